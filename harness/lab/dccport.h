@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note OR BSD-2-Clause */
+/*
+ * What the lab's port qdisc (sch_dccport) and the agent say to each other:
+ * netlink parameters of a port, and the event log of all ports.
+ */
+#ifndef DCCPORT_H
+#define DCCPORT_H
+
+#include <linux/types.h>
+
+#define DCCPORT_KIND "dccport"
+
+enum {
+	TCA_DCCPORT_UNSPEC,
+	TCA_DCCPORT_PARMS, /* struct tc_dccport_parms */
+	TCA_DCCPORT_PAD,
+	__TCA_DCCPORT_MAX,
+};
+#define TCA_DCCPORT_MAX (__TCA_DCCPORT_MAX - 1)
+
+/* Which packets of a port go into the event log. */
+#define DCCPORT_LOG_DATA (1U << 0) /* TCP segments with payload, or with SYN or FIN */
+#define DCCPORT_LOG_ACKS (1U << 1) /* TCP segments without payload */
+
+/*
+ * One direction of a link: a drop-tail queue in front of a server of rate_bps,
+ * then a wire of delay_ns.  The backlog is what has not yet left the server;
+ * packets on the wire do not count.
+ */
+struct tc_dccport_parms {
+	__u64 rate_bps;         /* 0: infinitely fast */
+	__u64 delay_ns;         /* propagation, after serialisation */
+	__u64 limit_bytes;      /* backlog above which a packet is dropped; 0: no limit */
+	__u64 ecn_bytes;        /* ECT packets that find this backlog or more are marked CE; 0: never */
+	__u64 reorder_delay_ns; /* extra wire delay of a reordered packet */
+	__u64 seed;             /* of this port's loss and reordering */
+	__u32 loss_ppm;         /* random loss before the queue, 0 .. 1000000 */
+	__u32 reorder_ppm;      /* packets that get reorder_delay_ns, 0 .. 1000000 */
+	__u32 port_id;          /* written into every event, unique in the experiment */
+	__u32 log_flags;        /* DCCPORT_LOG_* */
+};
+
+/* struct tc_stats_ext is not used; tc -s qdisc shows the ordinary counters. */
+
+#define DCCPORT_EV_DROP_TAIL (1U << 0) /* dropped: queue full; depart_ns is 0 */
+#define DCCPORT_EV_DROP_LOSS (1U << 1) /* dropped: random loss; depart_ns is 0 */
+#define DCCPORT_EV_MARKED (1U << 2)    /* marked CE here */
+#define DCCPORT_EV_REORDERED (1U << 3)
+#define DCCPORT_EV_SYN (1U << 4)
+#define DCCPORT_EV_FIN (1U << 5)
+#define DCCPORT_EV_RST (1U << 6)
+
+/*
+ * One packet at one port.  Read as an array from /proc/dccport_log, oldest
+ * arrival first; writing anything to that file empties the log.
+ */
+struct dccport_event {
+	__u64 arrival_ns;    /* ktime_get_ns() at enqueue */
+	__u64 depart_ns;     /* end of serialisation; on the far side at depart_ns + delay_ns */
+	__u32 backlog_bytes; /* right after this packet was queued, itself included */
+	__u32 len_bytes;     /* frame length, Ethernet header included */
+	__u32 seq;           /* TCP, host order */
+	__u32 ack_seq;
+	__u16 payload_bytes;
+	__u16 sport;         /* host order; the agent gives each flow its own client port */
+	__u16 dport;
+	__u16 port_id;
+	__u16 flags;         /* DCCPORT_EV_* */
+	__u16 reserved[3];   /* 0 */
+};
+
+#endif /* DCCPORT_H */

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The contract between a congestion-control core and the code around it.
+ *
+ * One acknowledgment in, one decision out.  A core keeps all of its state in
+ * one struct that the caller owns; it has no clock, allocates nothing and
+ * touches no global.  The same source is compiled as kernel C, as BPF C, as
+ * C++ (tests, benchmarks) and for User-Mode Linux, so: no libc, no floating
+ * point, no signed or unguarded division, no 128-bit arithmetic, no loop
+ * without a small constant bound.
+ *
+ * Bytes are always bytes on the wire: payload plus every header that the
+ * bottleneck serialises.  The caller knows the header size and converts.
+ */
+#ifndef DCC_CC_H
+#define DCC_CC_H
+
+#include "dcc_types.h"
+
+/* Windows are in packets of path->wire_bytes, 16 fraction bits. */
+#define DCC_WINDOW_SHIFT 16
+#define DCC_WINDOW_ONE (1ULL << DCC_WINDOW_SHIFT)
+
+/* What the flow runs over.  Constant between two calls unless the route changes. */
+struct dcc_path {
+	u64 line_rate_bps; /* of the slowest known link, 1 Mbit/s .. 800 Gbit/s */
+	u32 base_rtt_ns;   /* RTT of a full packet on an idle path, 1 us .. 1 s */
+	u32 wire_bytes;    /* a full packet with headers, 64 .. 65535 */
+};
+
+/* Reasons that an acknowledgment is not an ordinary sample. */
+#define DCC_ACK_LOSS (1U << 0)        /* this ACK revealed a loss (fast recovery entered) */
+#define DCC_ACK_APP_LIMITED (1U << 1) /* the sample was sent while the application had too little */
+#define DCC_ACK_DELAYED (1U << 2)     /* the receiver held this ACK back: RTT is too long */
+#define DCC_ACK_NO_RTT (1U << 3)      /* rtt_ns and send_ns are not valid (Karn, SACK only) */
+
+/* One acknowledgment, as the sender saw it. */
+struct dcc_ack {
+	u64 now_ns;         /* arrival of the ACK, monotonic clock */
+	u64 send_ns;        /* when the newest packet that it acknowledges was sent */
+	u32 rtt_ns;         /* now - send, saturated at 2^32 - 1 */
+	u32 acked_bytes;    /* newly delivered by this ACK */
+	u32 inflight_bytes; /* in flight when that packet was sent, that packet included */
+	u32 flags;          /* DCC_ACK_* */
+};
+
+/* What the sender is to do until the next verdict. */
+struct dcc_verdict {
+	u64 cwnd_q16;   /* window in packets, DCC_WINDOW_SHIFT; may be below one packet, never 0 */
+	u64 pacing_bps; /* bits on the wire per second, >= 1000, <= path line rate */
+	u64 probe_ns;   /* 0: go on; else stop sending and probe this long from now (PrioPlus) */
+};
+
+#endif /* DCC_CC_H */

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The integer types of the cores, under the kernel's names, for each of the
+ * four compilers that read them.  BPF programs include vmlinux.h first.
+ */
+#ifndef DCC_TYPES_H
+#define DCC_TYPES_H
+
+#if defined(__KERNEL__)
+#include <linux/types.h>
+#elif defined(__bpf__)
+/* vmlinux.h has them. */
+#else
+#include <stdbool.h>
+#include <stdint.h>
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef int8_t s8;
+typedef int16_t s16;
+typedef int32_t s32;
+typedef int64_t s64;
+#endif
+
+#endif /* DCC_TYPES_H */
