@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Style and static checks: clang-format, checkpatch, sparse, clang-tidy, shell syntax, licence lines.
+# usage: check.sh BUILD_DIR     Runs every check, then fails if any of them found something.
+set -uo pipefail
+top=$(cd "$(dirname "$0")/../.." && pwd)
+build=${1:?usage: check.sh BUILD_DIR}
+build=$(cd "$build" && pwd)
+cd "$top" || exit 1
+failed=()
+
+run() { # NAME COMMAND...
+	local name=$1
+	shift
+	printf '== %s\n' "$name"
+	if ! "$@"; then
+		failed+=("$name")
+	fi
+}
+
+mapfile -t cxx < <(git ls-files 'harness/src/*.cc' 'harness/src/*.h' 'user/*.cc' 'user/*.h' 'tests/*.cc' 'tests/*.h')
+mapfile -t kernel_c < <(git ls-files 'kernel/*.c' 'kernel/*.h' 'harness/lab/*.c' 'harness/lab/*.h')
+mapfile -t shell < <(git ls-files '*.sh' '.ci/run')
+
+check_format() {
+	clang-format --dry-run -Werror "${cxx[@]}"
+}
+
+# checkpatch comes from the kernel source that the lab is built from.
+checkpatch_dir=$build/checkpatch
+fetch_checkpatch() {
+	[ -f "$checkpatch_dir/.done" ] && return 0
+	local tarball
+	tarball=$(ls /usr/src/linux-source-6.*.tar.xz 2>/dev/null | head -n 1)
+	if [ -z "$tarball" ]; then
+		echo "check.sh: no /usr/src/linux-source-6.*.tar.xz: run 'make setup'" >&2
+		return 1
+	fi
+	mkdir -p "$checkpatch_dir"
+	tar -xf "$tarball" -C "$checkpatch_dir" --strip-components=2 --wildcards --occurrence=1 \
+		'*/scripts/checkpatch.pl' '*/scripts/spelling.txt' '*/scripts/const_structs.checkpatch' &&
+		touch "$checkpatch_dir/.done"
+}
+
+check_patch() {
+	fetch_checkpatch || return 1
+	# COMMIT_MESSAGE and FILE_PATH_CHANGES speak of patches, not of files.
+	perl "$checkpatch_dir/checkpatch.pl" --no-tree --strict --terse --show-types -f \
+		--ignore FILE_PATH_CHANGES,LINUX_VERSION_CODE,CONFIG_DESCRIPTION "${kernel_c[@]}"
+}
+
+check_sparse() {
+	local out
+	out=$(make -s -C "$top" modules-sparse 2>&1) || {
+		echo "$out"
+		return 1
+	}
+	out=$(grep -E '(warning|error):' <<<"$out" | grep -v '^/usr/' || true)
+	[ -z "$out" ] || {
+		echo "$out"
+		return 1
+	}
+}
+
+check_tidy() {
+	local units
+	mapfile -t units < <(git ls-files 'harness/src/*.cc' 'user/*.cc')
+	printf '%s\n' "${units[@]}" | xargs -P "$(nproc)" -n 2 clang-tidy -p "$build" --quiet --warnings-as-errors='*' 2>/dev/null
+}
+
+check_shell() {
+	local f ok=0
+	for f in "${shell[@]}"; do
+		bash -n "$f" || ok=1
+	done
+	return $ok
+}
+
+check_spdx() {
+	local missing
+	missing=$(git ls-files '*.c' '*.h' '*.cc' '*.py' '*.sh' '*.toml' 'Makefile' '*CMakeLists.txt' '.ci/run' |
+		xargs grep -L 'SPDX-License-Identifier' || true)
+	[ -z "$missing" ] || {
+		echo "no SPDX-License-Identifier in:"
+		echo "$missing"
+		return 1
+	}
+}
+
+run clang-format check_format
+run "licence lines" check_spdx
+run "shell syntax" check_shell
+run checkpatch check_patch
+run sparse check_sparse
+run clang-tidy check_tidy
+
+if [ ${#failed[@]} -ne 0 ]; then
+	printf 'check: FAILED: %s\n' "${failed[*]}" >&2
+	exit 1
+fi
+echo "check: all passed"
