@@ -21,6 +21,14 @@
 #define DCC_WINDOW_SHIFT 16
 #define DCC_WINDOW_ONE (1ULL << DCC_WINDOW_SHIFT)
 
+/* Ranges of a path; the cores cut what lies outside, configuration should refuse it. */
+#define DCC_PATH_RATE_MIN_BPS 1000000ULL
+#define DCC_PATH_RATE_MAX_BPS 800000000000ULL
+#define DCC_PATH_RTT_MIN_NS 1000U
+#define DCC_PATH_RTT_MAX_NS 1000000000U
+#define DCC_PATH_WIRE_MIN_BYTES 64U
+#define DCC_PATH_WIRE_MAX_BYTES 65535U
+
 /* What the flow runs over.  Constant between two calls unless the route changes. */
 struct dcc_path {
 	u64 line_rate_bps; /* of the slowest known link, 1 Mbit/s .. 800 Gbit/s */

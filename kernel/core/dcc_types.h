@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * The integer types of the cores, under the kernel's names, for each of the
- * four compilers that read them.  BPF programs include vmlinux.h first.
+ * four compilers that read them.  BPF programs include vmlinux.h and
+ * bpf/bpf_helpers.h first.
  */
 #ifndef DCC_TYPES_H
 #define DCC_TYPES_H
 
 #if defined(__KERNEL__)
+#include <linux/build_bug.h>
 #include <linux/types.h>
 #elif defined(__bpf__)
-/* vmlinux.h has them. */
+/* vmlinux.h has the types.  The verifier follows a pointer best where there is no call. */
+#define inline __always_inline
+#define static_assert(...)
 #else
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 typedef uint8_t u8;

@@ -1,0 +1,692 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * OSCAR: one-step convergence from delay and its gradient.
+ *
+ * The control loop
+ *   A flow is one number, the ratio u in (0, 1]: its share of the bottleneck.
+ *   Window and pacing rate both follow from it,
+ *     window = min(u * D_target * mu, base BDP),   rate = u * mu,
+ *   mu being the line rate, so that the flows of a bottleneck are in balance
+ *   when their ratios add up to 1: the windows then hold D_target - base RTT of
+ *   queue and the rates fill the link exactly.  (One flow alone has u = 1, the
+ *   cap of one BDP, and no queue at all.)
+ *
+ *   Delay and gradient each tell how far the sum is from 1, in complementary
+ *   situations.  When windows limit the senders, delay = sum of windows / mu:
+ *   a flow that had w bytes in flight belongs at
+ *     u_w = w / (delay * mu).
+ *   When pacing limits them and the queue is busy, gradient = sum of rates / mu
+ *   - 1: a flow that sent at r belongs at
+ *     u_r = r / ((1 + gradient) * mu).
+ *   Where a signal is imprecise it errs to the timid side, so the larger ratio
+ *   is right to accelerate, the smaller one to brake.  Both are one step, not a
+ *   search: every flow multiplies by the same factor, computed from what it
+ *   was doing when the very packets that carry the signal were sent.  That is
+ *   why a decision does not over-react to queues built before the last one.
+ *   A small constant U_AI after every step makes shares equal in time; with an
+ *   empty queue neither signal exists, and u grows by U_HAI a batch.
+ *
+ *   acknowledgment -> dcc_batch (about tau of packets) -> law -> u -> verdict
+ *
+ * The laws (parameter "law")
+ *   DCC_OSCAR_LAW_PAPER    Algorithms 1 and 2 as printed, but for the list below.
+ *   DCC_OSCAR_LAW_AI       the listing with the facts of the authors' simulator (dead band,
+ *                          limits), an unbiased send rate, batches that start anew after a
+ *                          pause, and a large U_HAI.
+ *   DCC_OSCAR_LAW_TRACKER  the same estimator; near the target only the window loop acts, and
+ *                          a tracker of falling queues hands the flow the link's idle share
+ *                          at the very acknowledgment that shows the queue empty.
+ *   To add one: a function like dcc_oscar_law_ai() and a line in dcc_oscar_decide().
+ *
+ * Differences from the paper
+ *   1. Algorithm 2, line 12 prints max(u * D_target * mu, BDP).  The prose ("does not set the
+ *      window above the base BDP") wants min, and max would give every flow of an incast a
+ *      full BDP.
+ *   2. "delay == RTT_base" is "delay <= RTT_base + 1 us": no measured delay is ever equal.
+ *      The paper calls this epsilon without a value; below 4 us of queue target a quarter of
+ *      that target.
+ *   3. u is capped at 1 and floored at 2^-14, the gradient floored at -0.9: a sum of rates
+ *      below a tenth of the line cannot be told from an empty queue's noise.
+ *   4. A batch wider than 3 tau, or with pauses that its flow makes all the time, has no
+ *      gradient and no rate; u_w alone decides.  (One line through several states of the
+ *      network is none.)
+ *   5. Laws 1 and 2: rate is the bytes after the batch's first packet over first..last.
+ *      n * MTU over n - 1 intervals reads up to 1.5 times too high at n = 3.
+ *   6. Laws 1 and 2: a batch starts anew behind a pause in sending (dcc_batch.h).  Across a
+ *      pause the rate reads low, and the flow gives its share away.
+ *   7. Laws 1 and 2: within 0.5 us below D_target they brake (min), not accelerate: around
+ *      the target noise would otherwise choose the larger of two noisy ratios.
+ *   8. Reference state (inflight, rate) is kept by the sender, not carried in headers, and is
+ *      in bytes, so acknowledgment coalescing needs no counts from the receiver.
+ *   9. The paper has no loss handling.  Here: at most once per RTT, and not again before a
+ *      decision on packets sent after it, u falls to a half, or to 7/8 when the delay is
+ *      below target (then the queue is not what dropped the packet, unless the buffer is
+ *      very shallow).  A timeout leaves a window of one packet.
+ *  10. Packets sent while the application had too little to send say nothing of what the flow
+ *      could do: below target they leave u as it is, above it u is scaled by D_target /
+ *      delay from the ratio in force, not from the bytes in flight.
+ *  11. Windows below one packet are allowed (the caller paces below one packet per RTT): with
+ *      a floor of one packet, 1000 flows stand at 1.4 MB instead of the paper's 900 KB.
+ *  12. Law 2's rules have no counterpart in the paper; they are explained where they stand.
+ */
+#ifndef DCC_OSCAR_H
+#define DCC_OSCAR_H
+
+#include "dcc_batch.h"
+#include "dcc_cc.h"
+#include "dcc_math.h"
+
+#define DCC_OSCAR_LAW_PAPER 0
+#define DCC_OSCAR_LAW_AI 1
+#define DCC_OSCAR_LAW_TRACKER 2
+#define DCC_OSCAR_LAW_MAX 2
+
+/* Parameters, with their ranges; section 4.4 "Parameters" for the first four. */
+#define DCC_OSCAR_TARGET_MIN_NS 2000U
+#define DCC_OSCAR_TARGET_MAX_NS 2000000000U
+#define DCC_OSCAR_TAU_MIN_NS 500U
+#define DCC_OSCAR_TAU_MAX_NS 1000000000U
+#define DCC_OSCAR_U_AI_MAX_PPM 100000U
+#define DCC_OSCAR_U_HAI_MAX_PPM 1000000U
+#define DCC_OSCAR_U_AI_PPM 1000U
+#define DCC_OSCAR_U_HAI_PPM 10000U     /* laws 0 and 2 */
+#define DCC_OSCAR_U_HAI_AI_PPM 250000U /* law 1 has no other means to find an idle link */
+
+/*
+ * 1/16384 of the line.  U_AI keeps real ratios far above it (0.001); it only
+ * has to be small enough not to matter in an incast of thousands.
+ */
+#define DCC_OSCAR_RATIO_MIN (DCC_RATIO_ONE >> 14)
+
+/* Noise of one mean delay; each is cut to a share of the queue target on short paths. */
+#define DCC_OSCAR_EMPTY_NS 1000U /* above base RTT and still "no queue" */
+#define DCC_OSCAR_BAND_NS 500U   /* dead band below D_target */
+#define DCC_OSCAR_NEAR_NS 700U   /* law 2: "at the target" */
+
+/* A pause: this many pacing intervals at the current ratio, and at least tau / 2. */
+#define DCC_OSCAR_GAP_PACKETS 4
+
+/* Law 2, near the target: |gradient| below 0.25. */
+#define DCC_OSCAR_NEAR_GRADIENT_Q16 16384
+
+/* Law 2, the fall tracker. */
+#define DCC_OSCAR_POINTS 4	   /* ring of samples; a power of two */
+#define DCC_OSCAR_POINTS_PER_TAU 10
+#define DCC_OSCAR_FALL_NS 600U	   /* smallest drop worth a slope */
+#define DCC_OSCAR_RISE_NS 500U	   /* a rise that says the fall is over */
+
+#define DCC_OSCAR_RATIOS 8 /* ring of past ratios: 4 RTT at tau = RTT / 2; a power of two */
+
+/* The rule that decided, for tracing. */
+enum dcc_oscar_branch {
+	DCC_OSCAR_START = 0,	   /* no decision yet, or restarted */
+	DCC_OSCAR_EMPTY = 1,	   /* no queue: + U_HAI */
+	DCC_OSCAR_UP_WINDOW = 2,   /* below target, u_w the larger */
+	DCC_OSCAR_UP_RATE = 3,	   /* below target, u_r the larger */
+	DCC_OSCAR_DOWN_WINDOW = 4, /* above target, u_w the smaller */
+	DCC_OSCAR_DOWN_RATE = 5,   /* above target, u_r the smaller */
+	DCC_OSCAR_APP_LIMITED = 6, /* the application was the limit */
+	DCC_OSCAR_NEAR = 7,	   /* law 2: at the target */
+	DCC_OSCAR_KEEP = 8,	   /* law 2: older than the last rise, may not undo it */
+	DCC_OSCAR_EMPTY_BOOST = 9, /* law 2: no queue a feedback after the last rise */
+	DCC_OSCAR_REFILL = 10,	   /* law 2: the tracked fall reached an empty queue */
+	DCC_OSCAR_LOSS = 11,
+	DCC_OSCAR_RTO = 12,
+};
+
+struct dcc_oscar_params {
+	u32 target_delay_ns; /* D_target as an RTT; 0: 1.5 base RTT */
+	u32 tau_ns;	     /* span of a batch; 0: half a base RTT */
+	u32 u_ai_ppm;	     /* 0 .. 100000 */
+	u32 u_hai_ppm;	     /* 1 .. 1000000; 0: the law's own default */
+	u32 law;	     /* DCC_OSCAR_LAW_* */
+};
+
+/* The last decision, for the tracepoint and ss. */
+struct dcc_oscar_decision {
+	u32 delay_ns;
+	s32 gradient_q16;
+	u32 u_q24;
+	u32 branch; /* enum dcc_oscar_branch */
+};
+
+struct dcc_oscar {
+	struct dcc_batch batch;
+
+	/* What path and parameters come to; recomputed when either changes. */
+	struct dcc_path path;
+	struct dcc_oscar_params params;
+	u64 byte_ns_q24;      /* time of one byte on the line; u_w and u_r need only this */
+	u64 target_window_q16; /* D_target * mu in packets */
+	u64 bdp_window_q16;    /* base RTT * mu in packets */
+	u32 packet_ns_q8;      /* time of a full packet on the line, saturated */
+	u32 base_ns;
+	u32 target_ns;
+	u32 tau_ns;
+	u32 empty_ns; /* delays up to here are an empty queue */
+	u32 band_ns;
+	u32 near_ns;
+	u32 u_ai_q24;
+	u32 u_hai_q24;
+
+	/* The flow. */
+	u32 u_q24;
+	u64 loss_ns;	       /* last reaction to a loss */
+	u8 loss_holds;	       /* no decision since then */
+	u8 ratio_head;
+	u8 point_head;
+	struct dcc_oscar_decision last;
+	u64 ratio_since_ns[DCC_OSCAR_RATIOS];
+	u32 ratio_q24[DCC_OSCAR_RATIOS];
+
+	/* Law 2. */
+	u64 raised_ns;	      /* "t_up": when u last rose on an empty queue */
+	u64 high_send_ns;     /* last packet that saw a delay above 1.125 D_target */
+	u64 best_ns;
+	u32 best_q24;	      /* share that the falling queue promises; 0: none */
+	u32 delivered_bytes;  /* modulo 2^32; only differences over less than tau are used */
+	u64 point_send_ns[DCC_OSCAR_POINTS];
+	u32 point_delay_ns[DCC_OSCAR_POINTS];
+	u32 point_delivered[DCC_OSCAR_POINTS];
+};
+
+static_assert(sizeof(struct dcc_oscar) <= 512, "state is one object of at most 512 bytes");
+
+static inline void dcc_oscar_params_default(struct dcc_oscar_params *p)
+{
+	p->target_delay_ns = 0;
+	p->tau_ns = 0;
+	p->u_ai_ppm = DCC_OSCAR_U_AI_PPM;
+	p->u_hai_ppm = 0;
+	p->law = DCC_OSCAR_LAW_TRACKER;
+}
+
+static inline bool dcc_oscar_params_valid(const struct dcc_oscar_params *p)
+{
+	if (p->target_delay_ns && (p->target_delay_ns < DCC_OSCAR_TARGET_MIN_NS ||
+				   p->target_delay_ns > DCC_OSCAR_TARGET_MAX_NS))
+		return false;
+	if (p->tau_ns && (p->tau_ns < DCC_OSCAR_TAU_MIN_NS || p->tau_ns > DCC_OSCAR_TAU_MAX_NS))
+		return false;
+	return p->u_ai_ppm <= DCC_OSCAR_U_AI_MAX_PPM && p->u_hai_ppm <= DCC_OSCAR_U_HAI_MAX_PPM &&
+	       p->law <= DCC_OSCAR_LAW_MAX;
+}
+
+static inline bool dcc_oscar_stale(const struct dcc_oscar *s, const struct dcc_path *path,
+				   const struct dcc_oscar_params *p)
+{
+	return s->path.line_rate_bps != path->line_rate_bps ||
+	       s->path.base_rtt_ns != path->base_rtt_ns ||
+	       s->path.wire_bytes != path->wire_bytes ||
+	       s->params.target_delay_ns != p->target_delay_ns || s->params.tau_ns != p->tau_ns ||
+	       s->params.u_ai_ppm != p->u_ai_ppm || s->params.u_hai_ppm != p->u_hai_ppm ||
+	       s->params.law != p->law;
+}
+
+/*
+ * Everything that depends on path and parameters only.  Values outside their
+ * ranges are cut to them: a core must not fail.
+ */
+static inline void dcc_oscar_derive(struct dcc_oscar *s, const struct dcc_path *path,
+				    const struct dcc_oscar_params *p)
+{
+	u64 rate = dcc_clamp_u64(path->line_rate_bps, DCC_PATH_RATE_MIN_BPS, DCC_PATH_RATE_MAX_BPS);
+	u32 wire = dcc_clamp_u32(path->wire_bytes, DCC_PATH_WIRE_MIN_BYTES,
+				 DCC_PATH_WIRE_MAX_BYTES);
+	u32 hai_ppm = p->u_hai_ppm;
+	u64 packet_q24;
+	u32 queue_ns;
+
+	s->path = *path;
+	s->params = *p;
+	s->base_ns = dcc_clamp_u32(path->base_rtt_ns, DCC_PATH_RTT_MIN_NS, DCC_PATH_RTT_MAX_NS);
+	s->target_ns = p->target_delay_ns ? p->target_delay_ns : s->base_ns + s->base_ns / 2;
+	/* A target without a queue could never be told from an idle link. */
+	s->target_ns = dcc_clamp_u32(s->target_ns, s->base_ns + s->base_ns / 8,
+				     DCC_OSCAR_TARGET_MAX_NS);
+	s->tau_ns = dcc_clamp_u32(p->tau_ns ? p->tau_ns : s->base_ns / 2, DCC_OSCAR_TAU_MIN_NS,
+				  DCC_OSCAR_TAU_MAX_NS);
+
+	queue_ns = s->target_ns - s->base_ns;
+	s->empty_ns = s->base_ns + dcc_min_u32(DCC_OSCAR_EMPTY_NS, queue_ns / 4);
+	s->band_ns = dcc_min_u32(DCC_OSCAR_BAND_NS, queue_ns / 8);
+	s->near_ns = dcc_min_u32(DCC_OSCAR_NEAR_NS, queue_ns / 8);
+
+	if (!hai_ppm)
+		hai_ppm = p->law == DCC_OSCAR_LAW_AI ? DCC_OSCAR_U_HAI_AI_PPM : DCC_OSCAR_U_HAI_PPM;
+	s->u_ai_q24 = dcc_ppm_to_q24(dcc_min_u32(p->u_ai_ppm, DCC_OSCAR_U_AI_MAX_PPM));
+	s->u_hai_q24 = dcc_ppm_to_q24(dcc_min_u32(hai_ppm, DCC_OSCAR_U_HAI_MAX_PPM));
+
+	/* 8e9 * 2^24 < 2^57; at 800 Gbit/s 167772 with an error below 6e-6. */
+	s->byte_ns_q24 = dcc_div_u64(8000000000ULL << DCC_RATIO_SHIFT, rate);
+	packet_q24 = wire * s->byte_ns_q24;
+	s->packet_ns_q8 = dcc_sat_u32(packet_q24 >> 16);
+	s->target_window_q16 = dcc_muldiv_u64(s->target_ns, 1ULL << (24 + DCC_WINDOW_SHIFT),
+					      packet_q24);
+	s->bdp_window_q16 = dcc_muldiv_u64(s->base_ns, 1ULL << (24 + DCC_WINDOW_SHIFT), packet_q24);
+}
+
+static inline void dcc_oscar_verdict(const struct dcc_oscar *s, struct dcc_verdict *out)
+{
+	u64 window = dcc_scale_q24(s->target_window_q16, s->u_q24);
+	u64 rate = dcc_scale_q24(s->path.line_rate_bps, s->u_q24);
+
+	/* A window of one BDP already fills the link; more would only stand in the queue. */
+	out->cwnd_q16 = dcc_clamp_u64(window, 1, dcc_max_u64(s->bdp_window_q16, 1));
+	out->pacing_bps = dcc_max_u64(rate, 1000);
+	out->probe_ns = 0;
+}
+
+/* Pauses matter to the estimator from here on; the paper's own has no such rule. */
+static inline void dcc_oscar_set_gap(struct dcc_oscar *s)
+{
+	/* Times u_q24 >> 24, so that fast flows need no division. */
+	u64 train_ns_q24 = ((u64)s->packet_ns_q8 * DCC_OSCAR_GAP_PACKETS) << 16;
+	u64 gap_ns = s->tau_ns / 2;
+
+	if (s->params.law == DCC_OSCAR_LAW_PAPER) {
+		s->batch.gap_ns = DCC_BATCH_NO_GAP;
+		return;
+	}
+	if (train_ns_q24 > gap_ns * s->u_q24)
+		gap_ns = dcc_div_u64(train_ns_q24, s->u_q24);
+	s->batch.gap_ns = gap_ns;
+}
+
+/* A new ratio, in force from now_ns on. */
+static inline void dcc_oscar_set_ratio(struct dcc_oscar *s, u64 now_ns, u32 u_q24, u32 branch)
+{
+	u32 i = s->ratio_head & (DCC_OSCAR_RATIOS - 1);
+
+	s->u_q24 = dcc_clamp_u32(u_q24, DCC_OSCAR_RATIO_MIN, DCC_RATIO_ONE);
+	s->ratio_since_ns[i] = now_ns;
+	s->ratio_q24[i] = s->u_q24;
+	s->ratio_head = (u8)((i + 1) & (DCC_OSCAR_RATIOS - 1));
+	s->last.u_q24 = s->u_q24;
+	s->last.branch = branch;
+	dcc_oscar_set_gap(s);
+}
+
+/* The ratio that was in force when a packet was sent; the oldest known if that is too long ago. */
+static inline u32 dcc_oscar_ratio_at(const struct dcc_oscar *s, u64 send_ns)
+{
+	u32 u_q24 = s->u_q24;
+	u32 i;
+
+	for (i = 1; i <= DCC_OSCAR_RATIOS; i++) {
+		u32 at = (s->ratio_head - i) & (DCC_OSCAR_RATIOS - 1);
+
+		u_q24 = s->ratio_q24[at];
+		if (s->ratio_since_ns[at] <= send_ns)
+			break;
+	}
+	return u_q24;
+}
+
+/* Line rate, no history; packets sent before not_before_ns do not count. */
+static inline void dcc_oscar_start(struct dcc_oscar *s, u64 not_before_ns)
+{
+	u32 i;
+
+	dcc_batch_init(&s->batch, s->tau_ns, DCC_BATCH_NO_GAP);
+	dcc_batch_restart(&s->batch, not_before_ns);
+	for (i = 0; i < DCC_OSCAR_RATIOS; i++) {
+		s->ratio_since_ns[i] = 0;
+		s->ratio_q24[i] = DCC_RATIO_ONE;
+	}
+	for (i = 0; i < DCC_OSCAR_POINTS; i++) {
+		s->point_send_ns[i] = 0;
+		s->point_delay_ns[i] = 0;
+		s->point_delivered[i] = 0;
+	}
+	s->ratio_head = 0;
+	s->point_head = 0;
+	s->loss_ns = 0;
+	s->loss_holds = 0;
+	s->raised_ns = 0;
+	s->high_send_ns = 0;
+	s->best_ns = 0;
+	s->best_q24 = 0;
+	s->delivered_bytes = 0;
+	s->last.delay_ns = s->base_ns;
+	s->last.gradient_q16 = 0;
+	dcc_oscar_set_ratio(s, not_before_ns, DCC_RATIO_ONE, DCC_OSCAR_START);
+}
+
+/* A flow starts at line rate, u = 1 (section 4.2). */
+static inline void dcc_oscar_init(struct dcc_oscar *s, const struct dcc_path *path,
+				  const struct dcc_oscar_params *p, struct dcc_verdict *out)
+{
+	dcc_oscar_derive(s, path, p);
+	dcc_oscar_start(s, 0);
+	dcc_oscar_verdict(s, out);
+}
+
+/*
+ * After an idle period, or on another path: what was learned is void, and the
+ * flow starts as a new one does.
+ */
+static inline void dcc_oscar_restart(struct dcc_oscar *s, const struct dcc_path *path,
+				     const struct dcc_oscar_params *p, u64 now_ns,
+				     struct dcc_verdict *out)
+{
+	dcc_oscar_derive(s, path, p);
+	dcc_oscar_start(s, now_ns);
+	dcc_oscar_verdict(s, out);
+}
+
+/* Algorithm 2, line 7: mean inflight / (mean delay * mu); both means are over the same count. */
+static inline u32 dcc_oscar_window_ratio(const struct dcc_oscar *s, const struct dcc_estimate *e)
+{
+	return (u32)dcc_min_u64(dcc_muldiv_u64(e->sum_inflight_bytes, s->byte_ns_q24,
+					       e->sum_rtt_ns), DCC_RATIO_ONE);
+}
+
+/* Algorithm 2, line 8: bytes / span / ((1 + gradient) * mu), in one division. */
+static inline u32 dcc_oscar_rate_ratio(const struct dcc_oscar *s, u64 bytes, u64 span_ns,
+				       s32 gradient_q16)
+{
+	u64 growth_q16 = (u64)((1 << DCC_GRADIENT_SHIFT) + gradient_q16); /* >= 0.1 */
+
+	bytes = dcc_min_u64(bytes, 1ULL << 47) << DCC_GRADIENT_SHIFT;
+	return (u32)dcc_min_u64(dcc_muldiv_u64(bytes, s->byte_ns_q24, span_ns * growth_q16),
+				DCC_RATIO_ONE);
+}
+
+/* Bytes of all the batch over the time since the batch before (Algorithm 1, line 10). */
+static inline u32 dcc_oscar_rate_ratio_printed(const struct dcc_oscar *s,
+					       const struct dcc_estimate *e)
+{
+	return dcc_oscar_rate_ratio(s, e->acked_bytes, e->last_ns - e->start_ns, e->gradient_q16);
+}
+
+/* Bytes behind the first packet over the time between first and last: n - 1 of n intervals. */
+static inline u32 dcc_oscar_rate_ratio_unbiased(const struct dcc_oscar *s,
+						const struct dcc_estimate *e)
+{
+	return dcc_oscar_rate_ratio(s, e->acked_after_first_bytes, e->last_ns - e->first_ns,
+				    e->gradient_q16);
+}
+
+/* u * D_target / delay: the window loop from a ratio instead of from bytes in flight. */
+static inline u32 dcc_oscar_scale_to_target(const struct dcc_oscar *s, const struct dcc_estimate *e,
+					    u32 u_q24)
+{
+	return (u32)dcc_min_u64(dcc_div_u64((u64)u_q24 * s->target_ns, e->delay_ns),
+				DCC_RATIO_ONE);
+}
+
+/* Algorithm 2, lines 9-10: the larger ratio to accelerate, the smaller to brake. */
+static inline u32 dcc_oscar_coordinate(const struct dcc_estimate *e, bool accelerate, u32 u_w,
+				       u32 u_r, u32 *branch)
+{
+	bool window = !e->slope_valid || (accelerate ? u_w >= u_r : u_w <= u_r);
+
+	if (accelerate)
+		*branch = window ? DCC_OSCAR_UP_WINDOW : DCC_OSCAR_UP_RATE;
+	else
+		*branch = window ? DCC_OSCAR_DOWN_WINDOW : DCC_OSCAR_DOWN_RATE;
+	return window ? u_w : u_r;
+}
+
+/* Algorithm 2 as printed. */
+static inline u32 dcc_oscar_law_paper(struct dcc_oscar *s, const struct dcc_estimate *e,
+				      u32 *branch)
+{
+	u32 u_w, u_r;
+
+	if (e->delay_ns <= s->empty_ns) {
+		*branch = DCC_OSCAR_EMPTY;
+		return s->u_q24 + s->u_hai_q24;
+	}
+	u_w = dcc_oscar_window_ratio(s, e);
+	u_r = dcc_oscar_rate_ratio_printed(s, e);
+	return dcc_oscar_coordinate(e, e->delay_ns < s->target_ns, u_w, u_r, branch) + s->u_ai_q24;
+}
+
+/* Both loops with an unbiased rate and a dead band below the target. */
+static inline u32 dcc_oscar_both_loops(const struct dcc_oscar *s, const struct dcc_estimate *e,
+				       u32 *branch)
+{
+	u32 u_w = dcc_oscar_window_ratio(s, e);
+	u32 u_r = dcc_oscar_rate_ratio_unbiased(s, e);
+
+	return dcc_oscar_coordinate(e, e->delay_ns < s->target_ns - s->band_ns, u_w, u_r, branch);
+}
+
+static inline u32 dcc_oscar_law_ai(struct dcc_oscar *s, const struct dcc_estimate *e, u32 *branch)
+{
+	if (e->delay_ns <= s->empty_ns) {
+		*branch = DCC_OSCAR_EMPTY;
+		return s->u_q24 + s->u_hai_q24;
+	}
+	return dcc_oscar_both_loops(s, e, branch) + s->u_ai_q24;
+}
+
+/*
+ * With an empty queue there is no signal, only the fact that the last rise was
+ * not enough.  It is known a full feedback after the rise, not before: hence
+ * the larger step is tied to packets sent since.
+ */
+static inline u32 dcc_oscar_tracker_empty(struct dcc_oscar *s, const struct dcc_estimate *e,
+					  u64 now_ns, u32 *branch)
+{
+	u32 u_q24 = s->u_q24 + s->u_hai_q24;
+
+	*branch = DCC_OSCAR_EMPTY;
+	if (e->first_ns >= s->raised_ns) {
+		u_q24 += u_q24 / 4;
+		s->raised_ns = now_ns;
+		*branch = DCC_OSCAR_EMPTY_BOOST;
+	}
+	return u_q24;
+}
+
+static inline bool dcc_oscar_near_target(const struct dcc_oscar *s, const struct dcc_estimate *e)
+{
+	u32 off_ns = e->delay_ns > s->target_ns ? e->delay_ns - s->target_ns :
+						  s->target_ns - e->delay_ns;
+
+	return off_ns < s->near_ns && e->gradient_q16 < DCC_OSCAR_NEAR_GRADIENT_Q16 &&
+	       e->gradient_q16 > -DCC_OSCAR_NEAR_GRADIENT_Q16;
+}
+
+/*
+ * At the target the rate loop only adds noise, and whole packets in flight are
+ * too coarse a measure for U_AI = 0.001 to survive: there the ratio in force
+ * when the batch was sent is scaled by D_target / delay.  And a batch sent
+ * before the last rise must not undo it, unless the queue is already long.
+ */
+static inline u32 dcc_oscar_law_tracker(struct dcc_oscar *s, const struct dcc_estimate *e,
+					const struct dcc_ack *ack, u32 *branch)
+{
+	u32 u_q24;
+
+	if (e->delay_ns <= s->empty_ns)
+		return dcc_oscar_tracker_empty(s, e, ack->now_ns, branch);
+	if (dcc_oscar_near_target(s, e)) {
+		u_q24 = dcc_oscar_scale_to_target(s, e, dcc_oscar_ratio_at(s, e->first_ns));
+		*branch = DCC_OSCAR_NEAR;
+	} else {
+		u_q24 = dcc_oscar_both_loops(s, e, branch);
+	}
+	u_q24 += s->u_ai_q24;
+	if (e->first_ns < s->raised_ns && ack->rtt_ns < s->target_ns && u_q24 < s->u_q24) {
+		*branch = DCC_OSCAR_KEEP;
+		return s->u_q24;
+	}
+	return u_q24;
+}
+
+/*
+ * The share that a falling queue promises.  While others' packets drain and
+ * no new ones come, rate / (1 + slope) is this flow's own delivery rate, which
+ * then is the link's: but only over spans that lie wholly within the fall, so
+ * a few samples of the last 0.4 tau are looked at, not the batch.
+ */
+static inline void dcc_oscar_track_fall(struct dcc_oscar *s, const struct dcc_ack *ack)
+{
+	u32 newest = (s->point_head - 1) & (DCC_OSCAR_POINTS - 1);
+	u32 at = s->point_head & (DCC_OSCAR_POINTS - 1); /* the oldest; it is replaced below */
+	u32 delay_ns = ack->rtt_ns;
+	u64 span_ns, drop_ns;
+
+	if (ack->send_ns < s->point_send_ns[newest] ||
+	    (ack->send_ns - s->point_send_ns[newest]) * DCC_OSCAR_POINTS_PER_TAU < s->tau_ns)
+		return;
+	if (delay_ns > s->point_delay_ns[newest] &&
+	    delay_ns - s->point_delay_ns[newest] > DCC_OSCAR_RISE_NS)
+		s->best_q24 = 0;
+	if (ack->now_ns - s->best_ns > s->base_ns)
+		s->best_q24 = 0;
+
+	span_ns = ack->send_ns - s->point_send_ns[at];
+	drop_ns = dcc_sub_sat_u32(s->point_delay_ns[at], delay_ns);
+	/* 0.3 tau wide at least, one tau at most, and a slope of -0.3 or steeper. */
+	if (drop_ns >= DCC_OSCAR_FALL_NS && span_ns <= s->tau_ns &&
+	    span_ns * 10 >= (u64)s->tau_ns * 3 && drop_ns * 10 >= span_ns * 3) {
+		u32 sent = dcc_oscar_rate_ratio(s, s->delivered_bytes - s->point_delivered[at],
+						span_ns, 0);
+		u32 u_q24 = dcc_min_u32(sent, dcc_oscar_ratio_at(s, s->point_send_ns[at]));
+		/* 1 + slope, as a part of the span; 0.05 is as near to zero as the clock allows. */
+		u64 rest_ns = dcc_max_u64(dcc_sub_sat_u64(span_ns, drop_ns), (u32)span_ns / 20);
+
+		u_q24 = (u32)dcc_min_u64(dcc_div_u64(u_q24 * span_ns, rest_ns), DCC_RATIO_ONE);
+		if (u_q24 > s->best_q24) {
+			s->best_q24 = u_q24;
+			s->best_ns = ack->now_ns;
+		}
+	}
+
+	s->point_send_ns[at] = ack->send_ns;
+	s->point_delay_ns[at] = delay_ns;
+	s->point_delivered[at] = s->delivered_bytes;
+	s->point_head = (u8)((at + 1) & (DCC_OSCAR_POINTS - 1));
+}
+
+/*
+ * Law 2, every acknowledgment.  A pause of other flows makes the same slope as
+ * their departure; what tells them apart is that a departure empties the queue.
+ * True when that has just been seen and u was raised to what the fall promised.
+ */
+static inline bool dcc_oscar_refill(struct dcc_oscar *s, const struct dcc_ack *ack)
+{
+	u32 u_q24;
+
+	s->delivered_bytes += ack->acked_bytes;
+	if (ack->flags & (DCC_ACK_NO_RTT | DCC_ACK_DELAYED))
+		return false;
+	if (ack->rtt_ns > s->target_ns + s->target_ns / 8)
+		s->high_send_ns = ack->send_ns;
+	dcc_oscar_track_fall(s, ack);
+
+	if (DCC_LIKELY(!s->best_q24 || ack->rtt_ns > s->empty_ns))
+		return false;
+	/* After a long queue the flow's own suspension empties the link; nobody has left. */
+	if (ack->send_ns - s->high_send_ns < 2 * (u64)s->base_ns)
+		return false;
+	u_q24 = dcc_min_u32(s->best_q24 + s->best_q24 / 2, DCC_RATIO_ONE);
+	s->best_q24 = 0;
+	s->raised_ns = ack->now_ns;
+	s->last.delay_ns = ack->rtt_ns;
+	dcc_oscar_set_ratio(s, ack->now_ns, dcc_max_u32(s->u_q24, u_q24), DCC_OSCAR_REFILL);
+	return true;
+}
+
+/* Bytes in flight and rate are the application's doing; the delay is not. */
+static inline u32 dcc_oscar_app_limited(const struct dcc_oscar *s, const struct dcc_estimate *e,
+					u32 *branch)
+{
+	*branch = DCC_OSCAR_APP_LIMITED;
+	if (e->delay_ns < s->target_ns)
+		return s->u_q24;
+	return dcc_oscar_scale_to_target(s, e, dcc_oscar_ratio_at(s, e->first_ns)) + s->u_ai_q24;
+}
+
+/* A complete batch: which rule applies, and the ratio it gives. */
+static inline void dcc_oscar_decide(struct dcc_oscar *s, const struct dcc_estimate *e,
+				    const struct dcc_ack *ack)
+{
+	u32 branch, u_q24;
+
+	if (e->app_limited)
+		u_q24 = dcc_oscar_app_limited(s, e, &branch);
+	else if (s->params.law == DCC_OSCAR_LAW_PAPER)
+		u_q24 = dcc_oscar_law_paper(s, e, &branch);
+	else if (s->params.law == DCC_OSCAR_LAW_AI)
+		u_q24 = dcc_oscar_law_ai(s, e, &branch);
+	else
+		u_q24 = dcc_oscar_law_tracker(s, e, ack, &branch);
+
+	s->last.delay_ns = e->delay_ns;
+	s->last.gradient_q16 = e->gradient_q16;
+	s->loss_holds = 0;
+	dcc_oscar_set_ratio(s, ack->now_ns, u_q24, branch);
+}
+
+/* Algorithm 2.  True when a decision was made and out set. */
+static inline bool dcc_oscar_ack(struct dcc_oscar *s, const struct dcc_path *path,
+				 const struct dcc_oscar_params *p, const struct dcc_ack *ack,
+				 struct dcc_verdict *out)
+{
+	struct dcc_estimate e;
+	bool decided = false;
+
+	if (s->params.law == DCC_OSCAR_LAW_TRACKER)
+		decided = dcc_oscar_refill(s, ack);
+	if (dcc_batch_add(&s->batch, ack)) {
+		dcc_batch_close(&s->batch, &e);
+		if (DCC_UNLIKELY(dcc_oscar_stale(s, path, p))) {
+			/* The ratio is still the best guess; the batch's scales may not be. */
+			dcc_oscar_derive(s, path, p);
+			dcc_batch_init(&s->batch, s->tau_ns, DCC_BATCH_NO_GAP);
+			dcc_oscar_set_gap(s);
+		} else {
+			dcc_oscar_decide(s, &e, ack);
+		}
+		decided = true;
+	}
+	if (decided)
+		dcc_oscar_verdict(s, out);
+	return decided;
+}
+
+/* A loss was found at now_ns.  out is set in any case. */
+static inline void dcc_oscar_loss(struct dcc_oscar *s, const struct dcc_path *path,
+				  const struct dcc_oscar_params *p, u64 now_ns,
+				  struct dcc_verdict *out)
+{
+	u64 rtt_ns = dcc_max_u32(s->last.delay_ns, s->base_ns);
+	u32 cut = s->last.delay_ns < s->target_ns ? s->u_q24 / 8 : s->u_q24 / 2;
+
+	(void)path;
+	(void)p;
+	if (!s->loss_holds && (!s->loss_ns || now_ns - s->loss_ns >= rtt_ns)) {
+		dcc_oscar_set_ratio(s, now_ns, s->u_q24 - cut, DCC_OSCAR_LOSS);
+		/* Decide next on what the smaller ratio did. */
+		dcc_batch_restart(&s->batch, now_ns);
+		s->loss_ns = now_ns;
+		s->loss_holds = 1;
+		s->best_q24 = 0;
+	}
+	dcc_oscar_verdict(s, out);
+}
+
+/* A retransmission timeout: TCP's loss window, one packet. */
+static inline void dcc_oscar_rto(struct dcc_oscar *s, const struct dcc_path *path,
+				 const struct dcc_oscar_params *p, u64 now_ns,
+				 struct dcc_verdict *out)
+{
+	u32 one_packet = dcc_ratio_q24(DCC_WINDOW_ONE, s->target_window_q16);
+
+	(void)path;
+	(void)p;
+	dcc_oscar_set_ratio(s, now_ns, dcc_min_u32(s->u_q24, one_packet), DCC_OSCAR_RTO);
+	dcc_batch_restart(&s->batch, now_ns);
+	s->loss_ns = now_ns;
+	s->loss_holds = 1;
+	s->best_q24 = 0;
+	dcc_oscar_verdict(s, out);
+}
+
+#endif /* DCC_OSCAR_H */
