@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What delaycc.ko offers to the shells, the modules tcp_<name>.ko.
+ *
+ * A shell puts a struct delaycc_sock into each socket's state and calls, for
+ * one acknowledgment and in this order,
+ *
+ *	delaycc_path_update()	the route, its rate and base RTT, a packet's size
+ *	delaycc_sample()	the kernel's ACK as the core wants it
+ *	(the core)
+ *	delaycc_apply()		the core's verdict as window and pacing rate
+ *	delaycc_note_sent()	remember send times, in ns, for the next ACK
+ *
+ * plus delaycc_note_xmit() from .min_tso_segs.  All of these need the socket
+ * lock, which TCP holds around each of its congestion control hooks.
+ */
+#ifndef DELAYCC_H
+#define DELAYCC_H
+
+#include <linux/atomic.h>
+#include <net/tcp.h>
+
+#include "core/dcc_cc.h"
+#include "delaycc_compat.h"
+
+/* ---- parameters: one int each, per network namespace ------------------- */
+
+#define DELAYCC_PARAM_MAX 8
+
+/*
+ * One sysctl.  Allowed are min..max, and 0 where zero_ok says that 0 means
+ * automatic (or off).  Anything else is refused with EINVAL.
+ */
+struct delaycc_param {
+	const char *name;
+	int def;
+	int min;
+	int max;
+	bool zero_ok;
+};
+
+/* One namespace's values of a table of parameters, in the table's order. */
+struct delaycc_values {
+	atomic_t generation; /* moves with each write */
+	int value[DELAYCC_PARAM_MAX];
+	struct ctl_table_header *header;
+};
+
+int delaycc_sysctl_register(struct net *net, const char *path,
+			    const struct delaycc_param *param, unsigned int n,
+			    struct delaycc_values *values);
+void delaycc_sysctl_unregister(struct delaycc_values *values);
+
+static inline int delaycc_value(const struct delaycc_values *values,
+				unsigned int i)
+{
+	return READ_ONCE(values->value[i]);
+}
+
+/* Read before the values: a write that comes later moves it again. */
+static inline int delaycc_generation(const struct delaycc_values *values)
+{
+	return atomic_read_acquire(&values->generation);
+}
+
+/* ---- one socket -------------------------------------------------------- */
+
+/* Packets whose send time is remembered between two ACKs. */
+#define DELAYCC_SENT_MAX 16
+
+struct delaycc_sent {
+	u64 sent_ns;
+	u32 start_seq;
+	u32 end_seq;
+};
+
+struct delaycc_sock {
+	struct dcc_path path; /* for the core; always valid after delaycc_init() */
+
+	/* What path was made from; a difference means: look again. */
+	const void *dst;  /* only ever compared */
+	int generation;
+	u32 mss;
+	u32 header_bytes; /* on the wire, beside the payload */
+	u16 max_tso_segs; /* 0: leave Linux's own */
+	u8 base_fixed : 1,	 /* by sysctl or route: do not measure */
+	   base_measured : 1,	 /* path.base_rtt_ns comes from data packets */
+	   pacing_is_ours : 1,	 /* nobody had asked for pacing before */
+	   retransmitted : 1,	 /* an RTT up to retrans_seq may be ambiguous */
+	   delayed_acks : 1,	 /* the peer holds back the ACK of a lone packet */
+	   sent_all : 1;	 /* sent[] reaches the newest packet */
+	u8 sent_n;
+	u32 retrans_seq;
+	u32 total_retrans;
+	u32 rtt_ns; /* the newest valid one */
+	u64 bytes_acked;
+	u32 sacked_out;
+	struct delaycc_sent sent[DELAYCC_SENT_MAX];
+};
+
+int delaycc_init(struct sock *sk, struct delaycc_sock *ds, const char *name);
+void delaycc_release(struct sock *sk, struct delaycc_sock *ds);
+bool delaycc_path_update(struct sock *sk, struct delaycc_sock *ds);
+bool delaycc_sample(struct sock *sk, struct delaycc_sock *ds,
+		    const struct rate_sample *rs, struct dcc_ack *ack);
+void delaycc_apply(struct sock *sk, struct delaycc_sock *ds,
+		   const struct dcc_verdict *verdict);
+void delaycc_note_sent(struct sock *sk, struct delaycc_sock *ds,
+		       const struct rate_sample *rs);
+void delaycc_note_xmit(struct sock *sk, struct delaycc_sock *ds);
+
+/* ---- the tracepoint delaycc:ack ---------------------------------------- */
+
+/* One decision, as the tracepoint shows it. */
+struct delaycc_decision {
+	const char *name;  /* of the algorithm */
+	u32 rtt_ns;	   /* of the ACK that closed the batch */
+	u32 delay_ns;	   /* the batch's mean */
+	s32 gradient_q16;
+	u32 ratio_ppm;	   /* rate over line rate */
+	u64 cwnd_q16;
+	u64 pacing_bps;
+	u32 branch;	   /* the number of the rule that decided */
+};
+
+bool delaycc_trace_enabled(void);
+void delaycc_trace(const struct sock *sk, const struct delaycc_decision *d);
+
+/* ---- inside delaycc.ko ------------------------------------------------- */
+
+enum {
+	DELAYCC_LINE_RATE_MBPS,
+	DELAYCC_BASE_RTT_NS,
+	DELAYCC_LINK_OVERHEAD_BYTES,
+	DELAYCC_MAX_TSO_SEGS,
+	DELAYCC_PARAMS,
+};
+
+const struct delaycc_values *delaycc_net_values(const struct net *net);
+u32 delaycc_device_mbps(const struct net *net, const struct net_device *dev);
+
+#endif /* DELAYCC_H */

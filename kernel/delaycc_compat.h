@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What differs between the kernels that delaycc builds for, 6.1 and later.
+ *
+ * Vendors backport, so a version number says little about a function's
+ * prototype.  Everything here asks the compiler about the headers at hand.
+ */
+#ifndef DELAYCC_COMPAT_H
+#define DELAYCC_COMPAT_H
+
+#include <linux/sysctl.h>
+#include <net/net_namespace.h>
+#include <net/tcp.h>
+
+/* struct tcp_congestion_ops.cong_control got ack and flag as parameters (6.10). */
+typedef void (*delaycc_cong_control2)(struct sock *sk,
+				      const struct rate_sample *rs);
+
+#define DELAYCC_CONG_CONTROL_IS_SHORT                                          \
+	__builtin_types_compatible_p(                                          \
+		typeof(((struct tcp_congestion_ops *)0)->cong_control),        \
+		delaycc_cong_control2)
+
+/* Picks the one of two functions that the running headers want. */
+#define DELAYCC_CONG_CONTROL(short_fn, long_fn)                                \
+	__builtin_choose_expr(DELAYCC_CONG_CONTROL_IS_SHORT, short_fn, long_fn)
+
+/* A sysctl handler's table became const (6.11). */
+typedef int delaycc_mutable_handler(struct ctl_table *table, int write,
+				    void *buffer, size_t *lenp, loff_t *ppos);
+
+#define DELAYCC_PROC_HANDLER(mutable_fn, const_fn)                             \
+	__builtin_choose_expr(                                                 \
+		__builtin_types_compatible_p(proc_handler,                     \
+					     delaycc_mutable_handler),         \
+		mutable_fn, const_fn)
+
+/*
+ * A table of n entries that is followed by an empty one.  Since 6.6 a macro
+ * takes the size of an array; before that, the empty entry ends the table.
+ */
+static inline struct ctl_table_header *
+delaycc_register_net_sysctl(struct net *net, const char *path,
+			    struct ctl_table *table, size_t n)
+{
+#ifdef register_net_sysctl
+	return register_net_sysctl_sz(net, path, table, n);
+#else
+	return register_net_sysctl(net, path, table);
+#endif
+}
+
+#endif /* DELAYCC_COMPAT_H */

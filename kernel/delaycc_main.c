@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * delaycc.ko: what the delay-based congestion control modules share.
+ *
+ * This file has the module itself: the namespaces' common parameters, the
+ * devices' speeds and the tracepoint.  delaycc_sock.c serves one socket,
+ * delaycc_sysctl.c makes tables of parameters.
+ *
+ * A law that compares a flow's rate with the line rate must know the line
+ * rate.  A device tells its speed only under the RTNL, and a connection opens
+ * in softirq; so the speeds are collected when devices come up or renegotiate
+ * and are kept per namespace, by interface index.
+ */
+#include <linux/ethtool.h>
+#include <linux/module.h>
+#include <linux/netdevice.h>
+#include <linux/rtnetlink.h>
+#include <linux/xarray.h>
+#include <net/netns/generic.h>
+
+#include "delaycc.h"
+#define CREATE_TRACE_POINTS
+#include "delaycc_trace.h"
+
+/* What a namespace has: its parameters, and its devices' speeds in Mbit/s. */
+struct delaycc_net {
+	struct delaycc_values values;
+	struct xarray mbps;
+};
+
+static unsigned int delaycc_net_id __read_mostly;
+
+static const struct delaycc_param delaycc_params[DELAYCC_PARAMS] = {
+	/* 800 Gbit/s is the fastest link that the cores' arithmetic is made for. */
+	[DELAYCC_LINE_RATE_MBPS] = {
+		.name = "line_rate_mbps",
+		.min = 1, .max = 800000, .zero_ok = true,
+	},
+	/* 1 us .. 1 s, the cores' range. */
+	[DELAYCC_BASE_RTT_NS] = {
+		.name = "base_rtt_ns",
+		.min = 1000, .max = 1000000000, .zero_ok = true,
+	},
+	/*
+	 * An Ethernet header, as qdiscs count it.  On real Ethernet a packet
+	 * also takes FCS, preamble and gap: 38.
+	 */
+	[DELAYCC_LINK_OVERHEAD_BYTES] = {
+		.name = "link_overhead_bytes",
+		.def = 14, .max = 128, .zero_ok = true,
+	},
+	/*
+	 * 8 packets of 1500 bytes are 1 us at 100 Gbit/s and 10 us at 10: a
+	 * fraction of the base RTT, so that the queue stays readable, and still
+	 * an eighth of the work of single packets.
+	 */
+	[DELAYCC_MAX_TSO_SEGS] = {
+		.name = "max_tso_segs",
+		.def = 8, .min = 1, .max = 65535, .zero_ok = true,
+	},
+};
+
+static struct delaycc_net *delaycc_pernet(const struct net *net)
+{
+	return net_generic(net, delaycc_net_id);
+}
+
+const struct delaycc_values *delaycc_net_values(const struct net *net)
+{
+	return &delaycc_pernet(net)->values;
+}
+
+/* 0: not known, as on the loopback and on tunnels. */
+u32 delaycc_device_mbps(const struct net *net, const struct net_device *dev)
+{
+	void *entry = xa_load(&delaycc_pernet(net)->mbps, dev->ifindex);
+
+	return xa_is_value(entry) ? xa_to_value(entry) : 0;
+}
+
+static u32 delaycc_ask_mbps(struct net_device *dev)
+{
+	struct ethtool_link_ksettings settings;
+
+	if (__ethtool_get_link_ksettings(dev, &settings))
+		return 0;
+	if (settings.base.speed == (u32)SPEED_UNKNOWN)
+		return 0;
+	return settings.base.speed;
+}
+
+static int delaycc_netdev_event(struct notifier_block *nb, unsigned long event,
+				void *ptr)
+{
+	struct net_device *dev = netdev_notifier_info_to_dev(ptr);
+	struct delaycc_net *dn = delaycc_pernet(dev_net(dev));
+	u32 mbps;
+
+	switch (event) {
+	case NETDEV_UP:
+	case NETDEV_CHANGE:
+		mbps = delaycc_ask_mbps(dev);
+		if (mbps == delaycc_device_mbps(dev_net(dev), dev))
+			break;
+		if (!mbps)
+			xa_erase(&dn->mbps, dev->ifindex);
+		else if (xa_is_err(xa_store(&dn->mbps, dev->ifindex,
+					    xa_mk_value(mbps), GFP_KERNEL)))
+			netdev_warn(dev, "delaycc: no memory to keep the speed of %u Mbit/s; set net.ipv4.delaycc.line_rate_mbps\n",
+				    mbps);
+		/* Sockets on this device look again. */
+		atomic_inc_return_release(&dn->values.generation);
+		break;
+	case NETDEV_UNREGISTER:
+		xa_erase(&dn->mbps, dev->ifindex);
+		break;
+	}
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block delaycc_netdev_notifier = {
+	.notifier_call = delaycc_netdev_event,
+};
+
+static int __net_init delaycc_net_init(struct net *net)
+{
+	struct delaycc_net *dn = delaycc_pernet(net);
+
+	xa_init(&dn->mbps);
+	return delaycc_sysctl_register(net, "net/ipv4/delaycc", delaycc_params,
+				       DELAYCC_PARAMS, &dn->values);
+}
+
+static void __net_exit delaycc_net_exit(struct net *net)
+{
+	struct delaycc_net *dn = delaycc_pernet(net);
+
+	delaycc_sysctl_unregister(&dn->values);
+	xa_destroy(&dn->mbps);
+}
+
+static struct pernet_operations delaycc_net_ops = {
+	.init = delaycc_net_init,
+	.exit = delaycc_net_exit,
+	.id = &delaycc_net_id,
+	.size = sizeof(struct delaycc_net),
+};
+
+/* Spares the shells the work of describing a decision that nobody reads. */
+bool delaycc_trace_enabled(void)
+{
+	return trace_ack_enabled();
+}
+EXPORT_SYMBOL_GPL(delaycc_trace_enabled);
+
+void delaycc_trace(const struct sock *sk, const struct delaycc_decision *d)
+{
+	trace_ack(sk, d);
+}
+EXPORT_SYMBOL_GPL(delaycc_trace);
+
+static int __init delaycc_module_init(void)
+{
+	int err;
+
+	err = register_pernet_subsys(&delaycc_net_ops);
+	if (err)
+		return err;
+	/* Tells of all devices that are up already, too. */
+	err = register_netdevice_notifier(&delaycc_netdev_notifier);
+	if (err)
+		unregister_pernet_subsys(&delaycc_net_ops);
+	return err;
+}
+
+static void __exit delaycc_module_exit(void)
+{
+	unregister_netdevice_notifier(&delaycc_netdev_notifier);
+	unregister_pernet_subsys(&delaycc_net_ops);
+}
+
+module_init(delaycc_module_init);
+module_exit(delaycc_module_exit);
+
+MODULE_AUTHOR("The delaycc authors");
+MODULE_DESCRIPTION("Common parts of delay-based datacenter congestion control");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,524 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * One socket: its path, its samples in nanoseconds, its window and pacing.
+ *
+ * The kernel's own RTT has microseconds, of which a datacenter path has a
+ * dozen.  Each packet carries its departure time in nanoseconds while it waits
+ * for its ACK, but a congestion control hook runs after the acknowledged
+ * packets are gone.  So at the end of each ACK the next few packets' send
+ * times are copied from the head of the retransmit queue; and since a packet
+ * may leave and be acknowledged before the next look, each transmission call
+ * adds the one that it is about to send.  The number of copies follows the
+ * number of packets that ACKs acknowledge, so the work per packet is constant.
+ *
+ * A remembered time counts only if it agrees with the kernel's own RTT in
+ * microseconds, which obeys Karn's rule; else that RTT is used, taken in the
+ * middle of its microsecond.  An error in this file's bookkeeping thus costs
+ * half a microsecond, never a wrong sample.
+ */
+#include <linux/math64.h>
+#include <linux/module.h>
+#include <net/dst.h>
+#include <net/tcp.h>
+
+#include "delaycc.h"
+
+#define DELAYCC_BASE_RTT_MIN_NS 1000U
+#define DELAYCC_BASE_RTT_MAX_NS 1000000000U
+#define DELAYCC_WIRE_BYTES_MIN 64U
+#define DELAYCC_WIRE_BYTES_MAX 65535U
+
+/*
+ * A receiver that waits for a second packet holds an ACK for 40 ms or more
+ * (Linux; others up to 500 ms).  No queue in a datacenter lasts 20 ms: that is
+ * 250 MB at 100 Gbit/s.
+ */
+#define DELAYCC_DELAYED_ACK_NS 20000000U
+
+/* A gate shorter than this is not worth moving: a full packet at 6 Gbit/s. */
+#define DELAYCC_REGATE_NS 2000U
+
+/* ---- the path ---------------------------------------------------------- */
+
+/* 0: nobody has said. */
+static u32 delaycc_route_rtt_ns(const struct dst_entry *dst)
+{
+	/* `ip route ... rtt` stores eighths of a millisecond. */
+	u64 rtt_ns = (u64)dst_metric(dst, RTAX_RTT) * (NSEC_PER_MSEC / 8);
+
+	return min_t(u64, rtt_ns, DELAYCC_BASE_RTT_MAX_NS);
+}
+
+static u32 delaycc_header_bytes(const struct sock *sk, u32 overhead)
+{
+	const struct inet_connection_sock *icsk = inet_csk(sk);
+
+	return icsk->icsk_af_ops->net_header_len + icsk->icsk_ext_hdr_len +
+	       tcp_sk(sk)->tcp_header_len + overhead;
+}
+
+static u64 delaycc_line_rate_bps(const struct sock *sk,
+				 const struct dst_entry *dst,
+				 const struct delaycc_values *values)
+{
+	u32 mbps = delaycc_value(values, DELAYCC_LINE_RATE_MBPS);
+
+	if (!mbps && dst)
+		mbps = delaycc_device_mbps(sock_net(sk), dst->dev);
+	return (u64)min_t(u32, mbps, 800000) * 1000000;
+}
+
+static void delaycc_limit_tso(struct sock *sk, const struct dst_entry *dst,
+			      u32 limit)
+{
+	u32 segs;
+
+	if (!dst || !sk_can_gso(sk))
+		return;
+	segs = max_t(u32, READ_ONCE(dst->dev->gso_max_segs), 1);
+	if (limit)
+		segs = min(segs, limit);
+	sk->sk_gso_max_segs = segs;
+}
+
+/* Looks at everything anew.  False: the line rate is not known. */
+static bool delaycc_path_read(struct sock *sk, struct delaycc_sock *ds)
+{
+	const struct delaycc_values *values = delaycc_net_values(sock_net(sk));
+	const struct tcp_sock *tp = tcp_sk(sk);
+	const struct dst_entry *dst = __sk_dst_get(sk);
+	u32 base_ns, wire_bytes;
+	u64 rate_bps;
+
+	ds->generation = delaycc_generation(values);
+	ds->mss = max_t(u32, tp->mss_cache, 1);
+
+	rate_bps = delaycc_line_rate_bps(sk, dst, values);
+	/* A route to a device without a speed keeps what was known before. */
+	if (rate_bps)
+		ds->path.line_rate_bps = rate_bps;
+
+	base_ns = delaycc_value(values, DELAYCC_BASE_RTT_NS);
+	if (!base_ns && dst)
+		base_ns = delaycc_route_rtt_ns(dst);
+	if (base_ns) {
+		ds->path.base_rtt_ns = base_ns;
+		ds->base_fixed = 1;
+	} else if (ds->base_fixed || (dst && dst != ds->dst)) {
+		/* Another route has another RTT; the old one serves until then. */
+		ds->base_fixed = 0;
+		ds->base_measured = 0;
+	}
+
+	ds->header_bytes = delaycc_header_bytes(sk,
+						delaycc_value(values, DELAYCC_LINK_OVERHEAD_BYTES));
+	wire_bytes = ds->mss + ds->header_bytes;
+	ds->path.wire_bytes = clamp(wire_bytes, DELAYCC_WIRE_BYTES_MIN,
+				    DELAYCC_WIRE_BYTES_MAX);
+
+	ds->max_tso_segs = delaycc_value(values, DELAYCC_MAX_TSO_SEGS);
+	delaycc_limit_tso(sk, dst, ds->max_tso_segs);
+	if (dst)
+		ds->dst = dst;
+	return ds->path.line_rate_bps;
+}
+
+/**
+ * delaycc_path_update() - notice a new route, packet size or parameter
+ * @sk: the socket
+ * @ds: its state
+ *
+ * Return: true if @ds->path is another one now.
+ */
+bool delaycc_path_update(struct sock *sk, struct delaycc_sock *ds)
+{
+	const struct delaycc_values *values = delaycc_net_values(sock_net(sk));
+	const struct dst_entry *dst = __sk_dst_get(sk);
+	struct dcc_path before;
+
+	if (likely(ds->generation == delaycc_generation(values) &&
+		   ds->mss == tcp_sk(sk)->mss_cache &&
+		   (ds->dst == dst || !dst)))
+		return false;
+
+	before = ds->path;
+	delaycc_path_read(sk, ds);
+	return before.line_rate_bps != ds->path.line_rate_bps ||
+	       before.base_rtt_ns != ds->path.base_rtt_ns ||
+	       before.wire_bytes != ds->path.wire_bytes;
+}
+EXPORT_SYMBOL_GPL(delaycc_path_update);
+
+/* ---- the life of a socket ---------------------------------------------- */
+
+/**
+ * delaycc_init() - begin to serve a socket
+ * @sk: an established socket
+ * @ds: its state, zeroed
+ * @name: the algorithm's, for the kernel log
+ *
+ * Turns pacing on: TCP paces by itself unless the fq qdisc does it.
+ *
+ * Return: 0, or -ENODATA when the line rate is not known (logged).
+ */
+int delaycc_init(struct sock *sk, struct delaycc_sock *ds, const char *name)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	const struct dst_entry *dst;
+	u64 rtt_ns;
+
+	/* An old socket may have lost its route; its next packet would look it up. */
+	if (!__sk_dst_get(sk))
+		inet_csk(sk)->icsk_af_ops->rebuild_header(sk);
+
+	/*
+	 * The handshake's RTT serves until the first data packet's: its small
+	 * packets are faster by the time that a full one takes on each link.
+	 */
+	rtt_ns = (u64)(tp->srtt_us >> 3) * NSEC_PER_USEC;
+	if (!rtt_ns)
+		rtt_ns = NSEC_PER_MSEC;
+	ds->path.base_rtt_ns = clamp_t(u64, rtt_ns, DELAYCC_BASE_RTT_MIN_NS,
+				       DELAYCC_BASE_RTT_MAX_NS);
+	ds->rtt_ns = ds->path.base_rtt_ns;
+
+	if (!delaycc_path_read(sk, ds)) {
+		dst = __sk_dst_get(sk);
+		net_notice_ratelimited("delaycc: %s: the line rate of %s is not known, a socket uses reno instead; set net.ipv4.delaycc.line_rate_mbps\n",
+				       name, dst ? dst->dev->name : "an unknown device");
+		return -ENODATA;
+	}
+
+	ds->total_retrans = tp->total_retrans;
+	/* What is in flight now may have been sent more than once. */
+	ds->retransmitted = tp->packets_out > 0;
+	ds->retrans_seq = tp->snd_nxt;
+	ds->bytes_acked = tp->bytes_acked;
+	ds->sacked_out = tp->sacked_out;
+
+	ds->pacing_is_ours = cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE,
+				     SK_PACING_NEEDED) == SK_PACING_NONE;
+	return 0;
+}
+EXPORT_SYMBOL_GPL(delaycc_init);
+
+/* Else fq does, or nobody. */
+static bool delaycc_paces_itself(const struct sock *sk)
+{
+	/* fq writes it for the first packet that it sees; a late look only moves a gate in vain. */
+	return READ_ONCE(sk->sk_pacing_status) == SK_PACING_NEEDED;
+}
+
+/* Moves the earliest time of the next packet, and TCP's own timer with it. */
+static void delaycc_move_gate(struct sock *sk, u64 gate_ns)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	tp->tcp_wstamp_ns = gate_ns;
+	/* The reference that an armed timer holds goes with it. */
+	if (hrtimer_is_queued(&tp->pacing_timer) &&
+	    hrtimer_try_to_cancel(&tp->pacing_timer) == 1)
+		hrtimer_start(&tp->pacing_timer, ns_to_ktime(gate_ns),
+			      HRTIMER_MODE_ABS_PINNED_SOFT);
+}
+
+/**
+ * delaycc_release() - leave a socket to another algorithm, or to its end
+ * @sk: the socket
+ * @ds: its state, after a successful delaycc_init()
+ *
+ * The next algorithm must not wait for the slow pace of this one.
+ */
+void delaycc_release(struct sock *sk, struct delaycc_sock *ds)
+{
+	if (sk->sk_state == TCP_CLOSE)
+		return;
+
+	delaycc_limit_tso(sk, __sk_dst_get(sk), 0);
+	WRITE_ONCE(sk->sk_pacing_rate, READ_ONCE(sk->sk_max_pacing_rate));
+	if (delaycc_paces_itself(sk))
+		delaycc_move_gate(sk, tcp_clock_ns());
+	if (ds->pacing_is_ours)
+		cmpxchg(&sk->sk_pacing_status, SK_PACING_NEEDED,
+			SK_PACING_NONE);
+}
+EXPORT_SYMBOL_GPL(delaycc_release);
+
+/* ---- samples ----------------------------------------------------------- */
+
+/**
+ * delaycc_note_sent() - remember when the oldest packets in flight were sent
+ * @sk: the socket
+ * @ds: its state
+ * @rs: of the ACK that is done with
+ *
+ * To be called at the end of .cong_control.
+ */
+void delaycc_note_sent(struct sock *sk, struct delaycc_sock *ds,
+		       const struct rate_sample *rs)
+{
+	const struct sk_buff *skb = tcp_rtx_queue_head(sk);
+	/* The next ACK is likely to be as large as this one. */
+	u32 budget = clamp_t(u32, rs->acked_sacked + 2, 4, DELAYCC_SENT_MAX);
+	u32 n = 0;
+
+	for (; skb && n < budget; skb = skb_rb_next(skb)) {
+		const struct tcp_skb_cb *cb = TCP_SKB_CB(skb);
+		struct delaycc_sent *sent = &ds->sent[n];
+
+		if (cb->sacked & (TCPCB_EVER_RETRANS | TCPCB_SACKED_ACKED)) {
+			budget--;
+			continue;
+		}
+		sent->sent_ns = skb->skb_mstamp_ns;
+		sent->start_seq = cb->seq;
+		sent->end_seq = cb->end_seq;
+		n++;
+	}
+	ds->sent_n = n;
+	ds->sent_all = !skb;
+}
+EXPORT_SYMBOL_GPL(delaycc_note_sent);
+
+/**
+ * delaycc_note_xmit() - remember that a new packet may leave now
+ * @sk: the socket
+ * @ds: its state
+ *
+ * To be called from .min_tso_segs, which TCP asks each time that it tries to
+ * send.  If the packet has to wait, the next call sets its time anew.
+ */
+void delaycc_note_xmit(struct sock *sk, struct delaycc_sock *ds)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct delaycc_sent *sent;
+
+	if (!ds->sent_all)
+		return;
+	if (!ds->sent_n ||
+	    ds->sent[ds->sent_n - 1].start_seq != tp->snd_nxt) {
+		if (ds->sent_n == DELAYCC_SENT_MAX) {
+			ds->sent_all = 0;
+			return;
+		}
+		ds->sent_n++;
+	}
+	sent = &ds->sent[ds->sent_n - 1];
+	sent->start_seq = tp->snd_nxt;
+	/* Until the next call, all that follows is taken as sent with it. */
+	sent->end_seq = tp->snd_nxt + (1U << 30);
+	sent->sent_ns = max(tp->tcp_wstamp_ns, tp->tcp_clock_cache);
+}
+EXPORT_SYMBOL_GPL(delaycc_note_xmit);
+
+/* The send time of the packet that ends at end_seq; 0: not remembered. */
+static u64 delaycc_sent_ns(const struct delaycc_sock *ds, u32 end_seq)
+{
+	int i;
+
+	for (i = ds->sent_n - 1; i >= 0; i--) {
+		const struct delaycc_sent *sent = &ds->sent[i];
+
+		if (before(sent->start_seq, end_seq))
+			return after(end_seq, sent->end_seq) ? 0 :
+							       sent->sent_ns;
+	}
+	return 0;
+}
+
+/* Notes retransmissions: RTTs of what was in flight then may be ambiguous. */
+static void delaycc_watch_retrans(const struct tcp_sock *tp,
+				  struct delaycc_sock *ds, u32 end_seq)
+{
+	if (tp->total_retrans != ds->total_retrans) {
+		ds->total_retrans = tp->total_retrans;
+		ds->retrans_seq = tp->snd_nxt;
+		ds->retransmitted = 1;
+	} else if (ds->retransmitted && after(end_seq, ds->retrans_seq)) {
+		ds->retransmitted = 0;
+	}
+}
+
+/* When the newest acknowledged packet was sent; 0: cannot be said. */
+static u64 delaycc_send_time(const struct tcp_sock *tp,
+			     const struct delaycc_sock *ds,
+			     const struct rate_sample *rs)
+{
+	u64 now_ns = tp->tcp_clock_cache;
+	u64 sent_ns, rtt_ns;
+	s64 error_ns;
+
+	if (rs->rtt_us < 0 || rs->is_retrans)
+		return 0;
+	rtt_ns = (u64)rs->rtt_us * NSEC_PER_USEC;
+
+	sent_ns = delaycc_sent_ns(ds, rs->last_end_seq);
+	error_ns = (s64)(now_ns - sent_ns - rtt_ns);
+	/* Both ends of rtt_us are rounded down to a microsecond. */
+	if (sent_ns && error_ns > -1000 && error_ns < 1000)
+		return sent_ns;
+
+	/* Of the millisecond timestamps' making, perhaps. */
+	if (ds->retransmitted && rs->rtt_us % USEC_PER_MSEC == 0)
+		return 0;
+	sent_ns = (tp->tcp_mstamp - rs->rtt_us) * NSEC_PER_USEC +
+		  NSEC_PER_USEC / 2;
+	return min(sent_ns, now_ns - 1);
+}
+
+static u32 delaycc_acked_bytes(const struct tcp_sock *tp,
+			       struct delaycc_sock *ds,
+			       const struct rate_sample *rs)
+{
+	u64 payload = tp->bytes_acked - ds->bytes_acked;
+
+	/* Selectively acknowledged bytes are not counted by the stack. */
+	if (tp->sacked_out || ds->sacked_out)
+		payload = (u64)rs->acked_sacked * ds->mss;
+	ds->bytes_acked = tp->bytes_acked;
+	ds->sacked_out = tp->sacked_out;
+	return min_t(u64, payload + (u64)rs->acked_sacked * ds->header_bytes,
+		     U32_MAX);
+}
+
+static void delaycc_measure_base(struct delaycc_sock *ds)
+{
+	u32 rtt_ns = clamp(ds->rtt_ns, DELAYCC_BASE_RTT_MIN_NS,
+			   DELAYCC_BASE_RTT_MAX_NS);
+
+	if (ds->base_fixed)
+		return;
+	if (!ds->base_measured || rtt_ns < ds->path.base_rtt_ns)
+		ds->path.base_rtt_ns = rtt_ns;
+	ds->base_measured = 1;
+}
+
+/**
+ * delaycc_sample() - the kernel's acknowledgment as a core wants it
+ * @sk: the socket
+ * @ds: its state
+ * @rs: what the kernel gives to .cong_control
+ * @ack: filled in; DCC_ACK_LOSS is left to the caller, who sees the state change
+ *
+ * Return: false if this ACK delivered nothing.
+ */
+bool delaycc_sample(struct sock *sk, struct delaycc_sock *ds,
+		    const struct rate_sample *rs, struct dcc_ack *ack)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 packets;
+	u64 sent_ns;
+
+	delaycc_watch_retrans(tp, ds, rs->last_end_seq);
+	ack->acked_bytes = delaycc_acked_bytes(tp, ds, rs);
+	if (!rs->acked_sacked || !rs->prior_mstamp)
+		return false;
+
+	ack->now_ns = tp->tcp_clock_cache;
+	ack->flags = 0;
+	/* A receiver's window is no more the network's doing than an application's pause. */
+	if (rs->is_app_limited || tp->chrono_type == TCP_CHRONO_RWND_LIMITED)
+		ack->flags |= DCC_ACK_APP_LIMITED;
+
+	/*
+	 * The rest of what was in flight has been delivered since, and so has
+	 * the packet itself.
+	 */
+	packets = max_t(u32, tp->delivered - rs->prior_delivered, 1);
+	ack->inflight_bytes = min_t(u64, (u64)packets * ds->path.wire_bytes,
+				    U32_MAX);
+
+	sent_ns = delaycc_send_time(tp, ds, rs);
+	if (!sent_ns) {
+		ack->send_ns = ack->now_ns;
+		ack->rtt_ns = 0;
+		ack->flags |= DCC_ACK_NO_RTT;
+		return true;
+	}
+	ack->send_ns = sent_ns;
+	ack->rtt_ns = min_t(u64, ack->now_ns - sent_ns, U32_MAX);
+
+	if (rs->is_ack_delayed) {
+		ack->flags |= DCC_ACK_DELAYED;
+	} else if (packets == 1 && ack->rtt_ns > DELAYCC_DELAYED_ACK_NS &&
+		   ack->rtt_ns - DELAYCC_DELAYED_ACK_NS > ds->path.base_rtt_ns) {
+		ack->flags |= DCC_ACK_DELAYED;
+		ds->delayed_acks = 1;
+	} else {
+		ds->rtt_ns = max_t(u32, ack->rtt_ns, 1);
+		delaycc_measure_base(ds);
+	}
+	return true;
+}
+EXPORT_SYMBOL_GPL(delaycc_sample);
+
+/* ---- verdicts ---------------------------------------------------------- */
+
+/*
+ * Below one packet the window stays at one and the pace slows down to so many
+ * packets per RTT.  In bytes on the wire per second.
+ */
+static u64 delaycc_small_window_rate(const struct delaycc_sock *ds,
+				     u64 cwnd_q16)
+{
+	/* < 2^16 (window) * 2^16 (bytes) * 2^30 (ns per s): 62 bits. */
+	return div_u64(cwnd_q16 * ds->path.wire_bytes * NSEC_PER_SEC,
+		       ds->rtt_ns) >> DCC_WINDOW_SHIFT;
+}
+
+/* A gate that was set at the old, slower pace opens sooner at the new one. */
+static void delaycc_regate(struct sock *sk, u64 old_rate, u64 new_rate)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	u64 now_ns = tp->tcp_clock_cache;
+
+	if (new_rate <= old_rate ||
+	    tp->tcp_wstamp_ns <= now_ns + DELAYCC_REGATE_NS ||
+	    !delaycc_paces_itself(sk))
+		return;
+	delaycc_move_gate(sk, now_ns +
+			      mul_u64_u64_div_u64(tp->tcp_wstamp_ns - now_ns,
+						  old_rate, new_rate));
+}
+
+/**
+ * delaycc_apply() - window and pacing rate of a verdict
+ * @sk: the socket
+ * @ds: its state
+ * @verdict: the core's
+ *
+ * To be called for each ACK, since TCP itself changes the window in recovery.
+ */
+void delaycc_apply(struct sock *sk, struct delaycc_sock *ds,
+		   const struct dcc_verdict *verdict)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	u64 rate = verdict->pacing_bps / BITS_PER_BYTE;
+	u64 cwnd_q16 = verdict->cwnd_q16;
+	u64 old_rate = sk->sk_pacing_rate;
+	u32 cwnd;
+
+	if (cwnd_q16 < DCC_WINDOW_ONE)
+		rate = min(rate, delaycc_small_window_rate(ds, cwnd_q16));
+
+	/*
+	 * Rounded up: the pace holds back the fraction.  The ACK of a lone
+	 * packet may be held by the receiver, a second one releases it.
+	 */
+	cwnd = min_t(u64, (cwnd_q16 + DCC_WINDOW_ONE - 1) >> DCC_WINDOW_SHIFT,
+		     tp->snd_cwnd_clamp);
+	tcp_snd_cwnd_set(tp, max_t(u32, cwnd, ds->delayed_acks ? 2 : 1));
+
+	/* TCP paces payload.  A rate of 0 would turn pacing off. */
+	rate = div_u64(rate * ds->mss, ds->path.wire_bytes);
+	rate = min_t(u64, max_t(u64, rate, 1), READ_ONCE(sk->sk_max_pacing_rate));
+	if (rate == old_rate)
+		return;
+	WRITE_ONCE(sk->sk_pacing_rate, rate);
+	delaycc_regate(sk, old_rate, rate);
+
+	/* sk_setup_caps() forgets the limit when the route is renewed. */
+	if (ds->max_tso_segs && sk->sk_gso_max_segs > ds->max_tso_segs)
+		sk->sk_gso_max_segs = ds->max_tso_segs;
+}
+EXPORT_SYMBOL_GPL(delaycc_apply);

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tables of integer parameters, one per network namespace.
+ *
+ * The values of a namespace are allocated with it, so the kernel lets the
+ * namespace's owner write them; a table that pointed to the module's own data
+ * would be made read-only outside the initial namespace.
+ */
+#include <linux/slab.h>
+#include <linux/sysctl.h>
+
+#include "delaycc.h"
+
+static int delaycc_proc_param(const struct ctl_table *table, int write,
+			      void *buffer, size_t *lenp, loff_t *ppos)
+{
+	const struct delaycc_param *param = table->extra1;
+	struct delaycc_values *values = table->extra2;
+	int *data = table->data;
+	int min = param->zero_ok ? 0 : param->min;
+	int max = param->max;
+	int value = READ_ONCE(*data);
+	struct ctl_table parse = {
+		.procname = table->procname,
+		.data = &value,
+		.maxlen = sizeof(value),
+		.mode = table->mode,
+		.extra1 = &min,
+		.extra2 = &max,
+	};
+	int err;
+
+	err = proc_dointvec_minmax(&parse, write, buffer, lenp, ppos);
+	if (err || !write)
+		return err;
+	/* Between the 0 of "automatic" and the range there is a gap. */
+	if (value && value < param->min)
+		return -EINVAL;
+
+	WRITE_ONCE(*data, value);
+	atomic_inc_return_release(&values->generation);
+	return 0;
+}
+
+static int __maybe_unused delaycc_proc_param_mutable(struct ctl_table *table,
+						     int write, void *buffer,
+						     size_t *lenp, loff_t *ppos)
+{
+	return delaycc_proc_param(table, write, buffer, lenp, ppos);
+}
+
+/**
+ * delaycc_sysctl_register() - give a namespace a table of parameters
+ * @net: the namespace
+ * @path: where, such as "net/ipv4/delaycc/oscar"
+ * @param: name, default and range of each
+ * @n: how many, 1..DELAYCC_PARAM_MAX
+ * @values: set to the defaults; must outlive the table
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int delaycc_sysctl_register(struct net *net, const char *path,
+			    const struct delaycc_param *param, unsigned int n,
+			    struct delaycc_values *values)
+{
+	struct ctl_table *table;
+	unsigned int i;
+
+	if (WARN_ON_ONCE(!n || n > DELAYCC_PARAM_MAX))
+		return -EINVAL;
+	table = kcalloc(n + 1, sizeof(*table), GFP_KERNEL);
+	if (!table)
+		return -ENOMEM;
+
+	atomic_set(&values->generation, 1);
+	for (i = 0; i < n; i++) {
+		values->value[i] = param[i].def;
+		table[i].procname = param[i].name;
+		table[i].data = &values->value[i];
+		table[i].maxlen = sizeof(values->value[i]);
+		table[i].mode = 0644;
+		table[i].proc_handler =
+			DELAYCC_PROC_HANDLER(delaycc_proc_param_mutable,
+					     delaycc_proc_param);
+		table[i].extra1 = (void *)&param[i];
+		table[i].extra2 = values;
+	}
+	values->header = delaycc_register_net_sysctl(net, path, table, n);
+	if (!values->header) {
+		kfree(table);
+		return -ENOMEM;
+	}
+	return 0;
+}
+EXPORT_SYMBOL_GPL(delaycc_sysctl_register);
+
+/**
+ * delaycc_sysctl_unregister() - take a namespace's table away
+ * @values: as given to delaycc_sysctl_register()
+ *
+ * Waits for readers and writers that are in the table.
+ */
+void delaycc_sysctl_unregister(struct delaycc_values *values)
+{
+	const struct ctl_table *table = values->header->ctl_table_arg;
+
+	unregister_net_sysctl_table(values->header);
+	values->header = NULL;
+	kfree(table);
+}
+EXPORT_SYMBOL_GPL(delaycc_sysctl_unregister);
