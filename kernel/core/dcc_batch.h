@@ -27,6 +27,9 @@
  *     closes that had none.
  *   - A batch wider than 3 tau, or one with gaps in it, says nothing useful of slope or
  *     rate: it closes with slope_valid = 0, its delay and inflight hold.
+ *   - With sparse set, a batch that is wider than 3 tau closes at once: having no slope, it
+ *     need not wait for three points, which a flow of one packet in many RTTs sends too
+ *     rarely to find its way back.
  *   - Packets sent before the batch's start (reordering, stragglers from
  *     before a restart) are ignored.  A start that lies in the future means
  *     that the clock jumped back: the batch starts anew.
@@ -91,6 +94,7 @@ struct dcc_batch {
 	u8 irregular;	    /* this batch has a gap in it or is too wide */
 	u8 app_limited;	    /* some point was */
 	u8 gap_restarts;    /* still allowed before gaps are taken as they come */
+	u8 sparse;	    /* a batch of more than 3 tau closes with one point; may be changed */
 
 	/* Constant between two calls of dcc_batch_init(). */
 	u64 span_max_ns;
@@ -153,6 +157,7 @@ static inline void dcc_batch_init(struct dcc_batch *b, u32 tau_ns, u64 gap_ns)
 	bits = 64 - dcc_clz_u64(b->span_max_ns);
 	b->shift = bits > DCC_BATCH_X_BITS ? bits - DCC_BATCH_X_BITS : 0;
 	b->gap_restarts = DCC_BATCH_GAP_RESTARTS;
+	b->sparse = 0;
 	b->first_ns = 0;
 	b->first_bytes = 0;
 	b->first_y = 0;
@@ -248,7 +253,8 @@ static inline bool dcc_batch_add(struct dcc_batch *b, const struct dcc_ack *ack)
 	b->app_limited |= !!(ack->flags & DCC_ACK_APP_LIMITED);
 	b->count++;
 
-	return (x_ns >= b->tau_ns && b->count >= DCC_BATCH_MIN_COUNT) ||
+	return (x_ns >= b->tau_ns &&
+		(b->count >= DCC_BATCH_MIN_COUNT || (b->sparse && b->irregular))) ||
 	       b->count >= DCC_BATCH_MAX_COUNT;
 }
 

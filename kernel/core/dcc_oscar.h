@@ -36,6 +36,12 @@
  *   DCC_OSCAR_LAW_TRACKER  the same estimator; near the target only the window loop acts, and
  *                          a tracker of falling queues hands the flow the link's idle share
  *                          at the very acknowledgment that shows the queue empty.
+ *   DCC_OSCAR_LAW_PULSE    the default.  The tracker's idea with spans and conditions that
+ *                          many small flows do not fool, and pulses in place of blind growth:
+ *                          an empty queue carries no signal, so the flow makes one, by sending
+ *                          at twice its rate for a quarter of a base RTT and reading the slope
+ *                          that this causes.  A wrong guess then costs a quarter of an RTT of
+ *                          excess, not the RTT + tau that pass before growth can be judged.
  *   To add one: a function like dcc_oscar_law_ai() and a line in dcc_oscar_decide().
  *
  * Differences from the paper
@@ -67,7 +73,13 @@
  *      delay from the ratio in force, not from the bytes in flight.
  *  11. Windows below one packet are allowed (the caller paces below one packet per RTT): with
  *      a floor of one packet, 1000 flows stand at 1.4 MB instead of the paper's 900 KB.
- *  12. Law 2's rules have no counterpart in the paper; they are explained where they stand.
+ *  12. The rules of laws 2 and 3 have no counterpart in the paper; they are explained where
+ *      they stand.  Law 3 does not use U_HAI: pulses take its place.
+ *  13. Law 3: U_AI counts once per tau since the reference state, up to three times, not once
+ *      per decision.  The reference is about three decisions old; what was added since is not
+ *      in it, and shares would become equal three times slower than U_AI per tau promises.
+ *  14. Law 3: bytes in flight within a packet of what window or pacing allowed are taken as
+ *      exactly that.  Whole packets are too coarse for U_AI = 0.001 to survive u_w.
  */
 #ifndef DCC_OSCAR_H
 #define DCC_OSCAR_H
@@ -79,7 +91,8 @@
 #define DCC_OSCAR_LAW_PAPER 0
 #define DCC_OSCAR_LAW_AI 1
 #define DCC_OSCAR_LAW_TRACKER 2
-#define DCC_OSCAR_LAW_MAX 2
+#define DCC_OSCAR_LAW_PULSE 3
+#define DCC_OSCAR_LAW_MAX 3
 
 /* Parameters, with their ranges; section 4.4 "Parameters" for the first four. */
 #define DCC_OSCAR_TARGET_MIN_NS 2000U
@@ -105,15 +118,27 @@
 
 /* A pause: this many pacing intervals at the current ratio, and at least tau / 2. */
 #define DCC_OSCAR_GAP_PACKETS 4
+#define DCC_OSCAR_PAUSE_HALF_PACKETS 5 /* law 3: 2.5 intervals, and at least tau / 4 */
 
 /* Law 2, near the target: |gradient| below 0.25. */
 #define DCC_OSCAR_NEAR_GRADIENT_Q16 16384
 
 /* Law 2, the fall tracker. */
-#define DCC_OSCAR_POINTS 4	   /* ring of samples; a power of two */
+#define DCC_OSCAR_POINTS 8	   /* ring of samples; a power of two */
+#define DCC_OSCAR_POINTS_BACK 4	   /* law 2 spans this many of them */
 #define DCC_OSCAR_POINTS_PER_TAU 10
 #define DCC_OSCAR_FALL_NS 600U	   /* smallest drop worth a slope */
 #define DCC_OSCAR_RISE_NS 500U	   /* a rise that says the fall is over */
+
+/*
+ * Law 3.  A slope is read over a drop of at least 0.4 of the target's queue: a
+ * flow of ten sees its others as whole packets, a tenth of that drop each, and
+ * shorter spans promise several times what is there.
+ */
+#define DCC_OSCAR_SPAN_POINTS_PER_TAU 6 /* thins the ring to 8/6 tau at any rate */
+#define DCC_OSCAR_NEAR_PULSE_GRADIENT_Q16 9830 /* |gradient| below 0.15 */
+#define DCC_OSCAR_AI_STEPS 3
+#define DCC_OSCAR_PULSE_PACKETS 4 /* fewer have no slope worth the name */
 
 #define DCC_OSCAR_RATIOS 8 /* ring of past ratios: 4 RTT at tau = RTT / 2; a power of two */
 
@@ -132,6 +157,17 @@ enum dcc_oscar_branch {
 	DCC_OSCAR_REFILL = 10,	   /* law 2: the tracked fall reached an empty queue */
 	DCC_OSCAR_LOSS = 11,
 	DCC_OSCAR_RTO = 12,
+	DCC_OSCAR_PULSE_BEGIN = 13, /* law 3: no queue, a pulse begins; u as it was */
+	DCC_OSCAR_PULSE_END = 14,   /* law 3: back to u, the echo is awaited */
+	DCC_OSCAR_PULSE_FREE = 15,  /* law 3: the pulse met no queue: u is what it sent at */
+	DCC_OSCAR_DRAIN = 17,	    /* law 3: the queue is long but falls; u as it was */
+	DCC_OSCAR_PULSE_SHARE = 16, /* law 3: the pulse met others: u is the share it measured */
+};
+
+enum dcc_oscar_pulse {
+	DCC_OSCAR_PULSE_NONE = 0,
+	DCC_OSCAR_PULSE_SENDING = 1,
+	DCC_OSCAR_PULSE_AWAITED = 2,
 };
 
 struct dcc_oscar_params {
@@ -166,6 +202,8 @@ struct dcc_oscar {
 	u32 empty_ns; /* delays up to here are an empty queue */
 	u32 band_ns;
 	u32 near_ns;
+	u32 high_ns; /* a delay that the control loop is still working on: 1.125 D_target */
+	u32 fall_ns; /* law 3: smallest drop worth a slope */
 	u32 u_ai_q24;
 	u32 u_hai_q24;
 
@@ -179,7 +217,7 @@ struct dcc_oscar {
 	u64 ratio_since_ns[DCC_OSCAR_RATIOS];
 	u32 ratio_q24[DCC_OSCAR_RATIOS];
 
-	/* Law 2. */
+	/* Laws 2 and 3. */
 	u64 raised_ns;	      /* "t_up": when u last rose on an empty queue */
 	u64 high_send_ns;     /* last packet that saw a delay above 1.125 D_target */
 	u64 best_ns;
@@ -188,9 +226,23 @@ struct dcc_oscar {
 	u64 point_send_ns[DCC_OSCAR_POINTS];
 	u32 point_delay_ns[DCC_OSCAR_POINTS];
 	u32 point_delivered[DCC_OSCAR_POINTS];
+
+	/* Law 3. */
+	u64 sent_ns;	      /* send time of the newest sample */
+	u64 decided_ns;	      /* when the last batch closed */
+	u64 batch_last_ns;    /* its newest packet */
+	u32 batch_delay_ns;   /* and its mean delay */
+	u32 sample_ns;	      /* delay of the newest sample */
+	u32 pulse_q24;	      /* ratio that the pulse sends at */
+	u64 pulse_from_ns;
+	u64 pulse_to_ns;      /* when it is to end; when it did, once awaited */
+	u32 pulse_delay_ns;   /* of its newest packet */
+	u8 points;	      /* valid ones in the ring */
+	u8 pulse;	      /* enum dcc_oscar_pulse */
+	struct dcc_batch echo; /* its packets' delays */
 };
 
-static_assert(sizeof(struct dcc_oscar) <= 512, "state is one object of at most 512 bytes");
+static_assert(sizeof(struct dcc_oscar) <= 768, "state is one object of at most 768 bytes");
 
 static inline void dcc_oscar_params_default(struct dcc_oscar_params *p)
 {
@@ -198,7 +250,7 @@ static inline void dcc_oscar_params_default(struct dcc_oscar_params *p)
 	p->tau_ns = 0;
 	p->u_ai_ppm = DCC_OSCAR_U_AI_PPM;
 	p->u_hai_ppm = 0;
-	p->law = DCC_OSCAR_LAW_TRACKER;
+	p->law = DCC_OSCAR_LAW_PULSE;
 }
 
 static inline bool dcc_oscar_params_valid(const struct dcc_oscar_params *p)
@@ -250,7 +302,10 @@ static inline void dcc_oscar_derive(struct dcc_oscar *s, const struct dcc_path *
 	queue_ns = s->target_ns - s->base_ns;
 	s->empty_ns = s->base_ns + dcc_min_u32(DCC_OSCAR_EMPTY_NS, queue_ns / 4);
 	s->band_ns = dcc_min_u32(DCC_OSCAR_BAND_NS, queue_ns / 8);
-	s->near_ns = dcc_min_u32(DCC_OSCAR_NEAR_NS, queue_ns / 8);
+	s->near_ns = p->law == DCC_OSCAR_LAW_PULSE ? queue_ns / 3 :
+						     dcc_min_u32(DCC_OSCAR_NEAR_NS, queue_ns / 8);
+	s->high_ns = s->target_ns + s->target_ns / 8;
+	s->fall_ns = queue_ns / 5 * 2;
 
 	if (!hai_ppm)
 		hai_ppm = p->law == DCC_OSCAR_LAW_AI ? DCC_OSCAR_U_HAI_AI_PPM : DCC_OSCAR_U_HAI_PPM;
@@ -271,6 +326,12 @@ static inline void dcc_oscar_verdict(const struct dcc_oscar *s, struct dcc_verdi
 	u64 window = dcc_scale_q24(s->target_window_q16, s->u_q24);
 	u64 rate = dcc_scale_q24(s->path.line_rate_bps, s->u_q24);
 
+	if (s->pulse == DCC_OSCAR_PULSE_SENDING) {
+		/* The queue is empty: in flight is a base RTT of the pulse's rate, and some slack. */
+		rate = dcc_scale_q24(s->path.line_rate_bps, s->pulse_q24);
+		window = dcc_max_u64(window, dcc_scale_q24(s->bdp_window_q16,
+							   s->pulse_q24 + s->pulse_q24 / 2));
+	}
 	/* A window of one BDP already fills the link; more would only stand in the queue. */
 	out->cwnd_q16 = dcc_clamp_u64(window, 1, dcc_max_u64(s->bdp_window_q16, 1));
 	out->pacing_bps = dcc_max_u64(rate, 1000);
@@ -287,6 +348,11 @@ static inline void dcc_oscar_set_gap(struct dcc_oscar *s)
 	if (s->params.law == DCC_OSCAR_LAW_PAPER) {
 		s->batch.gap_ns = DCC_BATCH_NO_GAP;
 		return;
+	}
+	if (s->params.law == DCC_OSCAR_LAW_PULSE) {
+		train_ns_q24 = ((u64)s->packet_ns_q8 * DCC_OSCAR_PAUSE_HALF_PACKETS) << 15;
+		gap_ns = s->tau_ns / 4;
+		s->batch.sparse = 1;
 	}
 	if (train_ns_q24 > gap_ns * s->u_q24)
 		gap_ns = dcc_div_u64(train_ns_q24, s->u_q24);
@@ -348,6 +414,18 @@ static inline void dcc_oscar_start(struct dcc_oscar *s, u64 not_before_ns)
 	s->best_ns = 0;
 	s->best_q24 = 0;
 	s->delivered_bytes = 0;
+	s->sent_ns = 0;
+	s->decided_ns = not_before_ns;
+	s->batch_last_ns = 0;
+	s->batch_delay_ns = 0;
+	s->sample_ns = s->base_ns;
+	s->points = 0;
+	s->pulse = DCC_OSCAR_PULSE_NONE;
+	s->pulse_q24 = 0;
+	s->pulse_from_ns = 0;
+	s->pulse_to_ns = 0;
+	s->pulse_delay_ns = 0;
+	dcc_batch_init(&s->echo, s->tau_ns, DCC_BATCH_NO_GAP);
 	s->last.delay_ns = s->base_ns;
 	s->last.gradient_q16 = 0;
 	dcc_oscar_set_ratio(s, not_before_ns, DCC_RATIO_ONE, DCC_OSCAR_START);
@@ -527,7 +605,8 @@ static inline u32 dcc_oscar_law_tracker(struct dcc_oscar *s, const struct dcc_es
 static inline void dcc_oscar_track_fall(struct dcc_oscar *s, const struct dcc_ack *ack)
 {
 	u32 newest = (s->point_head - 1) & (DCC_OSCAR_POINTS - 1);
-	u32 at = s->point_head & (DCC_OSCAR_POINTS - 1); /* the oldest; it is replaced below */
+	u32 at = (s->point_head - DCC_OSCAR_POINTS_BACK) & (DCC_OSCAR_POINTS - 1);
+	u32 head = s->point_head & (DCC_OSCAR_POINTS - 1); /* the oldest; it is replaced below */
 	u32 delay_ns = ack->rtt_ns;
 	u64 span_ns, drop_ns;
 
@@ -558,10 +637,10 @@ static inline void dcc_oscar_track_fall(struct dcc_oscar *s, const struct dcc_ac
 		}
 	}
 
-	s->point_send_ns[at] = ack->send_ns;
-	s->point_delay_ns[at] = delay_ns;
-	s->point_delivered[at] = s->delivered_bytes;
-	s->point_head = (u8)((at + 1) & (DCC_OSCAR_POINTS - 1));
+	s->point_send_ns[head] = ack->send_ns;
+	s->point_delay_ns[head] = delay_ns;
+	s->point_delivered[head] = s->delivered_bytes;
+	s->point_head = (u8)((head + 1) & (DCC_OSCAR_POINTS - 1));
 }
 
 /*
@@ -576,7 +655,7 @@ static inline bool dcc_oscar_refill(struct dcc_oscar *s, const struct dcc_ack *a
 	s->delivered_bytes += ack->acked_bytes;
 	if (ack->flags & (DCC_ACK_NO_RTT | DCC_ACK_DELAYED))
 		return false;
-	if (ack->rtt_ns > s->target_ns + s->target_ns / 8)
+	if (ack->rtt_ns > s->high_ns)
 		s->high_send_ns = ack->send_ns;
 	dcc_oscar_track_fall(s, ack);
 
@@ -591,6 +670,287 @@ static inline bool dcc_oscar_refill(struct dcc_oscar *s, const struct dcc_ack *a
 	s->last.delay_ns = ack->rtt_ns;
 	dcc_oscar_set_ratio(s, ack->now_ns, dcc_max_u32(s->u_q24, u_q24), DCC_OSCAR_REFILL);
 	return true;
+}
+
+/*
+ * Law 3: after a long queue others pause, and come back, exactly as if they
+ * had left.  Only while no packet sent in the last two base RTT saw such a
+ * queue does a falling one mean that the link is becoming free.
+ */
+static inline bool dcc_oscar_calm(const struct dcc_oscar *s, u64 send_ns)
+{
+	return send_ns - s->high_send_ns > 2 * (u64)s->base_ns;
+}
+
+/*
+ * Law 3: the share that a falling queue promises, as dcc_oscar_track_fall(),
+ * but over the longest spans there are: the packets of a few small flows come
+ * too rarely for short ones.  The least sure thing is whether a span lies
+ * within the fall; those that do not read too low, so the best one counts.
+ */
+static inline void dcc_oscar_track_drop(struct dcc_oscar *s, const struct dcc_ack *ack)
+{
+	u32 head = s->point_head & (DCC_OSCAR_POINTS - 1);
+	u32 newest = (head - 1) & (DCC_OSCAR_POINTS - 1);
+	u32 i;
+
+	if (s->points &&
+	    (ack->send_ns <= s->point_send_ns[newest] ||
+	     (ack->send_ns - s->point_send_ns[newest]) * DCC_OSCAR_SPAN_POINTS_PER_TAU < s->tau_ns))
+		return;
+
+	for (i = 0; i < DCC_OSCAR_POINTS; i++) {
+		u64 span_ns = ack->send_ns - s->point_send_ns[i];
+		u32 drop_ns = dcc_sub_sat_u32(s->point_delay_ns[i], ack->rtt_ns);
+		u32 u_q24;
+		u64 rest_ns;
+
+		/* Points of before a pause are marked by a delay of 0, which cannot drop. */
+		if (drop_ns < s->fall_ns || s->point_delay_ns[i] > s->high_ns)
+			continue;
+		if ((u64)drop_ns * 10 < span_ns * 3 || span_ns > (u64)s->tau_ns * 4)
+			continue;
+		u_q24 = dcc_oscar_rate_ratio(s, s->delivered_bytes - s->point_delivered[i],
+					     span_ns, 0);
+		u_q24 = dcc_min_u32(u_q24, dcc_oscar_ratio_at(s, s->point_send_ns[i]));
+		/* 1 + slope, as a part of the span; 0.05 is as near to zero as the clock allows. */
+		rest_ns = dcc_max_u64(dcc_sub_sat_u64(span_ns, drop_ns),
+				      dcc_max_u32((u32)span_ns / 20, 1));
+		u_q24 = (u32)dcc_min_u64(dcc_div_u64(u_q24 * span_ns, rest_ns), DCC_RATIO_ONE);
+		s->best_q24 = dcc_max_u32(s->best_q24, u_q24);
+	}
+
+	s->point_send_ns[head] = ack->send_ns;
+	s->point_delay_ns[head] = ack->rtt_ns;
+	s->point_delivered[head] = s->delivered_bytes;
+	s->point_head = (u8)((head + 1) & (DCC_OSCAR_POINTS - 1));
+	s->points = 1;
+}
+
+/* Law 3: what was sent before a pause of this flow's own is no part of a fall. */
+static inline void dcc_oscar_forget_points(struct dcc_oscar *s)
+{
+	u32 i;
+
+	for (i = 0; i < DCC_OSCAR_POINTS; i++)
+		s->point_delay_ns[i] = 0;
+	s->points = 0;
+}
+
+/*
+ * Law 3, a pulse: for a quarter of a base RTT, or as long as four packets
+ * take, send at twice the ratio.  u itself stays until the echo is back.
+ */
+static inline void dcc_oscar_pulse_begin(struct dcc_oscar *s, u64 now_ns)
+{
+	u64 train_ns;
+
+	if (s->pulse != DCC_OSCAR_PULSE_NONE || s->u_q24 >= DCC_RATIO_ONE)
+		return;
+	s->pulse_q24 = dcc_min_u32(2 * s->u_q24, DCC_RATIO_ONE);
+	train_ns = dcc_div_u64(((u64)s->packet_ns_q8 * DCC_OSCAR_PULSE_PACKETS) << 16,
+			       s->pulse_q24);
+	s->pulse = DCC_OSCAR_PULSE_SENDING;
+	s->pulse_from_ns = now_ns;
+	s->pulse_to_ns = now_ns + dcc_clamp_u64(train_ns, s->base_ns / 4, 4 * (u64)s->base_ns);
+	s->pulse_delay_ns = 0;
+	dcc_batch_init(&s->echo, s->tau_ns, DCC_BATCH_NO_GAP);
+}
+
+/*
+ * The echo is complete.  Delays that stayed at the base RTT: all of the
+ * pulse's rate is to be had.  Else its slope says what arrived in total, and
+ * less the pulse that is what the others send; u is scaled to fill the rest
+ * as if each of them does the same.
+ */
+static inline bool dcc_oscar_pulse_judge(struct dcc_oscar *s, const struct dcc_ack *ack)
+{
+	u32 margin_ns = (s->empty_ns - s->base_ns) / 2;
+	u32 u_q24 = s->u_q24;
+	u32 branch, total_q24, others_q24;
+	s32 gradient_q16;
+
+	s->pulse = DCC_OSCAR_PULSE_NONE;
+	if (s->echo.count < 2)
+		return false;
+	gradient_q16 = dcc_batch_gradient_q16(&s->echo);
+	if (s->pulse_delay_ns <= s->base_ns + margin_ns) {
+		u_q24 = dcc_max_u32(u_q24, s->pulse_q24);
+		branch = DCC_OSCAR_PULSE_FREE;
+	} else if (ack->rtt_ns < s->target_ns) {
+		/* 1 + gradient, at least 0.1; a hundred line rates at once are enough. */
+		total_q24 = dcc_min_u32((u32)((1 << DCC_GRADIENT_SHIFT) + gradient_q16),
+					100 << DCC_GRADIENT_SHIFT) << 8;
+		others_q24 = dcc_sub_sat_u32(total_q24, s->pulse_q24);
+		u_q24 = (u32)dcc_div_u64((u64)u_q24 << DCC_RATIO_SHIFT, (u64)others_q24 + u_q24);
+		u_q24 = dcc_max_u32(s->u_q24, dcc_min_u32(s->pulse_q24, u_q24));
+		branch = DCC_OSCAR_PULSE_SHARE;
+	} else {
+		return false;
+	}
+	s->raised_ns = ack->now_ns;
+	s->last.delay_ns = s->pulse_delay_ns;
+	s->last.gradient_q16 = gradient_q16;
+	dcc_oscar_set_ratio(s, ack->now_ns, u_q24, branch);
+	if (branch == DCC_OSCAR_PULSE_FREE)
+		dcc_oscar_pulse_begin(s, ack->now_ns);
+	return true;
+}
+
+/* Law 3, every sample while a pulse is under way.  True when the verdict changes. */
+static inline bool dcc_oscar_pulse_step(struct dcc_oscar *s, const struct dcc_ack *ack)
+{
+	bool changed = false;
+
+	if (s->pulse == DCC_OSCAR_PULSE_SENDING && ack->now_ns >= s->pulse_to_ns) {
+		s->pulse = DCC_OSCAR_PULSE_AWAITED;
+		s->pulse_to_ns = ack->now_ns;
+		s->last.branch = DCC_OSCAR_PULSE_END;
+		changed = true;
+	}
+	if (ack->send_ns < s->pulse_from_ns)
+		return changed;
+	if (s->pulse == DCC_OSCAR_PULSE_AWAITED && ack->send_ns > s->pulse_to_ns)
+		return dcc_oscar_pulse_judge(s, ack) || changed;
+	dcc_batch_add(&s->echo, ack);
+	s->pulse_delay_ns = ack->rtt_ns;
+	return changed;
+}
+
+/* Law 3, every acknowledgment.  True when the verdict changes. */
+static inline bool dcc_oscar_watch(struct dcc_oscar *s, const struct dcc_ack *ack)
+{
+	bool changed = false;
+
+	s->delivered_bytes += ack->acked_bytes;
+	if (ack->flags & (DCC_ACK_NO_RTT | DCC_ACK_DELAYED))
+		return false;
+
+	if (DCC_UNLIKELY(s->sent_ns > ack->now_ns)) {
+		/* The clock went back: every remembered time is in the future. */
+		dcc_oscar_forget_points(s);
+		s->pulse = DCC_OSCAR_PULSE_NONE;
+		s->high_send_ns = 0;
+		s->raised_ns = 0;
+		s->best_q24 = 0;
+		s->sent_ns = ack->send_ns;
+	}
+	if (DCC_UNLIKELY(ack->send_ns > s->sent_ns && ack->send_ns - s->sent_ns > s->batch.gap_ns))
+		dcc_oscar_forget_points(s);
+	if (ack->send_ns > s->sent_ns)
+		s->sent_ns = ack->send_ns;
+	if (ack->rtt_ns > s->high_ns)
+		s->high_send_ns = ack->send_ns;
+	if (ack->rtt_ns > s->sample_ns && ack->rtt_ns - s->sample_ns > DCC_OSCAR_RISE_NS)
+		s->best_q24 = 0;
+	s->sample_ns = ack->rtt_ns;
+
+	if (s->pulse != DCC_OSCAR_PULSE_NONE)
+		changed = dcc_oscar_pulse_step(s, ack);
+	dcc_oscar_track_drop(s, ack);
+	if (DCC_LIKELY(!s->best_q24 || ack->rtt_ns > s->empty_ns))
+		return changed;
+	if (s->best_q24 > s->u_q24 && dcc_oscar_calm(s, ack->send_ns)) {
+		s->raised_ns = ack->now_ns;
+		s->last.delay_ns = ack->rtt_ns;
+		dcc_oscar_set_ratio(s, ack->now_ns, s->best_q24, DCC_OSCAR_REFILL);
+		changed = true;
+	}
+	s->best_q24 = 0;
+	return changed;
+}
+
+/*
+ * Law 3: u_w from the ratio in force where the bytes in flight agree with what
+ * pacing (us * delay * mu) or the window (us * D_target * mu) allowed.
+ */
+static inline u32 dcc_oscar_window_ratio_exact(const struct dcc_oscar *s,
+					       const struct dcc_estimate *e, u32 us_q24)
+{
+	u64 inflight = dcc_div_u64(e->sum_inflight_bytes, e->count);
+	u64 wire = s->path.wire_bytes;
+	u64 paced = dcc_div_u64((u64)us_q24 * e->delay_ns, s->byte_ns_q24);
+	u64 windowed = dcc_div_u64((u64)us_q24 * s->target_ns, s->byte_ns_q24);
+
+	if (inflight + wire >= paced && inflight <= paced + wire)
+		return us_q24;
+	if (inflight + wire >= windowed && inflight <= windowed + wire)
+		return dcc_oscar_scale_to_target(s, e, us_q24);
+	return dcc_oscar_window_ratio(s, e);
+}
+
+/*
+ * U_AI for each decision since the reference, 1 to 3 of them.  A flow of few
+ * packets decides once in a feedback, and gets one.
+ */
+static inline u32 dcc_oscar_ai_since(const struct dcc_oscar *s, u64 first_ns, u64 now_ns)
+{
+	u64 interval_ns = dcc_max_u64(s->tau_ns, now_ns - s->decided_ns);
+	u64 elapsed_ns = dcc_clamp_u64(now_ns - first_ns, interval_ns,
+				       interval_ns * DCC_OSCAR_AI_STEPS);
+
+	return (u32)dcc_div_u64(s->u_ai_q24 * dcc_min_u64(elapsed_ns, 1ULL << 39), interval_ns);
+}
+
+/*
+ * Law 3: a long queue that falls between two batches by 0.3 and more is being
+ * dealt with: everybody has cut, what is left are old packets.  A flow that has
+ * but its new, small window in flight would take the rest of the queue for the
+ * others' windows and cut again, in a large incast down to nothing.
+ */
+static inline bool dcc_oscar_draining(const struct dcc_oscar *s, const struct dcc_estimate *e)
+{
+	u64 elapsed_ns = e->last_ns - s->batch_last_ns;
+
+	return s->batch_delay_ns > e->delay_ns && e->last_ns > s->batch_last_ns &&
+	       (u64)(s->batch_delay_ns - e->delay_ns) * 10 >= elapsed_ns * 3;
+}
+
+/*
+ * Law 3.  The same two loops; below the target the rate loop is heard only
+ * while it is calm (see dcc_oscar_calm()), and near the target not at all.
+ */
+static inline u32 dcc_oscar_law_pulse(struct dcc_oscar *s, const struct dcc_estimate *e,
+				      const struct dcc_ack *ack, u32 *branch)
+{
+	u32 us_q24, u_q24, u_w, u_r;
+	u32 off_ns, gradient_q16;
+
+	if (e->delay_ns <= s->empty_ns) {
+		*branch = DCC_OSCAR_EMPTY;
+		if (e->first_ns > s->raised_ns && s->pulse == DCC_OSCAR_PULSE_NONE) {
+			dcc_oscar_pulse_begin(s, ack->now_ns);
+			*branch = DCC_OSCAR_PULSE_BEGIN;
+		}
+		return s->u_q24 + s->u_ai_q24;
+	}
+
+	us_q24 = dcc_oscar_ratio_at(s, e->first_ns);
+	off_ns = e->delay_ns > s->target_ns ? e->delay_ns - s->target_ns :
+					      s->target_ns - e->delay_ns;
+	gradient_q16 = (u32)dcc_abs_s64(e->gradient_q16);
+	if (off_ns < s->near_ns && gradient_q16 < DCC_OSCAR_NEAR_PULSE_GRADIENT_Q16) {
+		u_q24 = dcc_oscar_scale_to_target(s, e, us_q24);
+		*branch = DCC_OSCAR_NEAR;
+	} else {
+		bool accelerate = e->delay_ns < s->target_ns - s->band_ns;
+
+		u_w = dcc_oscar_window_ratio_exact(s, e, us_q24);
+		u_r = u_w;
+		if (!accelerate || dcc_oscar_calm(s, e->last_ns))
+			u_r = dcc_oscar_rate_ratio_unbiased(s, e);
+		u_q24 = dcc_oscar_coordinate(e, accelerate, u_w, u_r, branch);
+		if (e->delay_ns > s->high_ns && dcc_oscar_draining(s, e) && u_q24 < s->u_q24) {
+			*branch = DCC_OSCAR_DRAIN;
+			return s->u_q24;
+		}
+	}
+	u_q24 += dcc_oscar_ai_since(s, e->first_ns, ack->now_ns);
+	if (e->first_ns < s->raised_ns && ack->rtt_ns < s->target_ns && u_q24 < s->u_q24) {
+		*branch = DCC_OSCAR_KEEP;
+		return s->u_q24;
+	}
+	return u_q24;
 }
 
 /* Bytes in flight and rate are the application's doing; the delay is not. */
@@ -615,9 +975,14 @@ static inline void dcc_oscar_decide(struct dcc_oscar *s, const struct dcc_estima
 		u_q24 = dcc_oscar_law_paper(s, e, &branch);
 	else if (s->params.law == DCC_OSCAR_LAW_AI)
 		u_q24 = dcc_oscar_law_ai(s, e, &branch);
-	else
+	else if (s->params.law == DCC_OSCAR_LAW_TRACKER)
 		u_q24 = dcc_oscar_law_tracker(s, e, ack, &branch);
+	else
+		u_q24 = dcc_oscar_law_pulse(s, e, ack, &branch);
 
+	s->decided_ns = ack->now_ns;
+	s->batch_last_ns = e->last_ns;
+	s->batch_delay_ns = e->delay_ns;
 	s->last.delay_ns = e->delay_ns;
 	s->last.gradient_q16 = e->gradient_q16;
 	s->loss_holds = 0;
@@ -632,7 +997,9 @@ static inline bool dcc_oscar_ack(struct dcc_oscar *s, const struct dcc_path *pat
 	struct dcc_estimate e;
 	bool decided = false;
 
-	if (s->params.law == DCC_OSCAR_LAW_TRACKER)
+	if (s->params.law == DCC_OSCAR_LAW_PULSE)
+		decided = dcc_oscar_watch(s, ack);
+	else if (s->params.law == DCC_OSCAR_LAW_TRACKER)
 		decided = dcc_oscar_refill(s, ack);
 	if (dcc_batch_add(&s->batch, ack)) {
 		dcc_batch_close(&s->batch, &e);
@@ -668,6 +1035,7 @@ static inline void dcc_oscar_loss(struct dcc_oscar *s, const struct dcc_path *pa
 		s->loss_ns = now_ns;
 		s->loss_holds = 1;
 		s->best_q24 = 0;
+		s->pulse = DCC_OSCAR_PULSE_NONE;
 	}
 	dcc_oscar_verdict(s, out);
 }
@@ -686,6 +1054,7 @@ static inline void dcc_oscar_rto(struct dcc_oscar *s, const struct dcc_path *pat
 	s->loss_ns = now_ns;
 	s->loss_holds = 1;
 	s->best_q24 = 0;
+	s->pulse = DCC_OSCAR_PULSE_NONE;
 	dcc_oscar_verdict(s, out);
 }
 
