@@ -1,0 +1,752 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * sch_dccport: one direction of a link as a queueing discipline
+ *
+ *	arrival -> loss -> drop-tail queue -> server -> wire -> far end
+ *
+ * A packet's whole future is known when it arrives: the server takes packets in
+ * order, so it leaves at
+ *
+ *	departure = max(now, departure of the packet before) + length / rate
+ *
+ * and is on the far side delay_ns later.  So enqueue computes both times and
+ * the packet waits in a list for its delivery; one timer, set to the next
+ * delivery, does the rest.  The server needs no timer: the backlog (what has
+ * not left the server) is brought up to date when somebody looks.
+ *
+ * Differences from netem with a rate:
+ * - time is kept to the fraction of a nanosecond, so 10^6 packets of 15.14 ns
+ *   (1514 bytes at 800 Gbit/s) take exactly 15.14 ms;
+ * - the backlog counts what waits for the server, not what is on the wire;
+ * - ECN marks by that backlog; drops by bytes; both at arrival;
+ * - loss and reordering come from the port's own seed;
+ * - super-packets are cut into frames first;
+ * - drops are not told to the sender: a switch does not do that either;
+ * - ports that ask for it write an event per TCP segment, see dccport.h.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/ipv6.h>
+#include <linux/math64.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/proc_fs.h>
+#include <linux/rtnetlink.h>
+#include <linux/skbuff.h>
+#include <linux/spinlock.h>
+#include <linux/tcp.h>
+#include <linux/uaccess.h>
+#include <linux/vmalloc.h>
+#include <net/inet_ecn.h>
+#include <net/ip.h>
+#include <net/ipv6.h>
+#include <net/pkt_sched.h>
+#include <net/sock.h>
+
+#include "dccport.h"
+
+/* Below it a full-sized frame takes longer than any experiment. */
+#define DCCPORT_RATE_MIN_BPS 1000ULL
+/* A sum of departure and two delays stays far from 2^63 ns. */
+#define DCCPORT_DELAY_MAX_NS (1000ULL * NSEC_PER_SEC)
+
+#define PPM 1000000U
+
+/* ---- the event log, shared by all ports ---- */
+
+#define LOG_CHUNK_ORDER 4
+#define LOG_CHUNK_EVENTS ((PAGE_SIZE << LOG_CHUNK_ORDER) / sizeof(struct dccport_event))
+#define LOG_CHUNKS_MAX 65536
+
+/* An event's number for ever: clearing the log does not reuse it. */
+typedef u32 event_nr;
+
+static struct {
+	struct dccport_event **chunks;
+	spinlock_t lock; /* chunks, count, first, lost; taken under qdisc locks */
+	struct mutex readers; /* chunks stay while one copies to user space */
+	u32 count; /* events in chunks */
+	event_nr first; /* number of the first event in chunks */
+	u64 lost; /* events there was no memory for */
+} dccport_log = {
+	.lock = __SPIN_LOCK_UNLOCKED(dccport_log.lock),
+	.readers = __MUTEX_INITIALIZER(dccport_log.readers),
+};
+
+static struct dccport_event *log_at(u32 i)
+{
+	return &dccport_log.chunks[i / LOG_CHUNK_EVENTS][i % LOG_CHUNK_EVENTS];
+}
+
+/* Append @ev; returns its number. */
+static event_nr log_append(const struct dccport_event *ev)
+{
+	struct dccport_event **chunk;
+	event_nr nr;
+
+	spin_lock_bh(&dccport_log.lock);
+	nr = dccport_log.first + dccport_log.count;
+	if (dccport_log.lost || dccport_log.count == LOG_CHUNKS_MAX * LOG_CHUNK_EVENTS)
+		goto lost;
+
+	chunk = &dccport_log.chunks[dccport_log.count / LOG_CHUNK_EVENTS];
+	if (!*chunk) {
+		*chunk = (void *)__get_free_pages(GFP_ATOMIC | __GFP_NOWARN, LOG_CHUNK_ORDER);
+		if (!*chunk)
+			goto lost;
+	}
+	*log_at(dccport_log.count++) = *ev;
+	spin_unlock_bh(&dccport_log.lock);
+	return nr;
+
+lost:
+	/* Nothing after the first gap: a reader must not mistake it for all. */
+	if (!dccport_log.lost++)
+		pr_err("no memory for the event log after %u events\n", dccport_log.count);
+	spin_unlock_bh(&dccport_log.lock);
+	return nr;
+}
+
+/* The departure of event @nr has moved; no effect once it is cleared or lost. */
+static void log_move(event_nr nr, u64 depart_ns)
+{
+	u32 i;
+
+	spin_lock_bh(&dccport_log.lock);
+	i = nr - dccport_log.first;
+	if (i < dccport_log.count)
+		log_at(i)->depart_ns = depart_ns;
+	spin_unlock_bh(&dccport_log.lock);
+}
+
+static void log_clear(void)
+{
+	u32 chunks, i;
+
+	mutex_lock(&dccport_log.readers);
+	spin_lock_bh(&dccport_log.lock);
+	chunks = DIV_ROUND_UP(dccport_log.count, LOG_CHUNK_EVENTS);
+	dccport_log.first += dccport_log.count;
+	dccport_log.count = 0;
+	dccport_log.lost = 0;
+	for (i = 0; i < chunks; i++) {
+		free_pages((unsigned long)dccport_log.chunks[i], LOG_CHUNK_ORDER);
+		dccport_log.chunks[i] = NULL;
+	}
+	spin_unlock_bh(&dccport_log.lock);
+	mutex_unlock(&dccport_log.readers);
+}
+
+static ssize_t log_read(struct file *file, char __user *to, size_t len, loff_t *pos)
+{
+	u64 end, at = *pos;
+	ssize_t done = 0;
+	u64 lost;
+
+	if (*pos < 0)
+		return -EINVAL;
+
+	mutex_lock(&dccport_log.readers);
+	spin_lock_bh(&dccport_log.lock);
+	end = (u64)dccport_log.count * sizeof(struct dccport_event);
+	lost = dccport_log.lost;
+	spin_unlock_bh(&dccport_log.lock);
+
+	while (len && at < end) {
+		u64 chunk_bytes = LOG_CHUNK_EVENTS * sizeof(struct dccport_event);
+		u32 in_chunk;
+		u32 chunk = div64_u64_rem(at, chunk_bytes, &chunk_bytes);
+		size_t n;
+
+		in_chunk = chunk_bytes;
+		n = LOG_CHUNK_EVENTS * sizeof(struct dccport_event) - in_chunk;
+		n = min_t(u64, n, min_t(u64, len, end - at));
+		if (copy_to_user(to, (u8 *)dccport_log.chunks[chunk] + in_chunk, n)) {
+			done = done ?: -EFAULT;
+			break;
+		}
+		to += n;
+		at += n;
+		len -= n;
+		done += n;
+	}
+	mutex_unlock(&dccport_log.readers);
+
+	/* In place of the end of the file, once all that is there was read. */
+	if (!done && len && lost)
+		return -ENOMEM;
+	if (done > 0)
+		*pos = at;
+	return done;
+}
+
+static ssize_t log_write(struct file *file, const char __user *from, size_t len, loff_t *pos)
+{
+	log_clear();
+	return len;
+}
+
+static const struct proc_ops dccport_log_ops = {
+	.proc_read = log_read,
+	.proc_write = log_write,
+	.proc_lseek = default_llseek,
+};
+
+/* ---- a port ---- */
+
+/* Packets on their way, by time of delivery; linked by skb->next. */
+struct lane {
+	struct sk_buff *head;
+	struct sk_buff *tail;
+};
+
+struct dccport {
+	struct tc_dccport_parms parms;
+
+	/*
+	 * The server is busy until busy_ns + busy_rem / rate_bps: the rest of
+	 * each division is carried on, so no time is ever lost to rounding.
+	 */
+	u64 busy_ns;
+	u64 busy_rem;
+	u32 last_len; /* service time of the last length: most are equal */
+	u64 last_ns;
+	u64 last_rem;
+
+	/*
+	 * What is in the server or waits for it, in order of arrival; linked
+	 * by skb->prev.  A packet is in a lane as long as it is in here.
+	 */
+	struct sk_buff *queue_head;
+	struct sk_buff *queue_tail; /* valid if queue_head is */
+	u64 backlog_bytes;
+
+	struct lane straight;
+	struct lane reordered;
+
+	u64 loss_state;
+	u64 reorder_state;
+	struct qdisc_watchdog watchdog;
+};
+
+struct dccport_cb {
+	u64 depart_ns;
+	u64 deliver_ns;
+	event_nr event;
+} __packed __aligned(4);
+
+static struct dccport_cb *dccport_cb(const struct sk_buff *skb)
+{
+	qdisc_cb_private_validate(skb, sizeof(struct dccport_cb));
+	return (struct dccport_cb *)qdisc_skb_cb(skb)->data;
+}
+
+/* splitmix64: one addition per draw, any seed will do. */
+static bool dccport_chance(u64 *state, u32 ppm)
+{
+	u64 z;
+
+	if (!ppm)
+		return false;
+	z = *state += 0x9e3779b97f4a7c15ULL;
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+	z ^= z >> 31;
+	return ((z >> 32) * PPM) >> 32 < ppm;
+}
+
+/*
+ * Serve @len bytes after what is being served, from @now at the earliest.
+ * Returns the end, rounded up to a nanosecond.
+ */
+static u64 dccport_serve(struct dccport *q, u32 len, u64 now)
+{
+	u64 rate = q->parms.rate_bps;
+
+	if (q->busy_ns + !!q->busy_rem <= now) {
+		q->busy_ns = now;
+		q->busy_rem = 0;
+	}
+	if (!rate)
+		return q->busy_ns;
+
+	if (len != q->last_len) {
+		q->last_len = len;
+		q->last_ns = div64_u64_rem((u64)len * BITS_PER_BYTE * NSEC_PER_SEC, rate,
+					   &q->last_rem);
+	}
+	q->busy_ns += q->last_ns;
+	q->busy_rem += q->last_rem;
+	if (q->busy_rem >= rate) {
+		q->busy_rem -= rate;
+		q->busy_ns++;
+	}
+	return q->busy_ns + !!q->busy_rem;
+}
+
+/* Take out of the backlog what has left the server by @now. */
+static void dccport_advance(struct Qdisc *sch, u64 now)
+{
+	struct dccport *q = qdisc_priv(sch);
+	struct sk_buff *skb;
+
+	while ((skb = q->queue_head) && dccport_cb(skb)->depart_ns <= now) {
+		q->queue_head = skb->prev;
+		skb->prev = NULL;
+		q->backlog_bytes -= qdisc_pkt_len(skb);
+		qdisc_qstats_backlog_dec(sch, skb);
+	}
+}
+
+static void lane_append(struct lane *lane, struct sk_buff *skb)
+{
+	struct dccport_cb *cb = dccport_cb(skb);
+
+	/* After the delay was shortened: a wire does not overtake itself. */
+	if (lane->head)
+		cb->deliver_ns = max(cb->deliver_ns, dccport_cb(lane->tail)->deliver_ns);
+
+	skb->next = NULL;
+	if (lane->head)
+		lane->tail->next = skb;
+	else
+		lane->head = skb;
+	lane->tail = skb;
+}
+
+/* The lane whose first packet is delivered next; NULL if both are empty. */
+static struct lane *dccport_next_lane(struct dccport *q)
+{
+	struct sk_buff *a = q->straight.head, *b = q->reordered.head;
+
+	if (!a && !b)
+		return NULL;
+	if (!b || (a && dccport_cb(a)->deliver_ns <= dccport_cb(b)->deliver_ns))
+		return &q->straight;
+	return &q->reordered;
+}
+
+/* Mark @skb CE if it is ECT(0) or ECT(1). */
+static bool dccport_mark(struct sk_buff *skb)
+{
+	u8 ecn;
+
+	switch (skb_protocol(skb, true)) {
+	case htons(ETH_P_IP):
+		if (!pskb_network_may_pull(skb, sizeof(struct iphdr)))
+			return false;
+		ecn = ip_hdr(skb)->tos;
+		break;
+	case htons(ETH_P_IPV6):
+		if (!pskb_network_may_pull(skb, sizeof(struct ipv6hdr)))
+			return false;
+		ecn = ipv6_get_dsfield(ipv6_hdr(skb));
+		break;
+	default:
+		return false;
+	}
+	ecn &= INET_ECN_MASK;
+	return ecn != INET_ECN_NOT_ECT && ecn != INET_ECN_CE && INET_ECN_set_ce(skb);
+}
+
+/* Fill the TCP fields of @ev and say whether the port wants to log @skb. */
+static bool dccport_describe(const struct dccport *q, const struct sk_buff *skb,
+			     struct dccport_event *ev)
+{
+	int at = skb_network_offset(skb), end;
+	const struct tcphdr *th;
+	struct tcphdr th_buf;
+	bool data;
+
+	if (!q->parms.log_flags)
+		return false;
+
+	switch (skb_protocol(skb, true)) {
+	case htons(ETH_P_IP): {
+		struct iphdr buf;
+		const struct iphdr *ip = skb_header_pointer(skb, at, sizeof(buf), &buf);
+
+		if (!ip || ip->protocol != IPPROTO_TCP || (ip->frag_off & htons(IP_OFFSET)))
+			return false;
+		end = at + ntohs(ip->tot_len);
+		at += ip->ihl * 4;
+		break;
+	}
+	case htons(ETH_P_IPV6): {
+		struct ipv6hdr buf;
+		const struct ipv6hdr *ip = skb_header_pointer(skb, at, sizeof(buf), &buf);
+		__be16 frag_off;
+		u8 proto;
+
+		if (!ip)
+			return false;
+		end = at + (int)sizeof(buf) + ntohs(ip->payload_len);
+		proto = ip->nexthdr;
+		at = ipv6_skip_exthdr(skb, at + (int)sizeof(buf), &proto, &frag_off);
+		if (at < 0 || proto != IPPROTO_TCP || (frag_off & htons(IP6_OFFSET)))
+			return false;
+		break;
+	}
+	default:
+		return false;
+	}
+
+	th = skb_header_pointer(skb, at, sizeof(th_buf), &th_buf);
+	if (!th)
+		return false;
+	at += th->doff * 4;
+
+	data = end > at || th->syn || th->fin;
+	if (!(q->parms.log_flags & (data ? DCCPORT_LOG_DATA : DCCPORT_LOG_ACKS)))
+		return false;
+
+	ev->seq = ntohl(th->seq);
+	ev->ack_seq = ntohl(th->ack_seq);
+	ev->payload_bytes = clamp(end - at, 0, U16_MAX);
+	ev->sport = ntohs(th->source);
+	ev->dport = ntohs(th->dest);
+	ev->flags = (th->syn ? DCCPORT_EV_SYN : 0) | (th->fin ? DCCPORT_EV_FIN : 0) |
+		    (th->rst ? DCCPORT_EV_RST : 0);
+	return true;
+}
+
+/*
+ * A port is a switch's, or a wire: the sender does not learn of a drop, as it
+ * would (and reduce its window at once) from NET_XMIT_DROP.
+ */
+static int dccport_drop(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+{
+	qdisc_drop(skb, sch, to_free);
+	return NET_XMIT_SUCCESS | __NET_XMIT_BYPASS;
+}
+
+static int dccport_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free,
+			       u64 now)
+{
+	struct dccport *q = qdisc_priv(sch);
+	u32 len = qdisc_pkt_len(skb);
+	struct dccport_event ev = {};
+	struct dccport_cb *cb;
+	struct lane *lane;
+	u16 drop = 0;
+	bool log;
+
+	log = dccport_describe(q, skb, &ev);
+	if (log) {
+		ev.arrival_ns = now;
+		ev.len_bytes = len;
+		ev.port_id = q->parms.port_id;
+		ev.backlog_bytes = min_t(u64, q->backlog_bytes, U32_MAX);
+	}
+
+	if (dccport_chance(&q->loss_state, q->parms.loss_ppm))
+		drop = DCCPORT_EV_DROP_LOSS;
+	else if (q->parms.limit_bytes && q->backlog_bytes + len > q->parms.limit_bytes)
+		drop = DCCPORT_EV_DROP_TAIL;
+	if (drop) {
+		if (log) {
+			ev.flags |= drop;
+			log_append(&ev);
+		}
+		return dccport_drop(skb, sch, to_free);
+	}
+
+	if (q->parms.ecn_bytes && q->backlog_bytes >= q->parms.ecn_bytes && dccport_mark(skb)) {
+		qdisc_qstats_overlimit(sch);
+		ev.flags |= DCCPORT_EV_MARKED;
+	}
+
+	/* As a NIC does: sent bytes on the wire do not hold up the socket. */
+	if (q->parms.delay_ns)
+		skb_orphan_partial(skb);
+
+	cb = dccport_cb(skb);
+	cb->depart_ns = dccport_serve(q, len, now);
+	cb->deliver_ns = cb->depart_ns + q->parms.delay_ns;
+	lane = &q->straight;
+	if (dccport_chance(&q->reorder_state, q->parms.reorder_ppm)) {
+		cb->deliver_ns += q->parms.reorder_delay_ns;
+		lane = &q->reordered;
+		ev.flags |= DCCPORT_EV_REORDERED;
+	}
+	lane_append(lane, skb);
+
+	skb->prev = NULL;
+	if (q->queue_head)
+		q->queue_tail->prev = skb;
+	else
+		q->queue_head = skb;
+	q->queue_tail = skb;
+	q->backlog_bytes += len;
+	qdisc_update_stats_at_enqueue(sch, len);
+
+	cb->event = 0;
+	if (log) {
+		ev.depart_ns = cb->depart_ns;
+		ev.backlog_bytes = min_t(u64, q->backlog_bytes, U32_MAX);
+		cb->event = log_append(&ev);
+	}
+	return NET_XMIT_SUCCESS;
+}
+
+/*
+ * A super-packet (TSO, GSO) goes over the wire as the frames that a NIC makes
+ * of it: back to back, each with a place of its own in queue and log.
+ */
+static int dccport_enqueue_segments(struct sk_buff *skb, struct Qdisc *sch,
+				    struct sk_buff **to_free, u64 now)
+{
+	netdev_features_t features = netif_skb_features(skb) & ~NETIF_F_GSO_MASK;
+	struct sk_buff *segs = skb_gso_segment(skb, features), *next;
+
+	if (IS_ERR_OR_NULL(segs))
+		return dccport_drop(skb, sch, to_free);
+
+	skb_list_walk_safe(segs, segs, next) {
+		skb_mark_not_on_list(segs);
+		qdisc_skb_cb(segs)->pkt_len = segs->len;
+		dccport_enqueue_one(segs, sch, to_free, now);
+	}
+	consume_skb(skb);
+	return NET_XMIT_SUCCESS;
+}
+
+static int dccport_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+{
+	u64 now = ktime_get_ns();
+
+	dccport_advance(sch, now);
+	if (skb_is_gso(skb))
+		return dccport_enqueue_segments(skb, sch, to_free, now);
+	return dccport_enqueue_one(skb, sch, to_free, now);
+}
+
+static struct sk_buff *dccport_dequeue(struct Qdisc *sch)
+{
+	struct dccport *q = qdisc_priv(sch);
+	struct lane *lane = dccport_next_lane(q);
+	struct sk_buff *skb;
+	u64 now;
+
+	if (!lane)
+		return NULL;
+
+	now = ktime_get_ns();
+	skb = lane->head;
+	if (dccport_cb(skb)->deliver_ns > now) {
+		qdisc_watchdog_schedule_ns(&q->watchdog, dccport_cb(skb)->deliver_ns);
+		return NULL;
+	}
+
+	dccport_advance(sch, now);
+	lane->head = skb->next;
+	skb_mark_not_on_list(skb);
+	qdisc_bstats_update(sch, skb);
+	sch->q.qlen--;
+	return skb;
+}
+
+/*
+ * The server's speed has changed: what it works on ends as planned, what waits
+ * is served at the new speed.
+ */
+static void dccport_replan(struct dccport *q)
+{
+	struct sk_buff *skb = q->queue_head;
+
+	q->last_len = 0;
+	q->busy_rem = 0;
+	if (!skb)
+		return;
+
+	q->busy_ns = dccport_cb(skb)->depart_ns;
+	while ((skb = skb->prev)) {
+		struct dccport_cb *cb = dccport_cb(skb);
+		u64 wire_ns = cb->deliver_ns - cb->depart_ns;
+
+		cb->depart_ns = dccport_serve(q, qdisc_pkt_len(skb), 0);
+		cb->deliver_ns = cb->depart_ns + wire_ns;
+		if (cb->event)
+			log_move(cb->event, cb->depart_ns);
+	}
+}
+
+static const struct nla_policy dccport_policy[TCA_DCCPORT_MAX + 1] = {
+	[TCA_DCCPORT_PARMS] = NLA_POLICY_EXACT_LEN(sizeof(struct tc_dccport_parms)),
+};
+
+static int dccport_check(const struct tc_dccport_parms *p, struct netlink_ext_ack *extack)
+{
+	if (p->rate_bps && p->rate_bps < DCCPORT_RATE_MIN_BPS)
+		NL_SET_ERR_MSG(extack, "rate_bps must be 0 or at least 1000");
+	else if (p->delay_ns > DCCPORT_DELAY_MAX_NS)
+		NL_SET_ERR_MSG(extack, "delay_ns must be at most 1000 s");
+	else if (p->reorder_delay_ns > DCCPORT_DELAY_MAX_NS)
+		NL_SET_ERR_MSG(extack, "reorder_delay_ns must be at most 1000 s");
+	else if (p->loss_ppm > PPM)
+		NL_SET_ERR_MSG(extack, "loss_ppm must be at most 1000000");
+	else if (p->reorder_ppm > PPM)
+		NL_SET_ERR_MSG(extack, "reorder_ppm must be at most 1000000");
+	else if (p->port_id > U16_MAX)
+		NL_SET_ERR_MSG(extack, "port_id must be at most 65535");
+	else if (p->log_flags & ~(DCCPORT_LOG_DATA | DCCPORT_LOG_ACKS))
+		NL_SET_ERR_MSG(extack, "log_flags has an unknown flag");
+	else
+		return 0;
+	return -EINVAL;
+}
+
+static int dccport_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
+{
+	struct nlattr *tb[TCA_DCCPORT_MAX + 1];
+	struct dccport *q = qdisc_priv(sch);
+	struct tc_dccport_parms p;
+	bool new_rate, new_seed;
+	int err;
+
+	err = nla_parse_nested_deprecated(tb, TCA_DCCPORT_MAX, opt, dccport_policy, extack);
+	if (err)
+		return err;
+	if (!tb[TCA_DCCPORT_PARMS]) {
+		NL_SET_ERR_MSG(extack, "TCA_DCCPORT_PARMS is missing");
+		return -EINVAL;
+	}
+	nla_memcpy(&p, tb[TCA_DCCPORT_PARMS], sizeof(p));
+	err = dccport_check(&p, extack);
+	if (err)
+		return err;
+
+	sch_tree_lock(sch);
+	dccport_advance(sch, ktime_get_ns());
+	new_rate = p.rate_bps != q->parms.rate_bps;
+	new_seed = p.seed != q->parms.seed;
+	q->parms = p;
+	if (new_rate)
+		dccport_replan(q);
+	if (new_seed) {
+		q->loss_state = p.seed;
+		q->reorder_state = ~p.seed;
+	}
+	sch_tree_unlock(sch);
+
+	/* The next delivery may be due earlier now. */
+	qdisc_watchdog_schedule_ns(&q->watchdog, ktime_get_ns());
+	return 0;
+}
+
+static int dccport_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
+{
+	struct dccport *q = qdisc_priv(sch);
+
+	qdisc_watchdog_init(&q->watchdog, sch);
+	q->reorder_state = ~0ULL;
+	if (sch->parent != TC_H_ROOT) {
+		NL_SET_ERR_MSG(extack, "dccport must be a device's root qdisc");
+		return -EOPNOTSUPP;
+	}
+	/* Without parameters a link that is infinitely fast and short. */
+	return opt ? dccport_change(sch, opt, extack) : 0;
+}
+
+static void dccport_reset(struct Qdisc *sch)
+{
+	struct dccport *q = qdisc_priv(sch);
+	struct lane *lanes[] = { &q->straight, &q->reordered };
+	unsigned int i;
+
+	qdisc_watchdog_cancel(&q->watchdog);
+	for (i = 0; i < ARRAY_SIZE(lanes); i++) {
+		if (lanes[i]->head)
+			rtnl_kfree_skbs(lanes[i]->head, lanes[i]->tail);
+		lanes[i]->head = NULL;
+	}
+	q->queue_head = NULL;
+	q->backlog_bytes = 0;
+	q->busy_ns = 0;
+	q->busy_rem = 0;
+}
+
+static void dccport_destroy(struct Qdisc *sch)
+{
+	struct dccport *q = qdisc_priv(sch);
+
+	qdisc_watchdog_cancel(&q->watchdog);
+}
+
+static int dccport_dump(struct Qdisc *sch, struct sk_buff *skb)
+{
+	struct dccport *q = qdisc_priv(sch);
+	struct tc_dccport_parms p;
+	struct nlattr *opts;
+
+	/* The backlog of the statistics is that of now. */
+	sch_tree_lock(sch);
+	dccport_advance(sch, ktime_get_ns());
+	p = q->parms;
+	sch_tree_unlock(sch);
+
+	opts = nla_nest_start_noflag(skb, TCA_OPTIONS);
+	if (!opts)
+		return -EMSGSIZE;
+	if (nla_put(skb, TCA_DCCPORT_PARMS, sizeof(p), &p)) {
+		nla_nest_cancel(skb, opts);
+		return -EMSGSIZE;
+	}
+	return nla_nest_end(skb, opts);
+}
+
+static struct Qdisc_ops dccport_qdisc_ops __read_mostly = {
+	.id = DCCPORT_KIND,
+	.priv_size = sizeof(struct dccport),
+	.enqueue = dccport_enqueue,
+	.dequeue = dccport_dequeue,
+	.peek = qdisc_peek_dequeued,
+	.init = dccport_init,
+	.reset = dccport_reset,
+	.destroy = dccport_destroy,
+	.change = dccport_change,
+	.dump = dccport_dump,
+	.owner = THIS_MODULE,
+};
+
+static int __init dccport_module_init(void)
+{
+	int err;
+
+	BUILD_BUG_ON(sizeof(struct dccport_event) != 48);
+	BUILD_BUG_ON(sizeof(struct dccport_cb) > QDISC_CB_PRIV_LEN);
+
+	dccport_log.chunks = vzalloc(array_size(LOG_CHUNKS_MAX, sizeof(*dccport_log.chunks)));
+	if (!dccport_log.chunks)
+		return -ENOMEM;
+	dccport_log.first = 1; /* 0: not logged */
+
+	err = -ENOMEM;
+	if (!proc_create("dccport_log", 0600, NULL, &dccport_log_ops))
+		goto free;
+	err = register_qdisc(&dccport_qdisc_ops);
+	if (err)
+		goto remove;
+	return 0;
+
+remove:
+	remove_proc_entry("dccport_log", NULL);
+free:
+	vfree(dccport_log.chunks);
+	return err;
+}
+
+static void __exit dccport_module_exit(void)
+{
+	unregister_qdisc(&dccport_qdisc_ops);
+	remove_proc_entry("dccport_log", NULL);
+	log_clear();
+	vfree(dccport_log.chunks);
+}
+
+module_init(dccport_module_init);
+module_exit(dccport_module_exit);
+MODULE_LICENSE("GPL");
+MODULE_AUTHOR("the delaycc authors");
+MODULE_DESCRIPTION("delaycc lab: one direction of a link, exact to the nanosecond");
