@@ -1,0 +1,1150 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Fills the page from the JSON in #data (schema: harness/src/report.h; render_report() has completed
+ * "metrics", "order", "main_metric" and "title"). All text goes in as text nodes, never as markup.
+ */
+(() => {
+'use strict';
+
+const data = JSON.parse(document.getElementById('data').textContent);
+const names = data.order;
+const metricOf = new Map(data.metrics.map((m) => [m.key, m]));
+const byId = (id) => document.getElementById(id);
+
+/* ---- elements ---- */
+
+function el(tag, attributes, ...children) {
+  const node = document.createElement(tag);
+  for (const [key, value] of Object.entries(attributes || {})) {
+    if (value === undefined || value === null || value === false) continue;
+    if (key.startsWith('on')) node.addEventListener(key.slice(2), value);
+    else node.setAttribute(key, value === true ? '' : value);
+  }
+  node.append(...children.flat().filter((c) => c !== undefined && c !== null && c !== ''));
+  return node;
+}
+
+function svg(tag, attributes) {
+  const node = document.createElementNS('http://www.w3.org/2000/svg', tag);
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+  return node;
+}
+
+function show(id) {
+  byId(id).hidden = false;
+}
+
+function labelled(text, control) {
+  return el('label', {}, el('span', {}, text), control);
+}
+
+function select(options, value, onchange) {
+  const node = el('select', {onchange: () => onchange(node.value)},
+    options.map(([key, text]) => el('option', {value: key, selected: key === value}, text)));
+  return node;
+}
+
+/* ---- numbers ---- */
+
+// The unit as shown, and what a figure in the data's unit is divided by. Bytes are shown in
+// thousands; 1 KB = 1000 bytes.
+function unitOf(figures) {
+  const unit = figures.map((f) => f.unit).find((u) => u) || '';
+  const greatest = Math.max(0, ...figures.map((f) => Math.abs(f.mean)));
+  if (unit === 'bytes' && greatest >= 1000) return {text: 'KB', divisor: 1000};
+  return {text: unit === 'us' ? '\u00b5s' : unit, divisor: 1};
+}
+
+function digitsBefore(value) {
+  return value === 0 ? 1 : Math.floor(Math.log10(Math.abs(value))) + 1;
+}
+
+function fixed(value, decimals) {
+  if (Math.abs(value) >= 1e15) return value.toExponential(3);
+  return value.toLocaleString('en-US', {minimumFractionDigits: decimals, maximumFractionDigits: decimals});
+}
+
+// Four significant digits, whole numbers whole.
+function plain(value) {
+  if (value === 0) return '0';
+  if (Math.abs(value) < 1e-6) return value.toExponential(2);
+  if (Number.isInteger(value)) return fixed(value, 0);
+  return fixed(value, Math.min(9, Math.max(0, 4 - digitsBefore(value))));
+}
+
+// [mean, half-width]: the half-width with two significant digits, the mean to the same decimal, but
+// no finer than six significant digits of the mean. Half-width '' where there is none.
+function meanAndInterval(figure, divisor) {
+  const mean = figure.mean / divisor;
+  if (typeof figure.ci95 !== 'number') return [plain(mean), ''];
+  const ci95 = figure.ci95 / divisor;
+  if (ci95 === 0) return [plain(mean), '0'];
+  const finest = mean === 0 ? 6 : Math.max(0, 6 - digitsBefore(mean));
+  const decimals = Math.min(9, finest, Math.max(0, 2 - digitsBefore(ci95)));
+  const rounded = fixed(ci95, decimals);
+  return [fixed(mean, decimals), Number(rounded) === 0 ? '<' + fixed(10 ** -decimals, decimals) : rounded];
+}
+
+function figureText(figure, unit) {
+  const [mean, ci95] = meanAndInterval(figure, unit.divisor);
+  return mean + (ci95 && ' \u00b1 ' + ci95) + (unit.text && ' ' + unit.text);
+}
+
+function bytesText(value) {
+  if (Math.abs(value) >= 1e6) return plain(value / 1e6) + ' MB';
+  if (Math.abs(value) >= 1e3) return plain(value / 1e3) + ' KB';
+  return plain(value) + ' B';
+}
+
+const bound = (figure, sign) => figure.mean + sign * (figure.ci95 || 0);
+
+// Who is best by `metric`: {best: name, tied: Set of the others whose interval reaches the best's}.
+// null where nothing is to be marked: fewer than two figures, no good end, or all alike.
+function ranking(metric, algorithms) {
+  const better = (metricOf.get(metric) || {}).better;
+  const having = names.filter((n) => algorithms[n] && algorithms[n][metric]);
+  if (having.length < 2 || (better !== 'lower' && better !== 'higher')) return null;
+  const sign = better === 'lower' ? 1 : -1;
+  const order = having.slice().sort((a, b) => sign * (algorithms[a][metric].mean - algorithms[b][metric].mean));
+  const first = algorithms[order[0]][metric];
+  const tied = new Set(order.slice(1).filter((n) =>
+    sign * bound(algorithms[n][metric], -sign) <= sign * bound(first, sign)));
+  return tied.size === order.length - 1 ? null : {best: order[0], tied, order};
+}
+
+function metricLabel(key) {
+  return (metricOf.get(key) || {label: key}).label || key;
+}
+
+function figuresOf(metric, algorithms) {
+  return names.map((n) => algorithms[n] && algorithms[n][metric]).filter((f) => f);
+}
+
+/* ---- styles: colour, dash and point shape of an algorithm, all three its own ---- */
+
+const DASHES = [[], [7, 3], [2, 2.5], [9, 3, 2, 3], [5, 2], [1.5, 1.5], [12, 4], [6, 2, 1.5, 2], [3, 3], [10, 2, 3, 2]];
+const SHAPES = ['circle', 'rect', 'triangle', 'rectRot', 'circle', 'rect', 'triangle', 'rectRot', 'crossRot', 'star'];
+let palette = {};
+
+function readPalette() {
+  const style = getComputedStyle(document.documentElement);
+  const get = (name) => style.getPropertyValue('--' + name).trim();
+  palette = {
+    ground: get('ground'), line: get('line'), strong: get('line-strong'), text: get('text'), soft: get('text-soft'),
+    accent: get('accent'), series: DASHES.map((_, i) => get('series-' + i)),
+  };
+}
+
+function styleOf(name) {
+  const i = Math.max(0, names.indexOf(name)) % DASHES.length;
+  return {
+    colour: palette.series[i], dash: DASHES[i], shape: SHAPES[i], hollow: i >= 4 && i < 8,
+    strong: name === data.subject,
+  };
+}
+
+function swatch(name) {
+  const i = Math.max(0, names.indexOf(name)) % DASHES.length;
+  const colour = 'var(--series-' + i + ')';
+  const icon = svg('svg', {class: 'swatch', width: 30, height: 12, viewBox: '0 0 30 12', 'aria-hidden': 'true'});
+  icon.append(svg('line', {
+    x1: 0, y1: 6, x2: 30, y2: 6, style: 'stroke:' + colour, 'stroke-width': name === data.subject ? 3 : 2,
+    'stroke-dasharray': DASHES[i].join(' ') || 'none',
+  }));
+  const shape = {
+    circle: 'M11 6a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z', rect: 'M11.5 2.5h7v7h-7z', triangle: 'M15 1.5l4.5 8h-9z',
+    rectRot: 'M15 1.5l4.5 4.5l-4.5 4.5l-4.5 -4.5z', crossRot: 'M11 2l8 8m0 -8l-8 8', star: 'M15 1.5v9m-4 -7l8 5m0 -5l-8 5',
+  }[SHAPES[i]];
+  const open = i >= 8;
+  icon.append(svg('path', {
+    d: shape, 'stroke-width': 1.75,
+    style: 'stroke:' + colour + ';fill:' + (open ? 'none' : i >= 4 ? 'var(--ground)' : colour),
+  }));
+  return icon;
+}
+
+/* ---- what the reader has chosen ---- */
+
+const visible = new Set(names);
+const listeners = [];
+
+function changed() {
+  for (const chip of document.querySelectorAll('.chip')) chip.setAttribute('aria-pressed', visible.has(chip.dataset.name));
+  for (const listener of listeners) listener();
+}
+
+function fillChips() {
+  for (const box of document.querySelectorAll('[data-chips]')) {
+    if (names.length < 2) {
+      box.hidden = true;
+      continue;
+    }
+    box.setAttribute('role', 'group');
+    box.setAttribute('aria-label', 'Algorithms shown');
+    for (const name of names) {
+      box.append(el('button', {
+        type: 'button', class: 'chip', 'data-name': name, 'aria-pressed': 'true',
+        title: (data.algorithm_notes || {})[name],
+        onclick: () => {
+          if (!visible.delete(name)) visible.add(name);
+          changed();
+        },
+      }, swatch(name), name));
+    }
+    box.append(el('button', {
+      type: 'button',
+      onclick: () => {
+        for (const name of names) visible.add(name);
+        changed();
+      },
+    }, 'All'));
+    if (data.subject) {
+      box.append(el('button', {
+        type: 'button',
+        onclick: () => {
+          visible.clear();
+          visible.add(data.subject);
+          changed();
+        },
+      }, 'Only ' + data.subject));
+    }
+  }
+}
+
+/* ---- charts ---- */
+
+const charts = new Set();
+
+function baseOptions() {
+  return {
+    animation: false, responsive: true, maintainAspectRatio: false, parsing: false, normalized: true,
+    layout: {padding: {top: 6, right: 8}},
+    plugins: {legend: {display: false}, tooltip: {enabled: false}},
+  };
+}
+
+function axis(title, ticks) {
+  return {
+    type: 'linear', grid: {color: palette.line, borderColor: palette.strong, tickColor: palette.line},
+    ticks: {color: palette.soft, maxRotation: 0, autoSkipPadding: 12, ...ticks},
+    title: {display: !!title, text: title, color: palette.soft},
+  };
+}
+
+// On a logarithmic axis only 1, 2 and 5 times powers of ten are named.
+function logTicks(text) {
+  return function (value) {
+    const lead = Math.round(value / 10 ** Math.floor(Math.log10(value) + 1e-9));
+    const few = this.max / this.min < 1000;
+    return lead === 1 || (few && (lead === 2 || lead === 5)) ? text(value) : '';
+  };
+}
+
+function makeChart(box, height, label, config) {
+  const canvas = el('canvas', {role: 'img', 'aria-label': label});
+  box.style.height = height + 'px';
+  box.replaceChildren(canvas);
+  const chart = new Chart(canvas, config);
+  charts.add(chart);
+  return chart;
+}
+
+function dropChart(chart) {
+  if (!chart) return;
+  charts.delete(chart);
+  chart.destroy();
+}
+
+// Text beside a point, on a plate of the ground's colour, kept inside [left, right].
+function plate(context, text, x, y, colour, left, right, align) {
+  const width = context.measureText(text).width;
+  let at = align === 'right' ? x - width : x;
+  at = Math.max(left, Math.min(at, right - width));
+  context.globalAlpha = 0.85;
+  context.fillStyle = palette.ground;
+  context.fillRect(at - 2, y - 8, width + 4, 16);
+  context.globalAlpha = 1;
+  context.fillStyle = colour;
+  context.textBaseline = 'middle';
+  context.textAlign = 'left';
+  context.fillText(text, at, y);
+}
+
+/* ---- curves over time ---- */
+
+const series = [];  // {name, kind: 'queue' | 'rate', label, main, t, v}
+for (const name of names) {
+  const curve = (data.curves || {})[name];
+  if (!curve) continue;
+  if (curve.t_us) series.push({name, kind: 'queue', label: name, main: true, t: curve.t_us, v: curve.queue_bytes});
+  const rates = curve.rates || [];
+  // Where no flow is the main one, the first stands for the algorithm in the overlaid chart.
+  const first = rates.some((r) => r.main) ? -1 : 0;
+  rates.forEach((r, i) => series.push({
+    name, kind: 'rate', label: r.label, main: r.main || i === first, t: r.t_us, v: r.gbps,
+  }));
+}
+
+const span = series.length === 0 ? [0, 1] : [
+  Math.min(...series.map((s) => s.t[0])), Math.max(...series.map((s) => s.t[s.t.length - 1])),
+];
+if (!(span[0] < span[1])) span[1] = span[0] + 1;
+const view = {from: span[0], to: span[1], cursor: null, drag: null, log: false, same: true, sides: false};
+const timeCharts = [];
+
+function setView(from, to) {
+  const least = Math.min(1, (span[1] - span[0]) / 4);
+  from = Math.max(span[0], from);
+  to = Math.min(span[1], to);
+  if (to - from < least) {
+    const middle = Math.min(Math.max((from + to) / 2, span[0] + least / 2), span[1] - least / 2);
+    from = middle - least / 2;
+    to = middle + least / 2;
+  }
+  view.from = from;
+  view.to = to;
+  refreshTime();
+}
+
+// Index of the last sample at or before `time`, -1 when there is none.
+function indexAt(t, time) {
+  let low = -1;
+  let high = t.length;
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if (t[middle] <= time) low = middle;
+    else high = middle;
+  }
+  return low;
+}
+
+function valueAt(s, time) {
+  const i = indexAt(s.t, time);
+  if (i < 0 || (i === s.t.length - 1 && time > s.t[i])) return null;
+  if (i === s.t.length - 1 || s.v[i] === null || s.v[i + 1] === null || s.t[i + 1] === s.t[i]) return s.v[i];
+  return s.v[i] + (s.v[i + 1] - s.v[i]) * (time - s.t[i]) / (s.t[i + 1] - s.t[i]);
+}
+
+// The part of a series in view: least and greatest value of each pixel's time, in their order, and
+// the values at the edges.
+function pointsInView(s, pixels, floor) {
+  const out = [];
+  const put = (x, y) => out.push({x, y: y === null ? NaN : Math.max(y, floor)});
+  const edge = (time) => {
+    const y = valueAt(s, time);
+    if (y !== null) put(time, y);
+  };
+  edge(view.from);
+  const width = (view.to - view.from) / Math.max(pixels, 50);
+  let i = indexAt(s.t, view.from) + 1;
+  while (i < s.t.length && s.t[i] <= view.to) {
+    const end = s.t[i] + width;
+    let low = -1;
+    let high = -1;
+    let gap = -1;
+    for (; i < s.t.length && s.t[i] <= view.to && s.t[i] < end; ++i) {
+      if (s.v[i] === null) gap = i;
+      else {
+        if (low < 0 || s.v[i] < s.v[low]) low = i;
+        if (high < 0 || s.v[i] > s.v[high]) high = i;
+      }
+      if (width <= 0) {
+        ++i;
+        break;
+      }
+    }
+    for (const j of [low, high, gap].filter((k, at, all) => k >= 0 && all.indexOf(k) === at).sort((a, b) => a - b)) {
+      put(s.t[j], s.v[j]);
+    }
+  }
+  edge(view.to);
+  return out;
+}
+
+const LOG_FLOOR_BYTES = 100;
+
+// Draws over and under a chart of time: event, levels, reading line, dragged range.
+const timeMarks = {
+  id: 'timeMarks',
+  beforeDatasetsDraw(chart) {
+    const {ctx, chartArea: area, scales} = chart;
+    if (view.drag) {
+      const [a, b] = view.drag.map((t) => Math.min(Math.max(scales.x.getPixelForValue(t), area.left), area.right));
+      ctx.save();
+      ctx.globalAlpha = 0.15;
+      ctx.fillStyle = palette.accent;
+      ctx.fillRect(Math.min(a, b), area.top, Math.abs(b - a), area.bottom - area.top);
+      ctx.restore();
+    }
+  },
+  afterDatasetsDraw(chart) {
+    const {ctx, chartArea: area, scales} = chart;
+    const small = area.bottom - area.top < 160;
+    ctx.save();
+    ctx.font = '12px ' + Chart.defaults.font.family;
+    const vertical = (time, colour, dash) => {
+      const x = scales.x.getPixelForValue(time);
+      if (!(x >= area.left - 0.5 && x <= area.right + 0.5)) return null;
+      ctx.strokeStyle = colour;
+      ctx.lineWidth = 1;
+      ctx.setLineDash(dash);
+      ctx.beginPath();
+      ctx.moveTo(x, area.top);
+      ctx.lineTo(x, area.bottom);
+      ctx.stroke();
+      return x;
+    };
+    for (const reference of chart.references) {
+      const y = scales.y.getPixelForValue(reference.value);
+      if (!(y >= area.top && y <= area.bottom)) continue;
+      ctx.strokeStyle = palette.strong;
+      ctx.setLineDash([4, 4]);
+      ctx.beginPath();
+      ctx.moveTo(area.left, y);
+      ctx.lineTo(area.right, y);
+      ctx.stroke();
+      if (!small) plate(ctx, reference.label, area.right - 4, Math.max(y - 9, area.top + 8), palette.soft, area.left, area.right - 2, 'right');
+    }
+    if (typeof data.event_us === 'number') {
+      const x = vertical(data.event_us, palette.text, [2, 3]);
+      if (x !== null && !small) plate(ctx, data.event_label || 'event', x + 6, area.top + 9, palette.text, area.left, area.right, 'left');
+    }
+    if (view.cursor !== null) vertical(view.cursor, palette.strong, []);
+    ctx.restore();
+  },
+};
+
+function timeText(time) {
+  const step = (view.to - view.from) / 1000;
+  return fixed(time, step >= 1 ? 0 : step >= 0.1 ? 1 : 2) + ' \u00b5s';
+}
+
+const kindText = {queue: bytesText, rate: (v) => plain(v) + ' Gbit/s'};
+
+// A chart of time in `box` over the series pick() gives; {refresh, draw, read, drop}.
+function timeChart(box, height, kind, label, pick, scaleOf) {
+  const references = (data.references || []).filter((r) => r.chart === kind);
+  const options = baseOptions();
+  options.events = [];
+  options.scales = {
+    x: axis(height > 200 ? 'time, \u00b5s' : '', {callback: (v) => v.toLocaleString('en-US')}),
+    y: axis('', {callback: kind === 'queue' ? bytesText : (v) => String(+v.toPrecision(6))}),
+  };
+  options.scales.y.title = {display: kind === 'rate' && height > 200, text: 'Gbit/s', color: palette.soft};
+  // The same width of the labels in all charts keeps their time axes in line.
+  options.scales.y.afterFit = (scale) => {
+    scale.width = height > 200 ? 76 : 62;
+  };
+  const reading = el('div', {class: 'reading', hidden: true});
+  const chart = makeChart(box, height, label, {type: 'line', data: {datasets: []}, options, plugins: [timeMarks]});
+  box.append(reading);
+  chart.references = references;
+
+  function refresh() {
+    const shown = pick();
+    const log = view.log && kind === 'queue';
+    const pixels = chart.chartArea ? chart.chartArea.right - chart.chartArea.left : box.clientWidth;
+    const alone = new Set(shown.map((s) => s.name)).size === 1;
+    chart.data.datasets = shown.map((s) => {
+      const style = styleOf(s.name);
+      const faint = !s.main;
+      return {
+        label: s.label, data: pointsInView(s, pixels, log ? LOG_FLOOR_BYTES : -Infinity), pointRadius: 0,
+        borderColor: faint ? palette.strong : style.colour, borderWidth: faint ? 0.75 : style.strong ? 2.5 : 1.5,
+        borderDash: faint || alone ? [] : style.dash, borderJoinStyle: 'round',
+        order: faint ? 2 : style.strong ? 0 : 1,
+      };
+    });
+    const y = chart.options.scales.y;
+    const greatest = scaleOf(shown);
+    y.type = log ? 'logarithmic' : 'linear';
+    y.ticks.callback = log ? logTicks(bytesText) : options.scales.y.ticks.callback;
+    y.min = log ? LOG_FLOOR_BYTES : 0;
+    const reached = references.map((r) => r.value).filter((v) => v > greatest && v <= greatest * 1.3);
+    y.suggestedMax = Math.max(greatest * 1.04, ...reached, log ? 1000 : 1e-3);
+    chart.options.scales.x.min = view.from;
+    chart.options.scales.x.max = view.to;
+    chart.update('none');
+    read();
+  }
+
+  // The values at the reading line.
+  function read() {
+    const here = view.cursor !== null && view.cursor >= view.from && view.cursor <= view.to && !view.drag;
+    reading.hidden = !here;
+    if (!here || !chart.chartArea) return;
+    const rows = pick().map((s) => [s, valueAt(s, view.cursor)]).filter(([, v]) => v !== null);
+    rows.sort((a, b) => b[1] - a[1]);
+    const many = rows.length > 12 ? rows.length - 12 : 0;
+    reading.replaceChildren(el('div', {}, timeText(view.cursor)), el('table', {}, rows.slice(0, 12).map(([s, v]) =>
+      el('tr', {}, el('td', {}, s.main ? swatch(s.name) : ''), el('td', {}, kind === 'rate' && height <= 200 ? s.label : s.name),
+        el('td', {}, kindText[kind](v))))), many ? el('div', {}, many + ' more') : '');
+    const x = chart.scales.x.getPixelForValue(view.cursor);
+    const width = reading.offsetWidth;
+    const left = x + 14 + width <= box.clientWidth ? x + 14 : Math.max(0, x - 14 - width);
+    reading.style.left = left + 'px';
+  }
+
+  const timeOf = (event) => {
+    const time = chart.scales.x.getValueForPixel(event.clientX - box.getBoundingClientRect().left);
+    return Math.min(Math.max(time, view.from), view.to);
+  };
+  box.classList.add('time');
+  box.addEventListener('pointerdown', (event) => {
+    if (event.button !== 0) return;
+    view.drag = [timeOf(event), timeOf(event)];
+    box.setPointerCapture(event.pointerId);
+  });
+  box.addEventListener('pointermove', (event) => {
+    view.cursor = timeOf(event);
+    if (view.drag) view.drag[1] = view.cursor;
+    redrawTime();
+  });
+  box.addEventListener('pointerup', () => {
+    const drag = view.drag;
+    view.drag = null;
+    if (!drag) return;
+    const [from, to] = drag[0] < drag[1] ? drag : [drag[1], drag[0]];
+    // A drag over fewer than six pixels is a click: the reading line is what was wanted.
+    if ((to - from) / (view.to - view.from) * box.clientWidth >= 6) {
+      view.cursor = null;
+      setView(from, to);
+    } else {
+      redrawTime();
+    }
+  });
+  box.addEventListener('pointercancel', () => {
+    view.drag = null;
+    redrawTime();
+  });
+  box.addEventListener('pointerleave', () => {
+    if (view.drag) return;
+    view.cursor = null;
+    redrawTime();
+  });
+  box.addEventListener('dblclick', () => setView(span[0], span[1]));
+  box.addEventListener('keydown', (event) => {
+    if (event.ctrlKey || event.altKey || event.metaKey) return;
+    const width = view.to - view.from;
+    const middle = view.cursor === null ? (view.from + view.to) / 2 : view.cursor;
+    const zoom = (factor) => setView(middle - (middle - view.from) * factor, middle + (view.to - middle) * factor);
+    if (event.key === 'ArrowLeft' || event.key === 'ArrowRight') {
+      const step = width / (event.shiftKey ? 20 : 200) * (event.key === 'ArrowLeft' ? -1 : 1);
+      view.cursor = Math.min(Math.max(middle + step, view.from), view.to);
+      redrawTime();
+      spoken.textContent = timeText(view.cursor) + ': ' + pick().filter((s) => s.main && valueAt(s, view.cursor) !== null)
+        .map((s) => s.name + ' ' + kindText[kind](valueAt(s, view.cursor))).join(', ');
+    } else if (event.key === '+' || event.key === '=') {
+      zoom(0.5);
+    } else if (event.key === '-') {
+      zoom(2);
+    } else if (event.key === '0' || event.key === 'Escape') {
+      view.cursor = null;
+      setView(span[0], span[1]);
+    } else {
+      return;
+    }
+    event.preventDefault();
+  });
+  const self = {refresh, read, draw: () => chart.draw(), drop: () => dropChart(chart)};
+  timeCharts.push(self);
+  return self;
+}
+
+const spoken = el('div', {class: 'spoken', role: 'status', 'aria-live': 'polite'});
+let redrawAsked = false;
+
+function redrawTime() {
+  if (redrawAsked) return;
+  redrawAsked = true;
+  requestAnimationFrame(() => {
+    redrawAsked = false;
+    for (const chart of timeCharts) {
+      chart.draw();
+      chart.read();
+    }
+  });
+}
+
+function refreshTime() {
+  for (const chart of timeCharts) chart.refresh();
+  for (const button of document.querySelectorAll('[data-view]')) {
+    const [from, to] = button.dataset.view.split(' ').map(Number);
+    button.setAttribute('aria-pressed', from === view.from && to === view.to);
+  }
+}
+
+// Greatest value in view.
+function greatestOf(list) {
+  let greatest = 0;
+  for (const s of list) {
+    for (let i = Math.max(0, indexAt(s.t, view.from)); i < s.t.length && s.t[i] <= view.to; ++i) {
+      if (s.t[i] >= view.from && s.v[i] > greatest) greatest = s.v[i];
+    }
+    for (const time of [view.from, view.to]) greatest = Math.max(greatest, valueAt(s, time) || 0);
+  }
+  return greatest;
+}
+
+function timeBox(label) {
+  return el('div', {
+    class: 'chart', tabindex: 0, role: 'group',
+    'aria-label': label + '. Left and right arrow keys move the reading line, plus and minus zoom, 0 shows all.',
+  });
+}
+
+const inChart = (kind, mainOnly) => series.filter((s) => s.kind === kind && visible.has(s.name) && (s.main || !mainOnly));
+
+function describe(kind, title) {
+  const parts = inChart(kind, true).map((s) => s.name + ' at most ' + kindText[kind](greatestOf([s])));
+  return title + (parts.length ? ': ' + parts.join(', ') : '');
+}
+
+// Charts far below the fold wait until they come near: ten algorithms side by side are twenty charts.
+const waiting = new Map();
+const watcher = new IntersectionObserver((entries) => {
+  for (const entry of entries) {
+    if (!entry.isIntersecting) continue;
+    watcher.unobserve(entry.target);
+    const make = waiting.get(entry.target);
+    waiting.delete(entry.target);
+    if (make) make();
+  }
+}, {rootMargin: '400px'});
+
+function buildCurves() {
+  for (const chart of timeCharts.splice(0)) chart.drop();
+  watcher.disconnect();
+  waiting.clear();
+  const overlaid = byId('overlaid');
+  const sides = byId('sides');
+  overlaid.replaceChildren();
+  sides.replaceChildren();
+  overlaid.hidden = view.sides;
+  sides.hidden = !view.sides;
+
+  if (!view.sides) {
+    const rates = series.filter((s) => s.kind === 'rate' && s.main);
+    const labels = new Set(rates.map((s) => s.label));
+    const rateTitle = labels.size === 1 ? 'Rate, ' + [...labels][0] : 'Rate of the main flow';
+    for (const [kind, title, height] of [['queue', 'Queue at the bottleneck', 320], ['rate', rateTitle, 280]]) {
+      if (!series.some((s) => s.kind === kind)) continue;
+      const box = timeBox(title + ' over time');
+      overlaid.append(el('figure', {}, el('figcaption', {}, title), box));
+      timeChart(box, height, kind, describe(kind, title + ' over time'), () => inChart(kind, true), greatestOf).refresh();
+    }
+    return;
+  }
+  for (const name of names.filter((n) => visible.has(n) && series.some((s) => s.name === n))) {
+    const grid = el('div', {class: 'sides'});
+    const note = (data.algorithm_notes || {})[name];
+    sides.append(el('div', {class: 'side'}, el('h3', {}, swatch(name), name, note ? el('span', {}, note) : ''), grid));
+    for (const [kind, title] of [['queue', 'Queue'], ['rate', 'Rate of each flow, Gbit/s']]) {
+      const own = () => series.filter((s) => s.kind === kind && s.name === name);
+      if (own().length === 0) continue;
+      const box = timeBox(name + ': ' + title + ' over time');
+      box.style.height = '180px';
+      grid.append(el('figure', {}, el('figcaption', {}, el('span', {}, title)), box));
+      const all = () => (view.same ? inChart(kind, false) : own());
+      waiting.set(box, () => timeChart(box, 180, kind, name + ': ' + title + ' over time', own, () => greatestOf(all())).refresh());
+      watcher.observe(box);
+    }
+  }
+}
+
+function curveTools() {
+  const tools = byId('curve-tools');
+  const close = data.close_view_us || null;
+  const viewButton = (text, from, to) => el('button', {
+    type: 'button', 'data-view': from + ' ' + to, 'aria-pressed': 'false', onclick: () => setView(from, to),
+  }, text);
+  const zoom = el('div', {class: 'group', role: 'group', 'aria-label': 'Time shown'}, viewButton('All', span[0], span[1]));
+  if (close && close[1] > span[0] && close[0] < span[1]) {
+    zoom.append(viewButton(typeof data.event_us === 'number' ? 'Around the event' : 'Close-up',
+      Math.max(close[0], span[0]), Math.min(close[1], span[1])));
+  }
+  zoom.append(el('button', {type: 'button', onclick: () => {
+    const half = (view.to - view.from) / 2;
+    setView(view.from - half, view.to + half);
+  }}, 'Zoom out'));
+
+  const same = labelled('same scale', el('input', {type: 'checkbox', checked: true, onchange: (event) => {
+    view.same = event.target.checked;
+    refreshTime();
+  }}));
+  same.hidden = true;
+  const layout = el('div', {class: 'group', role: 'group', 'aria-label': 'Arrangement'});
+  for (const [text, sides] of [['Overlaid', false], ['Side by side', true]]) {
+    layout.append(el('button', {type: 'button', 'aria-pressed': String(sides === view.sides), onclick: (event) => {
+      view.sides = sides;
+      for (const button of layout.children) button.setAttribute('aria-pressed', button === event.currentTarget);
+      same.hidden = !sides;
+      buildCurves();
+    }}, text));
+  }
+  tools.append(layout, zoom);
+  if (series.some((s) => s.kind === 'queue')) {
+    tools.append(labelled('logarithmic queue', el('input', {type: 'checkbox', onchange: (event) => {
+      view.log = event.target.checked;
+      refreshTime();
+    }})));
+  }
+  tools.append(same);
+}
+
+/* ---- one metric of all algorithms, with intervals ---- */
+
+// Whiskers of the 95 % interval of points {x, y, low, high}; `along` is the axis of the values.
+const whiskers = (along, labels) => ({
+  id: 'whiskers',
+  beforeDatasetsDraw(chart) {
+    const {ctx, scales, chartArea: area} = chart;
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(area.left, area.top - 4, area.right - area.left, area.bottom - area.top + 8);
+    ctx.clip();
+    chart.data.datasets.forEach((set) => {
+      ctx.strokeStyle = set.borderColor;
+      ctx.lineWidth = 2;
+      for (const point of set.data) {
+        if (!(point.high > point.low)) continue;
+        const clampLow = scales[along].type === 'logarithmic' ? Math.max(point.low, scales[along].min) : point.low;
+        const [a, b] = [clampLow, point.high].map((v) => scales[along].getPixelForValue(v));
+        const at = scales[along === 'x' ? 'y' : 'x'].getPixelForValue(along === 'x' ? point.y : point.x);
+        const line = (u1, w1, u2, w2) => {
+          ctx.moveTo(...(along === 'x' ? [u1, w1] : [w1, u1]));
+          ctx.lineTo(...(along === 'x' ? [u2, w2] : [w2, u2]));
+        };
+        ctx.beginPath();
+        line(a, at, b, at);
+        line(a, at - 6, a, at + 6);
+        line(b, at - 6, b, at + 6);
+        ctx.stroke();
+      }
+    });
+    ctx.restore();
+  },
+  afterDatasetsDraw(chart) {
+    if (!labels) return;
+    const {ctx, scales, chartArea: area} = chart;
+    ctx.save();
+    ctx.font = '13px ' + Chart.defaults.font.family;
+    for (const set of chart.data.datasets) {
+      for (const point of set.data) {
+        const right = scales.x.getPixelForValue(Math.max(point.high, point.x)) + 12;
+        const y = scales.y.getPixelForValue(point.y);
+        const width = ctx.measureText(point.text).width;
+        const fits = right + width <= chart.width - 4;
+        const low = scales.x.type === 'logarithmic' ? Math.max(point.low, scales.x.min) : point.low;
+        plate(ctx, point.text, fits ? right : scales.x.getPixelForValue(Math.min(low, point.x)) - 12, y, palette.text,
+          area.left + 2, chart.width - 2, fits ? 'left' : 'right');
+      }
+    }
+    ctx.restore();
+  },
+});
+
+function pointStyle(name) {
+  const style = styleOf(name);
+  return {
+    borderColor: style.colour, backgroundColor: style.hollow ? palette.ground : style.colour, pointStyle: style.shape,
+    pointBorderWidth: 2, pointRadius: 6, pointHoverRadius: 6,
+  };
+}
+
+// A logarithmic axis where the figures span more than a factor of 30.
+function wantsLog(values) {
+  return values.length > 1 && Math.min(...values) > 0 && Math.max(...values) / Math.min(...values) > 30;
+}
+
+// Ends of a logarithmic axis: a little outside the figures.
+function logEnds(values) {
+  return {min: Math.min(...values) / 1.6, max: Math.max(...values) * 1.6};
+}
+
+const chosen = {metric: data.main_metric, sweepMetric: null, x: null, fixed: {}};
+let dotsChart = null;
+
+function buildDots() {
+  dropChart(dotsChart);
+  dotsChart = null;
+  const metric = chosen.metric;
+  const having = names.filter((n) => data.algorithms[n][metric]);
+  const unit = unitOf(figuresOf(metric, data.algorithms));
+  const box = el('div', {class: 'chart'});
+  const {better} = metricOf.get(metric);
+  const log = wantsLog(having.map((n) => data.algorithms[n][metric].mean));
+  byId('dots').replaceChildren(el('figure', {}, el('figcaption', {}, metricLabel(metric) + ' ',
+    el('span', {}, ['mean and 95 % confidence interval', better === 'neither' ? '' : better + ' is better', log ? 'logarithmic' : '']
+      .filter((t) => t).join('; '))), box));
+  const sets = having.map((name, i) => {
+    const f = data.algorithms[name][metric];
+    return {
+      label: name, ...pointStyle(name),
+      data: [{x: f.mean / unit.divisor, y: i, low: bound(f, -1) / unit.divisor, high: bound(f, 1) / unit.divisor, text: figureText(f, unit)}],
+    };
+  });
+  const options = baseOptions();
+  options.events = [];
+  const text = (v) => String(+v.toPrecision(6)).replace(/\B(?=(\d{3})+$)/g, ',');
+  options.scales = {
+    x: {...axis(unit.text, {callback: log ? logTicks(text) : text}), type: log ? 'logarithmic' : 'linear'},
+    y: {
+      ...axis('', {color: palette.text, font: {size: 14}, stepSize: 1, autoSkip: false, callback: (v) => having[v] || ''}),
+      min: -0.6, max: having.length - 0.4, reverse: true,
+      afterBuildTicks: (scale) => {
+        scale.ticks = having.map((_, i) => ({value: i}));
+      },
+    },
+  };
+  if (log) Object.assign(options.scales.x, logEnds(having.map((n) => data.algorithms[n][metric].mean / unit.divisor)));
+  else if (having.every((n) => data.algorithms[n][metric].mean >= 0)) options.scales.x.min = 0;
+  if (!log) options.scales.x.grace = '8%';
+  options.scales.y.grid = {display: false, borderColor: palette.strong};
+  dotsChart = makeChart(box, 70 + 36 * having.length,
+    metricLabel(metric) + ': ' + having.map((n) => n + ' ' + figureText(data.algorithms[n][metric], unit)).join('; '),
+    {type: 'scatter', data: {datasets: sets}, options, plugins: [whiskers('x', true)]});
+}
+
+function comparable() {
+  return data.metrics.filter((m) => names.some((n) => data.algorithms[n][m.key]));
+}
+
+function fillDots() {
+  const metrics = comparable();
+  if (metrics.length === 0) return;
+  if (!metrics.some((m) => m.key === chosen.metric)) chosen.metric = metrics[0].key;
+  show('compared');
+  byId('dots-tools').append(labelled('Metric', select(metrics.map((m) => [m.key, metricLabel(m.key)]), chosen.metric, (key) => {
+    chosen.metric = key;
+    buildDots();
+  })));
+  buildDots();
+}
+
+/* ---- tables ---- */
+
+function figureCell(figure, unit, rank, name) {
+  if (!figure) return el('td', {}, el('span', {class: 'absent', title: 'not measured, or does not apply'}, '\u2013'));
+  const [mean, ci95] = meanAndInterval(figure, unit.divisor);
+  const best = rank && rank.best === name;
+  const tied = rank && rank.tied.has(name);
+  return el('td', {class: best || tied ? 'best' : null, title: 'n = ' + figure.n}, el('span', {class: 'mean'}, mean),
+    ci95 ? el('span', {class: 'ci'}, ' \u00b1 ' + ci95) : '',
+    best ? el('span', {class: 'mark'}, 'best') : tied ? el('span', {class: 'mark'}, 'level with best') : '');
+}
+
+function nameHeader(name) {
+  return el('th', {scope: 'col', title: (data.algorithm_notes || {})[name]}, el('span', {class: 'name'}, swatch(name), name));
+}
+
+function trialsText(algorithms) {
+  const counts = new Set();
+  for (const name of names) for (const f of Object.values(algorithms[name] || {})) counts.add(f.n);
+  const sorted = [...counts].sort((a, b) => a - b);
+  if (sorted.length === 0) return '';
+  return sorted.length === 1 ? 'n = ' + sorted[0] : 'n = ' + sorted[0] + ' to ' + sorted[sorted.length - 1] + ' (each cell names its own)';
+}
+
+function fillFigures() {
+  const metrics = comparable();
+  if (metrics.length === 0) return;
+  show('figures');
+  let marked = false;
+  let level = false;
+  const rows = metrics.map((m) => {
+    const unit = unitOf(figuresOf(m.key, data.algorithms));
+    const rank = ranking(m.key, data.algorithms);
+    marked = marked || !!rank;
+    level = level || (rank && rank.tied.size > 0);
+    return el('tr', {'data-metric': m.key}, el('th', {scope: 'row', title: m.key}, metricLabel(m.key), unit.text ? el('span', {class: 'unit'}, ', ' + unit.text) : ''),
+      names.map((n) => figureCell(data.algorithms[n][m.key], unit, rank, n)));
+  });
+  byId('figures-table').append(el('table', {class: 'data pinned'}, el('caption', {}, 'Metrics of every algorithm: mean and half-width of the 95 % confidence interval'),
+    el('thead', {}, el('tr', {}, el('th', {scope: 'col'}, 'Metric'), names.map(nameHeader))), el('tbody', {}, rows)));
+  const text = ['Mean \u00b1 half-width of the 95 % confidence interval, ' + trialsText(data.algorithms) + '.'];
+  if (marked) text.push('\u201cbest\u201d marks the best mean of a row.');
+  if (level) text.push('\u201clevel with best\u201d: the interval reaches the best one\u2019s.');
+  text.push('A dash: not measured, or does not apply. 1 KB = 1000 bytes.');
+  byId('figures-legend').textContent = text.join(' ');
+}
+
+function fillExpectations() {
+  const list = data.expectations || [];
+  if (list.length === 0) return;
+  show('expectations');
+  byId('expectations-table').append(el('table', {class: 'data'}, el('caption', {}, 'What was expected, what was measured'),
+    el('thead', {}, el('tr', {}, ['Verdict', 'Algorithm', 'Metric', 'Expected'].map((t) => el('th', {scope: 'col', class: 'text'}, t)), el('th', {scope: 'col'}, 'Measured'))),
+    el('tbody', {}, list.map((e) => {
+      const figure = (data.algorithms[e.algorithm] || {})[e.metric];
+      // The value as the run judged it; the interval from the table.
+      const unit = unitOf(figure ? [figure] : []);
+      const measured = typeof e.value !== 'number' ? 'not measured'
+        : figure && figure.mean === e.value ? figureText(figure, {text: figure.unit === 'us' ? '\u00b5s' : figure.unit || '', divisor: 1})
+          : plain(e.value) + (figure && figure.unit ? ' ' + (unit.divisor === 1 ? unit.text : figure.unit) : '');
+      return el('tr', {}, el('td', {class: 'text'}, el('span', {class: 'verdict ' + (e.met ? 'met' : 'missed')}, e.met ? 'met' : 'not met')),
+        el('td', {class: 'text'}, e.algorithm), el('td', {class: 'text'}, metricLabel(e.metric)), el('td', {class: 'text'}, e.text),
+        el('td', {}, measured));
+    }))));
+}
+
+/* ---- cases of a sweep ---- */
+
+const cases = data.cases || [];
+const parameterText = (v) => (Array.isArray(v) ? v.map(parameterText).join(', ') : typeof v === 'number' ? String(v) : v === undefined ? '\u2013' : String(v));
+const keyOf = (v) => JSON.stringify(v === undefined ? null : v);
+let sweepChart = null;
+
+// Parameters that differ between cases, each with its values in order.
+function sweptParameters() {
+  const keys = [...new Set(cases.flatMap((c) => Object.keys(c.parameters)))];
+  return keys.map((key) => {
+    const values = [...new Map(cases.map((c) => [keyOf(c.parameters[key]), c.parameters[key]])).values()];
+    const numeric = values.every((v) => typeof v === 'number');
+    if (numeric) values.sort((a, b) => a - b);
+    return {key, values, numeric};
+  }).filter((p) => p.values.length > 1);
+}
+
+function buildSweep(swept) {
+  dropChart(sweepChart);
+  sweepChart = null;
+  const metric = chosen.sweepMetric;
+  const along = swept.find((p) => p.key === chosen.x);
+  const shownCases = cases.filter((c) => swept.every((p) => p === along || keyOf(c.parameters[p.key]) === chosen.fixed[p.key]))
+    .sort((a, b) => along.values.findIndex((v) => keyOf(v) === keyOf(a.parameters[along.key])) - along.values.findIndex((v) => keyOf(v) === keyOf(b.parameters[along.key])));
+  const unit = unitOf(shownCases.flatMap((c) => figuresOf(metric, c.algorithms)));
+  const shown = names.filter((n) => visible.has(n) && shownCases.some((c) => c.algorithms[n] && c.algorithms[n][metric]));
+  const place = (c) => (along.numeric ? c.parameters[along.key] : along.values.findIndex((v) => keyOf(v) === keyOf(c.parameters[along.key])));
+  const sets = shown.map((name) => {
+    const style = styleOf(name);
+    return {
+      label: name, ...pointStyle(name), borderDash: style.dash, borderWidth: style.strong ? 2.5 : 1.75, order: style.strong ? 0 : 1, pointRadius: 5, pointHoverRadius: 7,
+      data: shownCases.filter((c) => c.algorithms[name] && c.algorithms[name][metric]).map((c) => {
+        const f = c.algorithms[name][metric];
+        return {x: place(c), y: f.mean / unit.divisor, low: bound(f, -1) / unit.divisor, high: bound(f, 1) / unit.divisor, text: figureText(f, unit)};
+      }),
+    };
+  });
+  const values = sets.flatMap((s) => s.data.map((p) => p.y));
+  const log = wantsLog(values);
+  const {better} = metricOf.get(metric);
+  const box = el('div', {class: 'chart'});
+  byId('sweep-chart').replaceChildren(el('figure', {}, el('figcaption', {}, metricLabel(metric) + ' over ' + along.key + ' ',
+    el('span', {}, ['mean and 95 % confidence interval', better === 'neither' ? '' : better + ' is better', log ? 'logarithmic' : '']
+      .filter((t) => t).join('; '))), box));
+  const options = baseOptions();
+  const number = (v) => String(+v.toPrecision(6)).replace(/\B(?=(\d{3})+$)/g, ',');
+  const places = shownCases.map(place);
+  options.scales = {
+    x: {...axis(along.key, {autoSkip: true, callback: (v) => (along.numeric ? number(v) : parameterText(along.values[v]))}),
+      offset: false,
+      afterBuildTicks: (scale) => {
+        // The values that were run, not round numbers between them.
+        scale.ticks = [...new Set(places)].sort((a, b) => a - b).map((value) => ({value}));
+      }},
+    y: {...axis(unit.text, {callback: log ? logTicks(number) : number}), type: log ? 'logarithmic' : 'linear'},
+  };
+  if (places.length) {
+    const margin = (Math.max(...places) - Math.min(...places)) * 0.04 || 0.5;
+    options.scales.x.min = Math.min(...places) - margin;
+    options.scales.x.max = Math.max(...places) + margin;
+  }
+  if (log) Object.assign(options.scales.y, logEnds(values));
+  else if (values.every((v) => v >= 0)) Object.assign(options.scales.y, {min: 0, grace: '6%'});
+  options.interaction = {mode: 'nearest', intersect: false};
+  options.plugins.tooltip = {
+    enabled: true, animation: false, usePointStyle: true, backgroundColor: palette.ground, titleColor: palette.text, bodyColor: palette.text,
+    borderColor: palette.strong, borderWidth: 1,
+    callbacks: {
+      title: (items) => items.length ? along.key + ' = ' + (along.numeric ? number(items[0].raw.x) : parameterText(along.values[items[0].raw.x])) : '',
+      label: (item) => ' ' + item.dataset.label + ': ' + item.raw.text,
+    },
+  };
+  if (sets.length) {
+    sweepChart = makeChart(box, 340, metricLabel(metric) + ' over ' + along.key + '; the table below has the figures',
+      {type: 'line', data: {datasets: sets}, options, plugins: [whiskers('y', false)]});
+  } else {
+    box.append(el('p', {class: 'hint'}, 'No figures to show.'));
+  }
+  byId('sweep-table').replaceChildren(el('table', {class: 'data pinned'}, el('caption', {}, metricLabel(metric) + ' of every case'),
+    el('thead', {}, el('tr', {}, el('th', {scope: 'col'}, along.key), names.map(nameHeader))),
+    el('tbody', {}, shownCases.map((c) => {
+      const rank = ranking(metric, c.algorithms);
+      return el('tr', {}, el('th', {scope: 'row'}, parameterText(c.parameters[along.key])), names.map((n) => figureCell((c.algorithms[n] || {})[metric], unit, rank, n)));
+    }))));
+}
+
+function fillSweep() {
+  const swept = sweptParameters();
+  const metrics = data.metrics.filter((m) => cases.some((c) => names.some((n) => c.algorithms[n] && c.algorithms[n][m.key])));
+  if (swept.length === 0 || metrics.length === 0) return;
+  show('sweep');
+  chosen.sweepMetric = (metrics.find((m) => m.key === data.main_metric) || metrics[0]).key;
+  // Along the axis: the numeric parameter with most values.
+  chosen.x = swept.slice().sort((a, b) => b.numeric - a.numeric || b.values.length - a.values.length)[0].key;
+  for (const p of swept) {
+    const main = keyOf((data.parameters || {})[p.key]);
+    chosen.fixed[p.key] = p.values.some((v) => keyOf(v) === main) ? main : keyOf(p.values[0]);
+  }
+  const tools = byId('sweep-tools');
+  const again = () => {
+    const controls = [labelled('Metric', select(metrics.map((m) => [m.key, metricLabel(m.key)]), chosen.sweepMetric, (key) => {
+      chosen.sweepMetric = key;
+      buildSweep(swept);
+    }))];
+    if (swept.length > 1) {
+      controls.push(labelled('over', select(swept.map((p) => [p.key, p.key]), chosen.x, (key) => {
+        chosen.x = key;
+        again();
+      })));
+      for (const p of swept.filter((q) => q.key !== chosen.x)) {
+        controls.push(labelled(p.key, select(p.values.map((v) => [keyOf(v), parameterText(v)]), chosen.fixed[p.key], (key) => {
+          chosen.fixed[p.key] = key;
+          buildSweep(swept);
+        })));
+      }
+    }
+    tools.replaceChildren(...controls);
+    buildSweep(swept);
+  };
+  again();
+  listeners.push(() => buildSweep(swept));
+  rebuilders.push(() => buildSweep(swept));
+}
+
+/* ---- headline ---- */
+
+function times(a, b) {
+  const ratio = a / b;
+  return ratio >= 100 ? Math.round(ratio).toLocaleString('en-US') : ratio >= 10 ? ratio.toFixed(1) : ratio.toFixed(2);
+}
+
+function fillHeadline() {
+  const tiles = byId('tiles');
+  const metric = data.main_metric;
+  const rank = metric && ranking(metric, data.algorithms);
+  const subject = data.subject || (rank && rank.best) || names.find((n) => data.algorithms[n][metric]);
+  const figure = subject && data.algorithms[subject] && data.algorithms[subject][metric];
+  if (figure) {
+    const unit = unitOf([figure]);
+    const [mean, ci95] = meanAndInterval(figure, unit.divisor);
+    tiles.append(el('div', {class: 'tile subject'}, el('p', {class: 'what'}, subject + ': ' + metricLabel(metric).toLowerCase()),
+      el('p', {class: 'figure'}, mean + ' ', el('small', {}, (ci95 ? '\u00b1 ' + ci95 + ' ' : '') + unit.text)),
+      el('p', {class: 'what'}, (ci95 ? 'mean, 95 % confidence interval, ' : 'mean, ') + 'n = ' + figure.n)));
+  } else if (metric && data.subject) {
+    tiles.append(el('div', {class: 'tile subject'}, el('p', {class: 'what'}, data.subject + ': ' + metricLabel(metric).toLowerCase()),
+      el('p', {class: 'figure'}, 'not measured')));
+  }
+  const others = names.filter((n) => n !== subject && data.algorithms[n][metric]);
+  const better = metric && metricOf.get(metric).better;
+  if (figure && others.length && better !== 'neither') {
+    const sign = better === 'lower' ? 1 : -1;
+    const value = (n) => data.algorithms[n][metric];
+    const rival = others.slice().sort((a, b) => sign * (value(a).mean - value(b).mean))[0];
+    const other = value(rival);
+    const text = figureText(other, unitOf([other]));
+    const ahead = sign * (other.mean - figure.mean) > 0;
+    const overlap = bound(figure, 1) >= bound(other, -1) && bound(other, 1) >= bound(figure, -1);
+    const high = Math.max(figure.mean, other.mean);
+    const low = Math.min(figure.mean, other.mean);
+    const worded = (better === 'lower') === ahead ? 'lower' : 'higher';
+    const which = ahead ? 'the next best of ' + (others.length + 1) : 'the best of ' + (others.length + 1);
+    tiles.append(el('div', {class: 'tile'}, el('p', {class: 'what'}, overlap ? 'Not told apart from' : ahead ? 'Ahead of' : 'Behind'),
+      el('p', {class: 'figure'}, overlap ? rival : low > 0 ? times(high, low) + '\u00d7 ' : plain(high - low) + ' ',
+        overlap ? '' : el('small', {}, worded + ' than ' + rival)),
+      el('p', {class: 'what'}, rival + ', ' + which + ': ' + text + (overlap ? '; the intervals overlap' : ''))));
+  }
+  const list = data.expectations || [];
+  if (list.length) {
+    const met = list.filter((e) => e.met).length;
+    const missed = list.length - met;
+    tiles.append(el('div', {class: 'tile'}, el('p', {class: 'what'}, 'Expectations'),
+      el('p', {class: 'figure'}, met + ' ', el('small', {}, 'of ' + list.length + ' met')),
+      el('p', {class: 'what'}, missed ? el('span', {class: 'verdict missed'}, missed + ' not met') : el('span', {class: 'verdict met'}, 'all met'),
+        ' ', el('a', {href: '#expectations'}, 'the list'))));
+  }
+  for (const note of data.notes || []) byId('notes').append(el('li', {}, note));
+  for (const [name, note] of Object.entries(data.algorithm_notes || {})) byId('notes').append(el('li', {}, name + ': ' + note));
+  byId('notes').hidden = byId('notes').children.length === 0;
+  byId('headline').hidden = tiles.children.length === 0 && byId('notes').hidden;
+}
+
+/* ---- the rest ---- */
+
+function fillHeader() {
+  byId('kicker').textContent = 'delaycc report \u00b7 ' + data.scenario;
+  if (data.claim) {
+    byId('claim').textContent = data.claim;
+    byId('claim').hidden = false;
+  }
+  const rows = [['Scenario', data.scenario], ['Kernel', data.kernel], ['Build', data.build], ['Seed', data.seed]];
+  for (const [key, value] of rows) {
+    if (value !== undefined && value !== '') byId('run').append(el('div', {}, el('dt', {}, key), el('dd', {}, String(value))));
+  }
+}
+
+function fillParameters() {
+  const entries = Object.entries(data.parameters || {});
+  if (entries.length === 0) return;
+  show('parameters');
+  for (const [key, value] of entries) byId('parameters-list').append(el('div', {}, el('dt', {}, key), el('dd', {}, parameterText(value))));
+}
+
+function fillRepeat() {
+  if (!data.repeat) return;
+  show('repeat');
+  byId('command').textContent = data.repeat;
+  byId('copy').addEventListener('click', async () => {
+    let done = false;
+    try {
+      await navigator.clipboard.writeText(data.repeat);
+      done = true;
+    } catch (error) {
+      // No clipboard for this page (file:// in some browsers): leave the command selected instead.
+      getSelection().selectAllChildren(byId('command'));
+      done = document.execCommand('copy');
+    }
+    byId('copied').textContent = done ? 'Copied.' : 'Selected: copy it with the keyboard.';
+  });
+}
+
+const rebuilders = [];
+
+function start() {
+  Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
+  Chart.defaults.font.size = 13;
+  readPalette();
+  fillHeader();
+  fillHeadline();
+  fillChips();
+  if (series.length) {
+    show('curves');
+    document.body.append(spoken);
+    curveTools();
+    if (data.focus_us) {
+      view.from = Math.max(span[0], data.focus_us[0]);
+      view.to = Math.min(span[1], data.focus_us[1]);
+      if (!(view.from < view.to)) [view.from, view.to] = span;
+    }
+    buildCurves();
+    refreshTime();
+    listeners.push(() => (view.sides ? buildCurves() : refreshTime()));
+    rebuilders.push(buildCurves);
+  }
+  fillDots();
+  if (dotsChart) rebuilders.push(buildDots);
+  fillFigures();
+  fillSweep();
+  fillExpectations();
+  fillRepeat();
+  fillParameters();
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
+    readPalette();
+    for (const rebuild of rebuilders) rebuild();
+  });
+  document.documentElement.dataset.ready = 'yes';
+}
+
+start();
+})();
