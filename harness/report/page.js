@@ -16,7 +16,7 @@ const byId = (id) => document.getElementById(id);
 function el(tag, attributes, ...children) {
   const node = document.createElement(tag);
   for (const [key, value] of Object.entries(attributes || {})) {
-    if (value === undefined || value === null || value === false) continue;
+    if (value === undefined || value === null || value === false || value === '') continue;
     if (key.startsWith('on')) node.addEventListener(key.slice(2), value);
     else node.setAttribute(key, value === true ? '' : value);
   }
@@ -46,13 +46,17 @@ function select(options, value, onchange) {
 
 /* ---- numbers ---- */
 
+function unitText(unit) {
+  return {us: '\u00b5s', gbps: 'Gbit/s', mbps: 'Mbit/s'}[unit] || unit || '';
+}
+
 // The unit as shown, and what a figure in the data's unit is divided by. Bytes are shown in
 // thousands; 1 KB = 1000 bytes.
 function unitOf(figures) {
   const unit = figures.map((f) => f.unit).find((u) => u) || '';
   const greatest = Math.max(0, ...figures.map((f) => Math.abs(f.mean)));
   if (unit === 'bytes' && greatest >= 1000) return {text: 'KB', divisor: 1000};
-  return {text: unit === 'us' ? '\u00b5s' : unit, divisor: 1};
+  return {text: unitText(unit), divisor: 1};
 }
 
 function digitsBefore(value) {
@@ -98,8 +102,9 @@ function bytesText(value) {
 
 const bound = (figure, sign) => figure.mean + sign * (figure.ci95 || 0);
 
-// Who is best by `metric`: {best: name, tied: Set of the others whose interval reaches the best's}.
-// null where nothing is to be marked: fewer than two figures, no good end, or all alike.
+// Who is best by `metric`: {best: Set of names with the best mean, level: Set of the others whose
+// interval reaches a best one's}. null where nothing is to be marked: fewer than two figures, no good
+// end of the scale, or all alike.
 function ranking(metric, algorithms) {
   const better = (metricOf.get(metric) || {}).better;
   const having = names.filter((n) => algorithms[n] && algorithms[n][metric]);
@@ -107,9 +112,9 @@ function ranking(metric, algorithms) {
   const sign = better === 'lower' ? 1 : -1;
   const order = having.slice().sort((a, b) => sign * (algorithms[a][metric].mean - algorithms[b][metric].mean));
   const first = algorithms[order[0]][metric];
-  const tied = new Set(order.slice(1).filter((n) =>
-    sign * bound(algorithms[n][metric], -sign) <= sign * bound(first, sign)));
-  return tied.size === order.length - 1 ? null : {best: order[0], tied, order};
+  const best = new Set(order.filter((n) => algorithms[n][metric].mean === first.mean));
+  const level = new Set(order.filter((n) => !best.has(n) && sign * bound(algorithms[n][metric], -sign) <= sign * bound(first, sign)));
+  return best.size + level.size === order.length ? null : {best, level};
 }
 
 function metricLabel(key) {
@@ -197,7 +202,7 @@ function fillChips() {
         for (const name of names) visible.add(name);
         changed();
       },
-    }, 'All'));
+    }, 'Show all'));
     if (data.subject) {
       box.append(el('button', {
         type: 'button',
@@ -231,13 +236,22 @@ function axis(title, ticks) {
   };
 }
 
-// On a logarithmic axis only 1, 2 and 5 times powers of ten are named.
-function logTicks(text) {
-  return function (value) {
-    const lead = Math.round(value / 10 ** Math.floor(Math.log10(value) + 1e-9));
-    const few = this.max / this.min < 1000;
-    return lead === 1 || (few && (lead === 2 || lead === 5)) ? text(value) : '';
-  };
+// Ticks of a logarithmic axis: powers of ten, with their double and fivefold where these are few.
+function logTicks(scale) {
+  const decades = Math.log10(scale.max / scale.min);
+  const leads = decades > 3 ? [1] : decades > 0.7 ? [1, 2, 5] : [1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9];
+  scale.ticks = [];
+  for (let e = Math.floor(Math.log10(scale.min)); 10 ** e <= scale.max; ++e) {
+    for (const lead of leads) {
+      const value = Number((lead + 'e' + e));
+      if (value >= scale.min && value <= scale.max) scale.ticks.push({value, major: lead === 1});
+    }
+  }
+}
+
+// A number on an axis.
+function axisText(value) {
+  return String(+value.toPrecision(6)).replace(/^-?\d+/, (whole) => whole.replace(/\B(?=(\d{3})+$)/g, ','));
 }
 
 function makeChart(box, height, label, config) {
@@ -291,6 +305,9 @@ const span = series.length === 0 ? [0, 1] : [
 if (!(span[0] < span[1])) span[1] = span[0] + 1;
 const view = {from: span[0], to: span[1], cursor: null, drag: null, log: false, same: true, sides: false};
 const timeCharts = [];
+
+// Queues that differ much are legible together on a logarithmic axis only.
+view.log = wantsLog(series.filter((s) => s.kind === 'queue').map((s) => s.v.reduce((a, b) => a + (b || 0), 0) / s.v.length));
 
 function setView(from, to) {
   const least = Math.min(1, (span[1] - span[0]) / 4);
@@ -364,7 +381,7 @@ function pointsInView(s, pixels, floor) {
 const LOG_FLOOR_BYTES = 100;
 
 // Draws over and under a chart of time: event, levels, reading line, dragged range.
-const timeMarks = {
+const timeMarks = (references) => ({
   id: 'timeMarks',
   beforeDatasetsDraw(chart) {
     const {ctx, chartArea: area, scales} = chart;
@@ -394,7 +411,8 @@ const timeMarks = {
       ctx.stroke();
       return x;
     };
-    for (const reference of chart.references) {
+    let lowest = -Infinity;
+    for (const reference of references) {
       const y = scales.y.getPixelForValue(reference.value);
       if (!(y >= area.top && y <= area.bottom)) continue;
       ctx.strokeStyle = palette.strong;
@@ -403,7 +421,10 @@ const timeMarks = {
       ctx.moveTo(area.left, y);
       ctx.lineTo(area.right, y);
       ctx.stroke();
-      if (!small) plate(ctx, reference.label, area.right - 4, Math.max(y - 9, area.top + 8), palette.soft, area.left, area.right - 2, 'right');
+      const at = Math.max(y - 9, area.top + 8);
+      if (small || at < lowest + 16) continue;
+      lowest = at;
+      plate(ctx, reference.label, area.right - 4, at, palette.soft, area.left, area.right - 2, 'right');
     }
     if (typeof data.event_us === 'number') {
       const x = vertical(data.event_us, palette.text, [2, 3]);
@@ -412,7 +433,7 @@ const timeMarks = {
     if (view.cursor !== null) vertical(view.cursor, palette.strong, []);
     ctx.restore();
   },
-};
+});
 
 function timeText(time) {
   const step = (view.to - view.from) / 1000;
@@ -423,12 +444,14 @@ const kindText = {queue: bytesText, rate: (v) => plain(v) + ' Gbit/s'};
 
 // A chart of time in `box` over the series pick() gives; {refresh, draw, read, drop}.
 function timeChart(box, height, kind, label, pick, scaleOf) {
-  const references = (data.references || []).filter((r) => r.chart === kind);
+  // From the top down: a label that would lie on the one above is left out.
+  const references = (data.references || []).filter((r) => r.chart === kind).sort((a, b) => b.value - a.value);
   const options = baseOptions();
   options.events = [];
   options.scales = {
     x: axis(height > 200 ? 'time, \u00b5s' : '', {callback: (v) => v.toLocaleString('en-US')}),
-    y: axis('', {callback: kind === 'queue' ? bytesText : (v) => String(+v.toPrecision(6))}),
+    y: axis('', {callback: kind === 'rate' ? axisText
+      : (v) => (view.log && v === LOG_FLOOR_BYTES ? '\u2264 ' : '') + bytesText(v)}),
   };
   options.scales.y.title = {display: kind === 'rate' && height > 200, text: 'Gbit/s', color: palette.soft};
   // The same width of the labels in all charts keeps their time axes in line.
@@ -436,9 +459,8 @@ function timeChart(box, height, kind, label, pick, scaleOf) {
     scale.width = height > 200 ? 76 : 62;
   };
   const reading = el('div', {class: 'reading', hidden: true});
-  const chart = makeChart(box, height, label, {type: 'line', data: {datasets: []}, options, plugins: [timeMarks]});
+  const chart = makeChart(box, height, label, {type: 'line', data: {datasets: []}, options, plugins: [timeMarks(references)]});
   box.append(reading);
-  chart.references = references;
 
   function refresh() {
     const shown = pick();
@@ -458,7 +480,7 @@ function timeChart(box, height, kind, label, pick, scaleOf) {
     const y = chart.options.scales.y;
     const greatest = scaleOf(shown);
     y.type = log ? 'logarithmic' : 'linear';
-    y.ticks.callback = log ? logTicks(bytesText) : options.scales.y.ticks.callback;
+    y.afterBuildTicks = log ? logTicks : undefined;
     y.min = log ? LOG_FLOOR_BYTES : 0;
     const reached = references.map((r) => r.value).filter((v) => v > greatest && v <= greatest * 1.3);
     y.suggestedMax = Math.max(greatest * 1.04, ...reached, log ? 1000 : 1e-3);
@@ -658,7 +680,7 @@ function curveTools() {
   const viewButton = (text, from, to) => el('button', {
     type: 'button', 'data-view': from + ' ' + to, 'aria-pressed': 'false', onclick: () => setView(from, to),
   }, text);
-  const zoom = el('div', {class: 'group', role: 'group', 'aria-label': 'Time shown'}, viewButton('All', span[0], span[1]));
+  const zoom = el('div', {class: 'group', role: 'group', 'aria-label': 'Time shown'}, viewButton('Whole run', span[0], span[1]));
   if (close && close[1] > span[0] && close[0] < span[1]) {
     zoom.append(viewButton(typeof data.event_us === 'number' ? 'Around the event' : 'Close-up',
       Math.max(close[0], span[0]), Math.min(close[1], span[1])));
@@ -684,7 +706,7 @@ function curveTools() {
   }
   tools.append(layout, zoom);
   if (series.some((s) => s.kind === 'queue')) {
-    tools.append(labelled('logarithmic queue', el('input', {type: 'checkbox', onchange: (event) => {
+    tools.append(labelled('logarithmic queue', el('input', {type: 'checkbox', checked: view.log, onchange: (event) => {
       view.log = event.target.checked;
       refreshTime();
     }})));
@@ -786,9 +808,8 @@ function buildDots() {
   });
   const options = baseOptions();
   options.events = [];
-  const text = (v) => String(+v.toPrecision(6)).replace(/\B(?=(\d{3})+$)/g, ',');
   options.scales = {
-    x: {...axis(unit.text, {callback: log ? logTicks(text) : text}), type: log ? 'logarithmic' : 'linear'},
+    x: {...axis(unit.text, {callback: axisText}), type: log ? 'logarithmic' : 'linear'},
     y: {
       ...axis('', {color: palette.text, font: {size: 14}, stepSize: 1, autoSkip: false, callback: (v) => having[v] || ''}),
       min: -0.6, max: having.length - 0.4, reverse: true,
@@ -797,7 +818,7 @@ function buildDots() {
       },
     },
   };
-  if (log) Object.assign(options.scales.x, logEnds(having.map((n) => data.algorithms[n][metric].mean / unit.divisor)));
+  if (log) Object.assign(options.scales.x, {afterBuildTicks: logTicks}, logEnds(having.map((n) => data.algorithms[n][metric].mean / unit.divisor)));
   else if (having.every((n) => data.algorithms[n][metric].mean >= 0)) options.scales.x.min = 0;
   if (!log) options.scales.x.grace = '8%';
   options.scales.y.grid = {display: false, borderColor: palette.strong};
@@ -827,11 +848,9 @@ function fillDots() {
 function figureCell(figure, unit, rank, name) {
   if (!figure) return el('td', {}, el('span', {class: 'absent', title: 'not measured, or does not apply'}, '\u2013'));
   const [mean, ci95] = meanAndInterval(figure, unit.divisor);
-  const best = rank && rank.best === name;
-  const tied = rank && rank.tied.has(name);
-  return el('td', {class: best || tied ? 'best' : null, title: 'n = ' + figure.n}, el('span', {class: 'mean'}, mean),
-    ci95 ? el('span', {class: 'ci'}, ' \u00b1 ' + ci95) : '',
-    best ? el('span', {class: 'mark'}, 'best') : tied ? el('span', {class: 'mark'}, 'level with best') : '');
+  const mark = !rank ? '' : rank.best.has(name) ? 'best' : rank.level.has(name) ? '\u2248 best' : '';
+  return el('td', {class: mark && 'best', title: 'n = ' + figure.n}, mark && el('span', {class: 'mark'}, mark), mark && ' ',
+    el('span', {class: 'mean'}, mean), ci95 && el('span', {class: 'ci'}, ' \u00b1 ' + ci95));
 }
 
 function nameHeader(name) {
@@ -856,7 +875,7 @@ function fillFigures() {
     const unit = unitOf(figuresOf(m.key, data.algorithms));
     const rank = ranking(m.key, data.algorithms);
     marked = marked || !!rank;
-    level = level || (rank && rank.tied.size > 0);
+    level = level || (rank && rank.level.size > 0);
     return el('tr', {'data-metric': m.key}, el('th', {scope: 'row', title: m.key}, metricLabel(m.key), unit.text ? el('span', {class: 'unit'}, ', ' + unit.text) : ''),
       names.map((n) => figureCell(data.algorithms[n][m.key], unit, rank, n)));
   });
@@ -864,7 +883,7 @@ function fillFigures() {
     el('thead', {}, el('tr', {}, el('th', {scope: 'col'}, 'Metric'), names.map(nameHeader))), el('tbody', {}, rows)));
   const text = ['Mean \u00b1 half-width of the 95 % confidence interval, ' + trialsText(data.algorithms) + '.'];
   if (marked) text.push('\u201cbest\u201d marks the best mean of a row.');
-  if (level) text.push('\u201clevel with best\u201d: the interval reaches the best one\u2019s.');
+  if (level) text.push('\u201c\u2248 best\u201d: the interval reaches the best one\u2019s.');
   text.push('A dash: not measured, or does not apply. 1 KB = 1000 bytes.');
   byId('figures-legend').textContent = text.join(' ');
 }
@@ -873,19 +892,21 @@ function fillExpectations() {
   const list = data.expectations || [];
   if (list.length === 0) return;
   show('expectations');
-  byId('expectations-table').append(el('table', {class: 'data'}, el('caption', {}, 'What was expected, what was measured'),
-    el('thead', {}, el('tr', {}, ['Verdict', 'Algorithm', 'Metric', 'Expected'].map((t) => el('th', {scope: 'col', class: 'text'}, t)), el('th', {scope: 'col'}, 'Measured'))),
-    el('tbody', {}, list.map((e) => {
-      const figure = (data.algorithms[e.algorithm] || {})[e.metric];
-      // The value as the run judged it; the interval from the table.
-      const unit = unitOf(figure ? [figure] : []);
-      const measured = typeof e.value !== 'number' ? 'not measured'
-        : figure && figure.mean === e.value ? figureText(figure, {text: figure.unit === 'us' ? '\u00b5s' : figure.unit || '', divisor: 1})
-          : plain(e.value) + (figure && figure.unit ? ' ' + (unit.divisor === 1 ? unit.text : figure.unit) : '');
-      return el('tr', {}, el('td', {class: 'text'}, el('span', {class: 'verdict ' + (e.met ? 'met' : 'missed')}, e.met ? 'met' : 'not met')),
-        el('td', {class: 'text'}, e.algorithm), el('td', {class: 'text'}, metricLabel(e.metric)), el('td', {class: 'text'}, e.text),
-        el('td', {}, measured));
-    }))));
+  byId('expectations-table').append(el('table', {class: 'data wrapped'}, el('caption', {}, 'What was expected, what was measured'),
+    el('thead', {}, el('tr', {}, ['Verdict', 'Metric', 'Expected', 'Measured'].map((t) => el('th', {scope: 'col'}, t)))),
+    el('tbody', {}, list.map((e) => el('tr', {},
+      el('td', {}, el('span', {class: 'verdict ' + (e.met ? 'met' : 'missed')}, e.met ? 'met' : 'not met')),
+      el('th', {scope: 'row'}, e.algorithm + ': ' + metricLabel(e.metric).toLowerCase()), el('td', {}, e.text),
+      el('td', {}, measuredText(e)))))));
+}
+
+// What the run judged, in the unit the expectation speaks in; with the interval when it is the mean.
+function measuredText(e) {
+  if (typeof e.value !== 'number') return 'not measured';
+  const figure = (data.algorithms[e.algorithm] || {})[e.metric];
+  const unit = {text: figure ? unitText(figure.unit) : '', divisor: 1};
+  if (figure && figure.mean === e.value) return figureText(figure, unit);
+  return plain(e.value) + (unit.text && ' ' + unit.text);
 }
 
 /* ---- cases of a sweep ---- */
@@ -934,30 +955,29 @@ function buildSweep(swept) {
     el('span', {}, ['mean and 95 % confidence interval', better === 'neither' ? '' : better + ' is better', log ? 'logarithmic' : '']
       .filter((t) => t).join('; '))), box));
   const options = baseOptions();
-  const number = (v) => String(+v.toPrecision(6)).replace(/\B(?=(\d{3})+$)/g, ',');
   const places = shownCases.map(place);
   options.scales = {
-    x: {...axis(along.key, {autoSkip: true, callback: (v) => (along.numeric ? number(v) : parameterText(along.values[v]))}),
+    x: {...axis(along.key, {autoSkip: true, callback: (v) => (along.numeric ? axisText(v) : parameterText(along.values[v]))}),
       offset: false,
       afterBuildTicks: (scale) => {
         // The values that were run, not round numbers between them.
         scale.ticks = [...new Set(places)].sort((a, b) => a - b).map((value) => ({value}));
       }},
-    y: {...axis(unit.text, {callback: log ? logTicks(number) : number}), type: log ? 'logarithmic' : 'linear'},
+    y: {...axis(unit.text, {callback: axisText}), type: log ? 'logarithmic' : 'linear'},
   };
   if (places.length) {
     const margin = (Math.max(...places) - Math.min(...places)) * 0.04 || 0.5;
     options.scales.x.min = Math.min(...places) - margin;
     options.scales.x.max = Math.max(...places) + margin;
   }
-  if (log) Object.assign(options.scales.y, logEnds(values));
+  if (log) Object.assign(options.scales.y, {afterBuildTicks: logTicks}, logEnds(values));
   else if (values.every((v) => v >= 0)) Object.assign(options.scales.y, {min: 0, grace: '6%'});
   options.interaction = {mode: 'nearest', intersect: false};
   options.plugins.tooltip = {
     enabled: true, animation: false, usePointStyle: true, backgroundColor: palette.ground, titleColor: palette.text, bodyColor: palette.text,
     borderColor: palette.strong, borderWidth: 1,
     callbacks: {
-      title: (items) => items.length ? along.key + ' = ' + (along.numeric ? number(items[0].raw.x) : parameterText(along.values[items[0].raw.x])) : '',
+      title: (items) => items.length ? along.key + ' = ' + (along.numeric ? axisText(items[0].raw.x) : parameterText(along.values[items[0].raw.x])) : '',
       label: (item) => ' ' + item.dataset.label + ': ' + item.raw.text,
     },
   };
@@ -1024,7 +1044,7 @@ function fillHeadline() {
   const tiles = byId('tiles');
   const metric = data.main_metric;
   const rank = metric && ranking(metric, data.algorithms);
-  const subject = data.subject || (rank && rank.best) || names.find((n) => data.algorithms[n][metric]);
+  const subject = data.subject || (rank && [...rank.best][0]) || names.find((n) => data.algorithms[n][metric]);
   const figure = subject && data.algorithms[subject] && data.algorithms[subject][metric];
   if (figure) {
     const unit = unitOf([figure]);

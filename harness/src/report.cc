@@ -600,6 +600,8 @@ std::string render_report(const json& data) {
     page["close_view_us"] = {rounded(window.start_us, 1000), rounded(window.end_us, 1000)};
   }
   if (!page.contains("title") || page["title"] == "") page["title"] = page["scenario"];
+  // A JavaScript number holds 53 bits.
+  if (page.contains("seed")) page["seed"] = page["seed"].dump();
 
   // The template's marks, each on its own; filled in one pass, so that no mark inside the data or
   // the library is taken for one of ours.
