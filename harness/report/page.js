@@ -6,7 +6,16 @@
 (() => {
 'use strict';
 
-const data = JSON.parse(document.getElementById('data').textContent);
+// Objects without a prototype: a metric named "constructor" is one of the data or none at all.
+function bare(value) {
+  if (Array.isArray(value)) return typeof value[0] === 'object' ? value.map(bare) : value;
+  if (value === null || typeof value !== 'object') return value;
+  const out = Object.create(null);
+  for (const key of Object.keys(value)) out[key] = bare(value[key]);
+  return out;
+}
+
+const data = bare(JSON.parse(document.getElementById('data').textContent));
 const names = data.order;
 const metricOf = new Map(data.metrics.map((m) => [m.key, m]));
 const byId = (id) => document.getElementById(id);

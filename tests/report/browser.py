@@ -51,7 +51,7 @@ class Browser:
         self.driver.get_log("performance")
         self.driver.get(path.resolve().as_uri())
         if wait_ready:
-            WebDriverWait(self.driver, 20).until(
+            WebDriverWait(self.driver, 20, poll_frequency=0.05).until(
                 lambda d: d.execute_script("return document.documentElement.dataset.ready") == "yes")
         self.settle()
 

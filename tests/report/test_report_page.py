@@ -1,0 +1,402 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page as a reader has it: headless Chromium at the width of a phone and of a screen."""
+
+import re
+
+import pytest
+
+import datasets
+import synthetic
+
+WIDTHS = (360, 1440)
+
+# Number of colours on every canvas shown; 1 on a blank one. Read from a copy: Chromium warns of a
+# canvas that is read often.
+COLOURS = """
+const copy = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+return [...document.querySelectorAll('canvas')].filter((c) => c.offsetParent).map((c) => {
+  copy.canvas.width = c.width;
+  copy.canvas.height = c.height;
+  copy.drawImage(c, 0, 0);
+  const {data} = copy.getImageData(0, 0, c.width, c.height);
+  const seen = new Set(new Uint32Array(data.buffer));
+  return [c.getAttribute('aria-label'), c.width, seen.size];
+});"""
+
+OVERFLOWING = """
+return [...document.body.querySelectorAll('*')].filter((e) => {
+  const r = e.getBoundingClientRect();
+  return r.width > 0 && r.right > innerWidth + 0.5 && !e.closest('.scroll, .spoken, .skip, caption');
+}).map((e) => e.tagName + '.' + e.className).slice(0, 5);"""
+
+
+def assert_sound(browser, width):
+    """No message, no request, no sideways scrolling, and every chart has lines in it."""
+    assert browser.console() == []
+    assert browser.requests() == []
+    assert browser.js("return document.documentElement.scrollWidth") <= width
+    assert browser.js(OVERFLOWING) == []
+    charts = browser.js(COLOURS)
+    for label, pixels, colours in charts:
+        assert pixels > 0 and colours > 10, label
+    return charts
+
+
+def text(browser, selector):
+    return browser.js("return [...document.querySelectorAll(arguments[0])].map((e) => e.innerText.trim())", selector)
+
+
+def press(browser, name, within="body"):
+    browser.js("""
+const found = [...document.querySelectorAll(arguments[1] + ' button')].filter((b) => b.textContent === arguments[0]);
+found[0].click();""", name, within)
+    browser.settle()
+
+
+def chart_state(browser, section, index=0):
+    return browser.js("""
+const chart = Chart.getChart(document.querySelectorAll('#' + arguments[0] + ' canvas')[arguments[1]]);
+return {from: chart.scales.x.min, to: chart.scales.x.max, top: chart.scales.y.max, type: chart.scales.y.type,
+        left: chart.chartArea.left, right: chart.chartArea.right, labels: chart.data.datasets.map((s) => s.label)};""", section, index)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", datasets.ALL)
+def test_every_shape_of_data_gives_a_sound_page(browser, render, out_dir, name, width):
+    browser.open(render(datasets.ALL[name](), name), width)
+    assert_sound(browser, width)
+    browser.picture(out_dir / f"{name}-{width}.png")
+    assert_sound(browser, width)
+
+
+@pytest.mark.parametrize("dark", (False, True), ids=("light", "dark"))
+@pytest.mark.parametrize("width", WIDTHS)
+def test_all_charts_of_a_full_result_are_drawn(browser, render, out_dir, width, dark):
+    browser.open(render(synthetic.microburst(), "microburst"), width, dark=dark)
+    browser.picture(out_dir / f"microburst-{width}-{'dark' if dark else 'light'}.png")
+    labels = [label for label, _, _ in assert_sound(browser, width)]
+    assert len(labels) == 4
+    for label, start in zip(labels, ("Queue at the bottleneck over time", "Rate, long flow over time",
+                                     "Time to recover: oscar 25.0", "Time to recover over k")):
+        assert label.startswith(start)
+
+
+def test_side_by_side_draws_two_charts_for_each_algorithm(browser, render, out_dir):
+    browser.open(render(datasets.ten_algorithms(), "ten_algorithms"))
+    press(browser, "Side by side")
+    browser.picture(out_dir / "ten_algorithms-side.png")
+    assert len(assert_sound(browser, 1440)) == 22
+    assert len(chart_state(browser, "sides", 1)["labels"]) == 10
+
+
+def test_ten_algorithms_are_drawn_within_three_seconds(browser, render):
+    browser.open(render(datasets.ten_algorithms(), "ten_algorithms"))
+    load_ms = browser.js("""
+const entry = performance.getEntriesByType('navigation')[0];
+return entry.loadEventEnd - entry.startTime;""")
+    assert load_ms < 3000
+
+
+def test_the_watch_on_console_and_requests_notices_both(browser, out_dir):
+    page = out_dir / "loud.html"
+    page.write_text("<!doctype html><link rel='icon' href='data:,'><img src='http://127.0.0.1:9/x.png'>"
+                    "<script>console.warn('loud'); nothing.here()</script>", encoding="utf-8")
+    browser.open(page, wait_ready=False)
+    assert "http://127.0.0.1:9/x.png" in browser.requests()
+    console = " ".join(browser.console())
+    assert "loud" in console and "nothing is not defined" in console
+
+
+def test_the_page_forbids_itself_every_request(browser, render):
+    browser.open(render(synthetic.microburst(), "microburst"))
+    browser.js("const image = new Image(); image.src = 'http://127.0.0.1:9/x.png'; document.body.append(image);")
+    browser.settle()
+    assert any("Content Security Policy" in message for message in browser.console())
+
+
+def number(shown):
+    return float(shown.replace(",", ""))
+
+
+def decimals(shown):
+    return len(shown.partition(".")[2])
+
+
+def test_the_table_shows_each_mean_and_interval(browser, render):
+    data = datasets.absent_metrics()
+    browser.open(render(data, "absent_metrics"))
+    header = text(browser, "#figures-table thead th")
+    rows = browser.js("""
+return [...document.querySelectorAll('#figures-table tbody tr')].map((r) =>
+  [r.dataset.metric, r.cells[0].innerText, [...r.cells].slice(1).map((c) =>
+    [(c.querySelector('.mean') || {}).innerText || '', (c.querySelector('.ci') || {}).innerText || '', c.innerText])]);""")
+    names = header[1:]
+    assert names == data["order"]
+    shown = 0
+    for metric, label, cells in rows:
+        for name, (mean, ci95, whole) in zip(names, cells):
+            figure = data["algorithms"][name].get(metric)
+            if figure is None:
+                assert whole == "\u2013"
+                continue
+            shown += 1
+            divisor = 1000 if label.endswith(", KB") else 1
+            half = 0.5 * 10 ** -decimals(mean)
+            if "e" in mean:
+                assert number(mean) == pytest.approx(figure["mean"], rel=1e-2)
+            else:
+                assert abs(number(mean) - figure["mean"] / divisor) <= half * 1.0001
+            if figure.get("ci95") is None:
+                assert ci95 == ""
+            else:
+                interval = ci95.replace("\u00b1", "").strip()
+                assert abs(number(interval) - figure["ci95"] / divisor) <= 0.5 * 10 ** -decimals(interval) * 1.0001
+    assert shown == sum(len(m) for m in data["algorithms"].values())
+    units = {metric: label for metric, label, _ in rows}
+    assert units["recover_us"].endswith("\u00b5s") and units["goodput_gbps"].endswith("Gbit/s")
+    assert "own_metric" in units
+
+
+@pytest.mark.parametrize("better, figures, marks", [
+    ("lower", {"a": (10, 1), "b": (20, 1), "c": (30, 1)}, ["best", "", ""]),
+    ("higher", {"a": (10, 1), "b": (20, 1), "c": (30, 1)}, ["", "", "best"]),
+    ("lower", {"a": (10, 6), "b": (20, 5), "c": (30, 1)}, ["best", "\u2248 best", ""]),
+    ("higher", {"a": (20, 0), "b": (20, 0), "c": (3, 1)}, ["best", "best", ""]),
+    ("lower", {"a": (0, 0), "b": (0, 0), "c": (0, 0)}, ["", "", ""]),
+    ("lower", {"a": (10, 9), "b": (11, 9), "c": (12, 9)}, ["", "", ""]),
+    ("neither", {"a": (10, 1), "b": (20, 1), "c": (30, 1)}, ["", "", ""]),
+    ("lower", {"c": (30, 1)}, ["", "", ""]),
+])
+def test_the_best_figure_of_a_row_is_marked_in_words(browser, render, better, figures, marks):
+    data = {"scenario": "s", "metrics": {"m": {"better": better}},
+            "algorithms": {n: {"m": {"mean": figures[n][0], "ci95": figures[n][1], "n": 9}} if n in figures else {} for n in "abc"}}
+    browser.open(render(data, "marks"))
+    assert browser.js("""
+return [...document.querySelectorAll('#figures-table tbody tr')[0].cells].slice(1).map((c) => (c.querySelector('.mark') || {}).innerText || '');""") == marks
+
+
+def test_headline_tells_lead_level_and_defeat(browser, render):
+    def tiles(oscar, dctcp):
+        figures = {n: {"recover_us": {"mean": m, "ci95": 2, "n": 12, "unit": "us"}} for n, m in (("oscar", oscar), ("dctcp", dctcp))}
+        browser.open(render({"scenario": "s", "subject": "oscar", "algorithms": figures}, "headline"))
+        return text(browser, ".tile")
+
+    lead = tiles(25, 310)
+    assert "25.0 \u00b1 2.0 \u00b5s" in lead[0] and "oscar: time to recover" in lead[0] and "n = 12" in lead[0]
+    assert "Ahead of" in lead[1] and "12.4\u00d7 lower than dctcp" in lead[1]
+    assert "Not told apart from" in tiles(25, 27)[1]
+    defeat = tiles(50, 25)[1]
+    assert "Behind" in defeat and "2.00\u00d7 higher than dctcp" in defeat
+
+
+def test_expectations_not_met_are_said_so_at_the_top_and_in_the_list(browser, render):
+    data = datasets.absent_metrics()
+    browser.open(render(data, "absent_metrics"))
+    missed = sum(not e["met"] for e in data["expectations"])
+    assert f"{missed} not met" in text(browser, ".tile")[-1]
+    verdicts = text(browser, "#expectations-table .verdict")
+    assert verdicts == ["met" if e["met"] else "not met" for e in data["expectations"]]
+    assert text(browser, "#expectations-table tr:last-child td")[-1] == "not measured"
+    browser.open(render(datasets.no_expectations(), "no_expectations"))
+    assert not browser.js("return document.getElementById('expectations').offsetParent")
+
+
+def test_an_algorithm_can_be_taken_out_of_all_charts(browser, render):
+    browser.open(render(synthetic.microburst(), "microburst"))
+    press(browser, "cubic", "#curves")
+    assert "cubic" not in chart_state(browser, "overlaid")["labels"]
+    assert len(chart_state(browser, "overlaid", 1)["labels"]) == 6
+    assert "cubic" not in chart_state(browser, "sweep-chart")["labels"]
+    assert browser.js("return [...document.querySelectorAll('.chip')].filter((c) => c.dataset.name === 'cubic')"
+                      ".map((c) => c.getAttribute('aria-pressed'))") == ["false", "false"]
+    press(browser, "Only oscar", "#curves")
+    assert chart_state(browser, "overlaid")["labels"] == ["oscar"]
+    for name in ("oscar",):
+        press(browser, name, "#curves")
+    assert chart_state(browser, "overlaid")["labels"] == []
+    press(browser, "Show all", "#curves")
+    assert len(chart_state(browser, "overlaid")["labels"]) == 7
+    assert browser.console() == []
+
+
+def test_zoom_goes_around_the_event_by_drag_and_back_in_both_charts(browser, render):
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    browser.open(render(synthetic.microburst(), "microburst"), height=1400)
+    whole = chart_state(browser, "overlaid")
+    assert (whole["from"], whole["to"]) == (0, 4000)
+    press(browser, "Around the event")
+    for index in (0, 1):
+        near = chart_state(browser, "overlaid", index)
+        assert (near["from"], near["to"]) == (1600, 3200)
+    press(browser, "Whole run")
+    box = browser.driver.find_element("css selector", "#overlaid .chart")
+    middle = box.size["width"] / 2
+    quarter = (whole["right"] - whole["left"]) / 4
+    start = whole["left"] + quarter - middle
+    ActionChains(browser.driver).move_to_element_with_offset(box, int(start), 0).click_and_hold() \
+        .move_by_offset(int(quarter), 0).release().perform()
+    browser.settle()
+    near = chart_state(browser, "overlaid", 1)
+    assert near["from"] == pytest.approx(1000, abs=8) and near["to"] == pytest.approx(2000, abs=8)
+    press(browser, "Zoom out")
+    assert chart_state(browser, "overlaid")["to"] == pytest.approx(2500, abs=12)
+    ActionChains(browser.driver).double_click(box).perform()
+    browser.settle()
+    assert chart_state(browser, "overlaid")["to"] == 4000
+    assert browser.console() == []
+
+
+def test_reading_line_gives_the_values_at_its_time(browser, render, out_dir):
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    data = synthetic.microburst(("oscar", "dctcp"))
+    browser.open(render(data, "reading"), height=1400)
+    box = browser.driver.find_element("css selector", "#overlaid .chart")
+    ActionChains(browser.driver).move_to_element_with_offset(box, 30, 10).perform()
+    browser.settle()
+    browser.picture(out_dir / "reading.png", whole=False)
+    readings = text(browser, "#overlaid .reading")
+    assert len(readings) == 2
+    time = number(re.match(r"([\d,.]+) \u00b5s", readings[0]).group(1))
+    for name in ("oscar", "dctcp"):
+        shown, unit = re.search(name + r"\s+([\d,.]+) (KB|MB|B)", readings[0]).groups()
+        value = number(shown) * {"B": 1, "KB": 1e3, "MB": 1e6}[unit]
+        around = data["curves"][name]["queue_bytes"][int(time) - 8:int(time) + 9]
+        assert min(around) * 0.999 - 1 <= value <= max(around) * 1.001 + 1
+        assert re.search(name + r"\s+[\d.]+ Gbit/s", readings[1])
+
+
+def test_curves_can_be_read_and_zoomed_by_keyboard(browser, render):
+    from selenium.webdriver.common.keys import Keys
+
+    browser.open(render(synthetic.microburst(), "microburst"))
+    box = browser.driver.find_element("css selector", "#overlaid .chart")
+    browser.js("arguments[0].focus()", box)
+    box.send_keys(Keys.ARROW_RIGHT)
+    browser.settle()
+    spoken = browser.js("return document.querySelector('.spoken[role=status]').textContent")
+    assert re.match(r"2,020 \u00b5s: oscar [\d.]+ \S?B, cubic", spoken)
+    box.send_keys("+")
+    browser.settle()
+    near = chart_state(browser, "overlaid")
+    assert near["to"] - near["from"] == pytest.approx(2000)
+    box.send_keys("0")
+    browser.settle()
+    assert chart_state(browser, "overlaid")["to"] == 4000
+
+
+def test_queues_far_apart_start_on_a_logarithmic_axis_that_can_be_left(browser, render):
+    browser.open(render(synthetic.microburst(), "microburst"))
+    assert chart_state(browser, "overlaid")["type"] == "logarithmic"
+    browser.js("document.querySelector('#curve-tools input').click()")
+    browser.settle()
+    assert chart_state(browser, "overlaid")["type"] == "linear"
+    browser.open(render(synthetic.microburst(("oscar", "vegas")), "near"))
+    assert chart_state(browser, "overlaid")["type"] == "linear"
+    assert browser.console() == []
+
+
+def test_the_metric_compared_can_be_chosen(browser, render):
+    browser.open(render(synthetic.microburst(), "microburst"))
+    for key in browser.js("return [...document.querySelectorAll('#dots-tools option')].map((o) => o.value)"):
+        browser.js("const s = document.querySelector('#dots-tools select'); s.value = arguments[0]; s.dispatchEvent(new Event('change'))", key)
+        browser.settle()
+        assert_sound(browser, 1440)
+    assert browser.js("return document.querySelector('#dots canvas').getAttribute('aria-label')").startswith("Drops: oscar 0")
+
+
+def test_a_sweep_of_several_parameters_shows_one_over_the_others_fixed(browser, render):
+    data = datasets.two_swept_parameters()
+    browser.open(render(data, "two_swept_parameters"))
+    labels = text(browser, "#sweep-tools label > span")
+    assert labels == ["Metric", "over", "law", "line_rate_gbps"]
+    # The main case's value where it is one of the sweep's.
+    assert browser.js("return document.querySelectorAll('#sweep-tools select')[3].value") == "100"
+    assert text(browser, "#sweep-table tbody th") == ["1", "3", "9"]
+    browser.js("const s = document.querySelectorAll('#sweep-tools select')[1]; s.value = 'law'; s.dispatchEvent(new Event('change'))")
+    browser.settle()
+    assert text(browser, "#sweep-table tbody th") == ["literal", "reclaim"]
+    assert_sound(browser, 1440)
+
+
+def test_text_of_the_data_is_shown_never_run(browser, render):
+    browser.open(render(datasets.evil_strings(), "evil_strings"))
+    assert browser.js("return window.pwned === undefined && document.querySelectorAll('img').length === 0")
+    assert browser.js("return document.title") == "title" + datasets.EVIL
+    assert browser.js("return document.querySelector('h1').textContent") == "title" + datasets.EVIL
+    assert browser.js("return document.getElementById('command').textContent") == "repeat" + datasets.EVIL
+    assert browser.js("return Object.prototype.mean") is None
+
+
+def test_the_command_is_shown_and_copied(browser, render):
+    data = synthetic.microburst()
+    browser.open(render(data, "microburst"))
+    assert text(browser, "#command") == [data["repeat"]]
+    browser.driver.find_element("id", "copy").click()
+    browser.settle()
+    assert text(browser, "#copied")[0] in ("Copied.", "Selected: copy it with the keyboard.")
+    assert browser.console() == []
+
+
+def test_parameters_and_origin_are_shown(browser, render):
+    browser.open(render(datasets.summary_only(), "summary_only"))
+    assert [t.replace("\n", " ") for t in text(browser, "#run div")] == [
+        "Scenario oscar-fig07", "Kernel 6.1.192-delaycc1", "Build 0123abc", "Seed 18446744073709551615"]
+    assert [t.replace("\n", " ") for t in text(browser, "#parameters-list div")] == ["k 9"]
+    assert browser.js("return document.title") == "oscar-fig07"
+
+
+def luminance(colour):
+    def linear(value):
+        value /= 255
+        return value / 12.92 if value <= 0.03928 else ((value + 0.055) / 1.055) ** 2.4
+    r, g, b = (linear(int(colour[i:i + 2], 16)) for i in (1, 3, 5))
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
+
+
+def contrast(a, b):
+    a, b = sorted((luminance(a), luminance(b)))
+    return (b + 0.05) / (a + 0.05)
+
+
+@pytest.mark.parametrize("dark", (False, True), ids=("light", "dark"))
+def test_colours_have_the_contrast_wcag_asks_for(browser, render, dark):
+    browser.open(render(synthetic.microburst(), "microburst"), dark=dark)
+
+    def colour(name):
+        return browser.js("return getComputedStyle(document.documentElement).getPropertyValue('--' + arguments[0]).trim()", name)
+
+    for ground in ("ground", "raised"):
+        for name in ("text", "text-soft", "accent"):
+            assert contrast(colour(name), colour(ground)) >= 4.5, name
+    for name in ("good", "bad"):
+        assert contrast(colour(name), colour(name + "-ground")) >= 4.5, name
+    assert contrast(colour("text-soft"), colour("good-ground")) >= 4.5
+    for i in range(10):
+        assert contrast(colour(f"series-{i}"), colour("ground")) >= 3, i
+    assert contrast(colour("line-strong"), colour("ground")) >= 3
+
+
+def test_charts_follow_a_change_of_colour_scheme(browser, render):
+    browser.open(render(synthetic.microburst(), "microburst"))
+
+    def first_colour():
+        return browser.js("return Chart.getChart(document.querySelector('#overlaid canvas')).data.datasets[0].borderColor")
+
+    before = first_colour()
+    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "dark"}]})
+    browser.settle()
+    assert first_colour() != before
+    assert_sound(browser, 1440)
+
+
+def test_every_control_and_chart_has_a_name(browser, render):
+    browser.open(render(datasets.two_swept_parameters(), "two_swept_parameters"))
+    assert browser.js("""
+const named = (e) => e.textContent.trim() || e.getAttribute('aria-label') || (e.labels && e.labels.length && e.labels[0].textContent.trim());
+return [...document.querySelectorAll('button, select, input, canvas, [tabindex="0"]')]
+  .filter((e) => !named(e) && !e.getAttribute('aria-labelledby')).map((e) => e.outerHTML.slice(0, 80));""") == []
+    assert browser.js("return [...document.querySelectorAll('table.data')].every((t) => t.caption && t.tHead && "
+                      "[...t.tHead.rows[0].cells].every((c) => c.scope === 'col') && "
+                      "[...t.tBodies[0].rows].every((r) => r.querySelector('th[scope=row]')))")
