@@ -1,0 +1,400 @@
+#!/bin/dash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The test machine's init: loads the modules into Debian's kernel and tries
+# them.  One line per test on the console: "PASS name" or "FAIL name: why".
+# The tests run in this order and build on each other.
+
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin
+dcc=/proc/sys/net/ipv4/delaycc
+out=/tmp/out
+
+# ---- helpers ----------------------------------------------------------------
+
+why=
+no() # WORDS: the reason that the current test gives for failing
+{
+	why="$*"
+	return 1
+}
+
+run() # NAME: calls the function test_NAME
+{
+	why=
+	if "test_$1" >"$out" 2>&1; then
+		echo "PASS $1"
+	else
+		echo "FAIL $1: ${why:-its last command failed}: $(tail -n 4 "$out" | tr '\n' ' ')"
+	fi
+}
+
+has() # TEXT FILE
+{
+	grep -q -- "$1" "$2" || no "no '$1' in: $(head -c 300 "$2" | tr '\n' ' ')"
+}
+
+in_a()
+{
+	ip netns exec a "$@"
+}
+
+in_b()
+{
+	ip netns exec b "$@"
+}
+
+# From namespace a to b, every byte checked.  The sender's algorithm is in $used.
+port=5000
+transfer() # ADDRESS BYTES OPTIONS-OF-SEND...
+{
+	address=$1
+	bytes=$2
+	shift 2
+	port=$((port + 1))
+	(exec ip netns exec b xfer recv $port) &
+	receiver=$!
+	timeout 60 ip netns exec a xfer send "$@" "$address" $port "$bytes" $port >/tmp/sent ||
+		no "the sender failed" || { kill $receiver; return 1; }
+	wait $receiver || no "the receiver failed" || return 1
+	cat /tmp/sent
+	used=$(cut -d' ' -f3 /tmp/sent)
+}
+
+transfer_with() # CC ADDRESS BYTES OPTIONS...
+{
+	expected=$1
+	shift
+	transfer "$@" || return 1
+	[ "$used" = "$expected" ] || no "the sender used $used, not $expected"
+}
+
+# Starts a transfer that stays open for a while, and waits until the data is through.
+hold() # SECONDS ADDRESS BYTES OPTIONS...
+{
+	seconds=$1
+	address=$2
+	bytes=$3
+	shift 3
+	port=$((port + 1))
+	# The shell must become the program, for let_go() to end that.
+	(exec ip netns exec b xfer recv $port) &
+	receiver=$!
+	(exec ip netns exec a xfer send -w "$seconds" "$@" "$address" $port "$bytes" $port >/tmp/held) &
+	sender=$!
+	for _ in $(seq 200); do
+		grep -q ok /tmp/held && return 0
+		sleep 0.05
+	done
+	no "no answer after 10 s"
+}
+
+let_go()
+{
+	kill $sender $receiver 2>/dev/null
+	wait $sender $receiver
+	return 0
+}
+
+qdisc_a() # QDISC...
+{
+	tc -n a qdisc replace dev va root "$@"
+}
+
+taken() # FILE VALUE...: writes each and puts the old one back
+{
+	file=$1
+	shift
+	before=$(cat "$dcc/$file")
+	for value in "$@" "$before"; do
+		echo "$value" >"$dcc/$file" || no "$file refused $value" || return 1
+		[ "$(cat "$dcc/$file")" = "$value" ] || no "$file did not become $value" || return 1
+	done
+}
+
+references() # MODULE
+{
+	sed -n "s/^$1 [0-9]* \([0-9]*\) .*/\1/p" /proc/modules
+}
+
+# ---- tests ------------------------------------------------------------------
+
+test_modprobe()
+{
+	modprobe tcp_oscar || return 1
+	has '^tcp_oscar ' /proc/modules && has '^delaycc ' /proc/modules &&
+		has oscar /proc/sys/net/ipv4/tcp_available_congestion_control
+}
+
+test_everyone_may_ask_for_it()
+{
+	has oscar /proc/sys/net/ipv4/tcp_allowed_congestion_control
+}
+
+test_sysctl_default_algorithm()
+{
+	sysctl -w net.ipv4.tcp_congestion_control=oscar
+}
+
+test_sysctl_values_in_range_are_taken()
+{
+	taken line_rate_mbps 0 1 800000 && taken base_rtt_ns 0 1000 1000000000 &&
+		taken link_overhead_bytes 0 128 && taken max_tso_segs 0 1 65535 &&
+		taken oscar/target_delay_ns 0 2000 2000000000 &&
+		taken oscar/tau_ns 0 500 1000000000 &&
+		taken oscar/u_ai_ppm 0 100000 && taken oscar/u_hai_ppm 0 1 1000000 &&
+		taken oscar/law 0 1 2
+}
+
+test_sysctl_bad_values_are_refused_and_change_nothing()
+{
+	cd $dcc && echo 4000 >base_rtt_ns || return 1
+	refused line_rate_mbps -1 800001 99999999999 x '' &&
+		refused base_rtt_ns -1 1 999 1000000001 4294967296 &&
+		refused link_overhead_bytes -1 129 && refused max_tso_segs -1 65536 &&
+		refused oscar/target_delay_ns -1 1 1999 2000000001 &&
+		refused oscar/tau_ns -1 1 499 1000000001 &&
+		refused oscar/u_ai_ppm -1 100001 && refused oscar/u_hai_ppm -1 1000001 &&
+		refused oscar/law -1 3 || return 1
+	! sysctl -w net.ipv4.delaycc.base_rtt_ns=999 2>/tmp/error || no "sysctl(8) took 999" || return 1
+	[ "$(cat base_rtt_ns)" = 4000 ] || no "base_rtt_ns is no longer 4000" || return 1
+	echo 0 >base_rtt_ns
+	cd /
+	has 'Invalid argument' /tmp/error
+}
+
+test_namespaces_have_their_own_parameters()
+{
+	echo 12345 >$dcc/line_rate_mbps
+	ip netns add a && ip netns add b || return 1
+	[ "$(in_a cat $dcc/line_rate_mbps)" = 0 ] || no "a new namespace does not begin with the default" || return 1
+	in_a sh -c "echo 777 >$dcc/line_rate_mbps" || return 1
+	[ "$(in_b cat $dcc/line_rate_mbps)" = 0 ] && [ "$(cat $dcc/line_rate_mbps)" = 12345 ] ||
+		no "a write in one namespace is seen in another" || return 1
+	in_a sh -c "echo 1 >$dcc/oscar/law" || return 1
+	[ "$(in_b cat $dcc/oscar/law)" = "$(cat $dcc/oscar/law)" ] || no "oscar's table is shared" || return 1
+	in_a sh -c "echo 0 >$dcc/line_rate_mbps; cat $dcc/../delaycc/oscar/law; echo $(cat $dcc/oscar/law) >$dcc/oscar/law"
+	echo 0 >$dcc/line_rate_mbps
+}
+
+test_the_owner_of_a_namespace_may_write()
+{
+	setpriv --reuid 1000 --regid 1000 --clear-groups unshare -U -r -n \
+		sh -c "echo 4321 >$dcc/line_rate_mbps && cat $dcc/line_rate_mbps" >/tmp/owned ||
+		no "an owner without rights outside could not write" || return 1
+	has 4321 /tmp/owned
+}
+
+test_links()
+{
+	ip link add va netns a type veth peer vb netns b &&
+		ip -n a addr add 10.0.0.1/24 dev va && ip -n b addr add 10.0.0.2/24 dev vb &&
+		ip -n a addr add fd00::1/64 dev va nodad && ip -n b addr add fd00::2/64 dev vb nodad &&
+		ip -n a link set va up && ip -n b link set vb up &&
+		ip -n a link set lo up &&
+		tc -n b qdisc replace dev vb root netem delay 1ms && qdisc_a netem delay 1ms
+}
+
+test_transfer_ipv4_by_default_algorithm()
+{
+	transfer_with oscar 10.0.0.2 3000000
+}
+
+test_transfer_ipv6_by_default_algorithm()
+{
+	transfer_with oscar fd00::2 3000000
+}
+
+test_transfer_through_loss()
+{
+	# One packet in each frame, so that there are enough to lose.
+	ip -n a link set va gso_max_segs 1
+	qdisc_a netem delay 1ms loss 1% && transfer_with oscar 10.0.0.2 2000000 || return 1
+	ip -n a link set va gso_max_segs 65535
+	in_a nstat -az TcpRetransSegs >/tmp/retrans
+	qdisc_a netem delay 1ms
+	grep -q 'TcpRetransSegs *[1-9]' /tmp/retrans || no "nothing was lost"
+}
+
+test_transfer_through_reordering()
+{
+	qdisc_a netem delay 1ms reorder 10% && transfer_with oscar fd00::2 1000000
+	result=$?
+	qdisc_a netem delay 1ms
+	return $result
+}
+
+test_transfer_under_fq()
+{
+	modprobe sch_fq && qdisc_a fq && transfer_with oscar 10.0.0.2 2000000 || return 1
+	tc -n a -s qdisc show dev va >/tmp/fq
+	qdisc_a netem delay 1ms
+	has throttled /tmp/fq
+}
+
+test_transfer_after_a_timeout()
+{
+	qdisc_a netem loss 100%
+	(sleep 0.7; qdisc_a netem delay 1ms) &
+	transfer_with oscar 10.0.0.2 200000
+}
+
+test_route_chooses_the_algorithm()
+{
+	in_a sysctl -q -w net.ipv4.tcp_congestion_control=cubic &&
+		transfer_with cubic 10.0.0.2 100000 &&
+		ip -n a route replace 10.0.0.2/32 dev va congctl oscar &&
+		transfer_with oscar 10.0.0.2 500000 || return 1
+	ip -n a route del 10.0.0.2/32
+}
+
+test_socket_chooses_the_algorithm()
+{
+	transfer_with oscar 10.0.0.2 500000 -c oscar
+}
+
+test_algorithm_changes_on_a_live_socket()
+{
+	transfer_with cubic 10.0.0.2 4000000 -c oscar -s oscar,cubic,oscar,reno,oscar,cubic &&
+		transfer_with oscar fd00::2 4000000 -c cubic -s cubic,oscar,cubic,oscar,oscar
+}
+
+test_ss_shows_its_state()
+{
+	hold 20 10.0.0.2 1000000 -c oscar || return 1
+	in_a ss -tin "dport = :$port" >/tmp/ss
+	let_go
+	cat /tmp/ss
+	has ' oscar ' /tmp/ss && has 'bbr:(bw:[1-9][0-9]*bps,mrtt:[0-9.]*,pacing_gain:[0-9.]*)' /tmp/ss &&
+		has 'pacing_rate [1-9][0-9]*bps' /tmp/ss
+}
+
+test_base_rtt_comes_from_sysctl_route_or_measurement()
+{
+	hold 20 10.0.0.2 100000 -c oscar || return 1
+	in_a ss -tin "dport = :$port" >/tmp/ss
+	let_go
+	# Two times netem's millisecond, and not much more.
+	has 'mrtt:2\.[0-9]*' /tmp/ss || return 1
+
+	ip -n a route replace 10.0.0.2/32 dev va rtt 5ms
+	hold 20 10.0.0.2 100000 -c oscar || return 1
+	in_a ss -tin "dport = :$port" >/tmp/ss
+	let_go
+	has 'mrtt:5,' /tmp/ss || return 1
+
+	in_a sh -c "echo 7000000 >$dcc/base_rtt_ns"
+	hold 20 10.0.0.2 100000 -c oscar || return 1
+	in_a ss -tin "dport = :$port" >/tmp/ss
+	let_go
+	in_a sh -c "echo 0 >$dcc/base_rtt_ns"
+	ip -n a route del 10.0.0.2/32
+	has 'mrtt:7,' /tmp/ss
+}
+
+test_tracepoint_tells_each_decision()
+{
+	echo 1 >/sys/kernel/tracing/events/delaycc/ack/enable &&
+		echo >/sys/kernel/tracing/trace && transfer_with oscar 10.0.0.2 1000000 -c oscar || return 1
+	echo 0 >/sys/kernel/tracing/events/delaycc/ack/enable
+	grep -c 'ack: name=oscar' /sys/kernel/tracing/trace
+	has "ack: name=oscar sport=[0-9]* dport=$port rtt_ns=[1-9][0-9]* delay_ns=[1-9][0-9]* gradient_q16=-*[0-9]* ratio_ppm=[1-9][0-9]* cwnd_milli=[1-9][0-9]* pacing_bps=[1-9][0-9]* branch=[0-9]*\$" \
+		/sys/kernel/tracing/trace
+}
+
+test_path_mtu_shrinks_during_a_transfer()
+{
+	(sleep 0.05; ip -n a link set va mtu 1300; ip -n b link set vb mtu 1300) &
+	transfer_with oscar 10.0.0.2 8000000 -c oscar
+	result=$?
+	ip -n a link set va mtu 1500; ip -n b link set vb mtu 1500
+	return $result
+}
+
+test_a_device_without_speed_falls_back_to_reno()
+{
+	in_a xfer recv 4999 &
+	in_a xfer send -c oscar 127.0.0.1 4999 300000 1 >/tmp/sent && wait $! || no "the transfer failed" || return 1
+	has 'ok 300000 oscar-reno' /tmp/sent || return 1
+	dmesg >/tmp/dmesg
+	has 'delaycc: oscar: the line rate of lo is not known' /tmp/dmesg
+}
+
+test_a_given_line_rate_serves_such_a_device()
+{
+	in_a sh -c "echo 20000 >$dcc/line_rate_mbps"
+	in_a xfer recv 4998 &
+	in_a xfer send -c oscar 127.0.0.1 4998 300000 1 >/tmp/sent && wait $! || no "the transfer failed" || return 1
+	in_a sh -c "echo 0 >$dcc/line_rate_mbps"
+	has 'ok 300000 oscar$' /tmp/sent
+}
+
+test_windows_below_one_packet()
+{
+	# 1.6 ms at 4 Mbit/s is half a packet; the real 2 ms are below the target of 2.4.
+	in_a sh -c "echo 4 >$dcc/line_rate_mbps; echo 1600000 >$dcc/base_rtt_ns"
+	transfer_with oscar 10.0.0.2 30000 -c oscar && qdisc_a fq && transfer_with oscar fd00::2 30000 -c oscar
+	result=$?
+	qdisc_a netem delay 1ms
+	in_a sh -c "echo 0 >$dcc/line_rate_mbps; echo 0 >$dcc/base_rtt_ns"
+	return $result
+}
+
+test_namespace_goes_with_an_open_connection()
+{
+	hold 30 10.0.0.2 100000 -c oscar || return 1
+	ip netns del a && ip netns del b
+	let_go
+}
+
+test_module_in_use_cannot_go()
+{
+	! rmmod tcp_oscar || no "removed while it is the default"
+}
+
+test_rmmod()
+{
+	sysctl -q -w net.ipv4.tcp_congestion_control=cubic || return 1
+	# Dead namespaces and sockets are cleaned up in the background.
+	for _ in $(seq 100); do
+		[ "$(references tcp_oscar)" = 0 ] && break
+		sleep 0.1
+	done
+	[ "$(references tcp_oscar)" = 0 ] || no "tcp_oscar has $(references tcp_oscar) references" || return 1
+	rmmod tcp_oscar && rmmod delaycc || return 1
+	[ ! -e $dcc ] || no "$dcc is still there"
+}
+
+test_modules_load_again()
+{
+	modprobe tcp_oscar && rmmod tcp_oscar && rmmod delaycc
+}
+
+test_kernel_has_not_complained()
+{
+	dmesg >/tmp/dmesg
+	if grep -E 'BUG|WARNING|Oops|general protection|Call Trace|refcount|leak' /tmp/dmesg; then
+		no "see the console"
+		return 1
+	fi
+}
+
+# ---- the machine ------------------------------------------------------------
+
+mount -t proc proc /proc
+mount -t sysfs sys /sys
+mount -t devtmpfs dev /dev
+mount -t tmpfs run /run
+mount -t tmpfs tmp /tmp
+mount -t tracefs tracing /sys/kernel/tracing
+ip link set lo up
+modprobe veth && modprobe sch_netem && modprobe tcp_diag && modprobe inet_diag
+echo "BEGIN $(uname -r)"
+
+for name in $(sed -n 's/^test_\([a-z0-9_]*\)()$/\1/p' "$0"); do
+	run "$name"
+done
+
+grep -hE 'BUG|WARNING|RIP|Call Trace' /tmp/dmesg
+echo END
+echo o >/proc/sysrq-trigger
+sleep 10

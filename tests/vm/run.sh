@@ -1,0 +1,91 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# Boots Debian's 6.1 kernel in QEMU with our modules and runs guest.sh as its
+# init.  The console goes to standard output.  Needs no rights and no KVM:
+# the machine is emulated, with one instruction per nanosecond, so that a run
+# repeats and idle time costs nothing.
+#
+#   run.sh [GUEST-SCRIPT]
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+work=${DELAYCC_VM_WORK:-$root/build/vm}
+guest=${1:-$here/guest.sh}
+
+die()
+{
+	echo "tests/vm/run.sh: $*" >&2
+	exit 1
+}
+
+for tool in qemu-system-x86_64 cpio depmod gcc make ip tc ss nstat sysctl unshare setpriv dash; do
+	PATH=$PATH:/usr/sbin:/sbin command -v "$tool" >/dev/null || die "$tool is missing: run make setup"
+done
+PATH=$PATH:/usr/sbin:/sbin
+
+kernel=$("$here/kernel.sh" image)
+release=$(cat "$kernel/release")
+
+# ---- our modules and the transfer program -----------------------------------
+
+mkdir -p "$work"
+modules=$root/build/modules/$release
+make -s -C "$root/kernel" KDIR="$kernel/build" OUT="$modules" CONFIG_DEBUG_INFO_BTF_MODULES= >"$work/modules.log" 2>&1 ||
+	{ cat "$work/modules.log" >&2; die "the modules do not build for $release"; }
+for program in xfer refused; do
+	gcc -std=gnu11 -O2 -Wall -Wextra -static -o "$work/$program" "$here/$program.c"
+done
+
+# ---- the initial file system ------------------------------------------------
+
+tree=$work/tree
+rm -rf "$tree"
+mkdir -p "$tree/dev" "$tree/proc" "$tree/sys" "$tree/run" "$tree/tmp" "$tree/etc" "$tree/usr/bin" \
+	"$tree/usr/lib/modules/$release/extra"
+for link in bin sbin lib lib64; do
+	ln -s "usr/$link" "$tree/$link"
+done
+ln -s bin "$tree/usr/sbin"
+ln -s lib "$tree/usr/lib64"
+
+add_program() # NAME...: with the libraries that it needs
+{
+	for name; do
+		file=$(command -v "$name")
+		cp -L "$file" "$tree/usr/bin/$name"
+		for library in $(ldd "$file" 2>/dev/null | grep -o '/[^ ]*'); do
+			mkdir -p "$tree/$(dirname "$library")"
+			[ -e "$tree/$library" ] || cp -L "$library" "$tree/$library"
+		done
+	done
+}
+# Real programs, no busybox: its shell has an `ip` of its own.
+add_program dash ip tc ss nstat sysctl modprobe rmmod insmod mount unshare setpriv \
+	cat cut grep head tail tr sed seq sleep timeout dmesg uname mkdir
+ln -s dash "$tree/usr/bin/sh"
+cp "$work/xfer" "$work/refused" "$tree/usr/bin"
+mkdir -p "$tree/usr/share"
+cp "$guest" "$tree/init"
+chmod +x "$tree/init"
+
+mods=$tree/usr/lib/modules/$release
+cp "$kernel/lib/modules/$release/modules.order" "$kernel/lib/modules/$release/modules.builtin" "$mods"
+cp "$modules/delaycc.ko" "$modules/tcp_oscar.ko" "$mods/extra"
+# Those that guest.sh asks for, with what they need.
+for name in veth sch_netem sch_fq inet_diag tcp_diag; do
+	find "$kernel/lib/modules/$release/kernel" -name "$name.ko*" -exec cp {} "$mods" \;
+done
+depmod -b "$tree/usr" "$release" 2>"$work/depmod.log" || { cat "$work/depmod.log" >&2; die "depmod failed"; }
+(cd "$tree" && find . | LC_ALL=C sort | cpio --quiet -o -H newc -R 0:0 --reproducible) | gzip -1 >"$work/initramfs.gz"
+
+# ---- the machine ------------------------------------------------------------
+
+# One instruction takes a nanosecond of its clock, and sleeping takes no time:
+# faster and slower hosts give the same run.
+exec timeout -k 10 "${DELAYCC_VM_TIMEOUT:-300}" qemu-system-x86_64 -nodefaults -no-user-config -nographic \
+	-no-reboot -M pc -cpu max -smp 1 -m 512 -accel tcg -icount shift=0,sleep=off -seed 1 \
+	-rtc base=2026-01-01T00:00:00,clock=vm -serial stdio \
+	-kernel "$kernel/boot/vmlinuz-$release" -initrd "$work/initramfs.gz" \
+	-append 'console=ttyS0 quiet panic=-1 net.ifnames=0' </dev/null
