@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compile.h"
+
+#include <algorithm>
+#include <set>
+
+#include "../lab/dccport.h"
+
+namespace delaycc {
+namespace {
+
+// Idle for so long between warm-up and time 0, the sender has forgotten the warm-up's window
+// (RFC 2861) and starts with its initial one.
+constexpr int64_t kWarmUpNs = 3'000'000'000;
+constexpr int64_t kPerFlowNs = 50'000;
+constexpr int64_t kIdleNs = 1'500'000'000;
+constexpr int64_t kSecondNs = 1'000'000'000;
+
+uint64_t mix(uint64_t x) {  // the finaliser of splitmix64
+  x += 0x9e3779b97f4a7c15;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
+// Which random time of a flow a draw is for.
+enum Draw : uint64_t { kStartPhase, kStartJitter, kStopPhase, kStopJitter };
+
+void add_flows(const Scenario& scenario, const Network& network, const std::string& cc,
+               uint64_t seed, std::vector<FlowPlan>* flows) {
+  const auto& measured = scenario.measure.flows;
+  for (size_t g = 0; g < scenario.flows.size(); g++) {
+    const FlowSpec& spec = scenario.flows[g];
+    std::vector<int> sources, destinations;
+    try {
+      sources = network.select(spec.from);
+      destinations = network.select(spec.to);
+    } catch (const Error& e) {
+      throw Error("flows \"" + spec.name + "\": " + e.what());
+    }
+    auto draw = [&](int64_t range_ns, Draw what, uint64_t member) {
+      return static_cast<int64_t>(static_cast<double>(range_ns) *
+                                  uniform_draw(seed, g, what, member));
+    };
+    const int64_t start_phase = draw(spec.start_phase_ns, kStartPhase, 0);
+    const int64_t stop_phase = draw(spec.stop_phase_ns, kStopPhase, 0);
+    uint64_t member = 0;
+    for (int r = 0; r < spec.repeat; r++)
+      for (int i = 0; i < spec.count; i++, member++) {
+        FlowPlan flow;
+        flow.id = static_cast<int>(flows->size());
+        flow.group = spec.name;
+        flow.source = sources[static_cast<size_t>(i) % sources.size()];
+        flow.destination = destinations[static_cast<size_t>(i) % destinations.size()];
+        if (flow.source == flow.destination)
+          throw Error("flows \"" + spec.name + "\": member " + std::to_string(i) +
+                      " would go from " + network.nodes[flow.source].name + " to itself");
+        flow.cc = spec.cc.empty() ? cc : scenario.algorithm(spec.cc).cc;
+        const int64_t later = r * spec.repeat_ns;
+        flow.start_ns = spec.start_ns + start_phase + draw(spec.start_jitter_ns, kStartJitter, member) +
+                        i * spec.stagger_ns + later;
+        if (spec.stop_ns >= 0)
+          flow.stop_ns = spec.stop_ns + stop_phase + draw(spec.stop_jitter_ns, kStopJitter, member) +
+                         i * spec.stop_stagger_ns + later;
+        if (spec.size_bytes > 0) flow.size_bytes = spec.size_bytes + i * spec.size_step_bytes;
+        flow.pacing_bps = static_cast<int64_t>(spec.pacing_gbps * 1e9);
+        flow.measured = measured.empty() ||
+                        std::find(measured.begin(), measured.end(), spec.name) != measured.end();
+        flows->push_back(flow);
+      }
+  }
+  if (flows->empty()) throw Error("the scenario has no flow");
+  if (flows->size() > kMaxFlows)
+    throw Error("the scenario has " + std::to_string(flows->size()) +
+                " flows, allowed are at most " + std::to_string(kMaxFlows));
+}
+
+std::map<std::string, std::string> host_sysctls(const Scenario& scenario,
+                                                const AlgorithmSpec& algorithm) {
+  std::map<std::string, std::string> sysctls = {
+      {"net.ipv6.conf.default.disable_ipv6", "1"},  // no router solicitations between our packets
+      {"net.ipv4.tcp_no_metrics_save", "1"},        // no flow inherits from one before
+      {"net.ipv4.tcp_rmem", "4096 16777216 67108864"},
+      {"net.ipv4.tcp_wmem", "4096 4194304 67108864"},
+  };
+  for (const auto& [name, value] : scenario.hosts.sysctls) sysctls[name] = value;
+  for (const auto& [name, value] : algorithm.sysctls) sysctls[name] = value;
+  return sysctls;
+}
+
+int memory_mb(const Plan& plan) {
+  // Send buffers, receive queues and the port log; what is not touched costs the host nothing.
+  int64_t bytes = int64_t{512} << 20;
+  for (const FlowPlan& flow : plan.flows) {
+    const int64_t size = flow.size_bytes == kNever ? int64_t{8} << 20 : flow.size_bytes;
+    bytes += 3 * std::min<int64_t>(size, int64_t{8} << 20) + size / 4;
+  }
+  bytes += plan.end_ns / 1000 * 4 * 48 * 10;
+  return static_cast<int>(std::min<int64_t>(bytes >> 20, 6144));
+}
+
+}  // namespace
+
+double uniform_draw(uint64_t seed, uint64_t a, uint64_t b, uint64_t c) {
+  const uint64_t bits = mix(mix(mix(mix(seed) ^ a) ^ b) ^ c);
+  return static_cast<double>(bits >> 11) * 0x1p-53;
+}
+
+CompiledTrial compile_trial(const Scenario& scenario, const Trial& trial,
+                            const std::function<bool(const std::string&)>& has_module) {
+  CompiledTrial result;
+  Plan& plan = result.plan;
+  Measurement& measurement = result.measurement;
+  const AlgorithmSpec algorithm = scenario.algorithm(trial.algorithm);
+  const uint64_t seed = mix(trial.seed) ^ mix(static_cast<uint64_t>(trial.number) + 1);
+
+  Network network = build_network(scenario.topology, scenario.hosts);
+  plan.scenario = scenario.name;
+  plan.algorithm = trial.algorithm;
+  plan.seed = mix(seed) >> 16;
+  plan.mtu_bytes = scenario.hosts.mtu_bytes;
+  plan.quickack = scenario.hosts.quickack;
+  plan.gso = scenario.hosts.gso;
+  plan.initcwnd = algorithm.initcwnd > 0 ? algorithm.initcwnd : scenario.hosts.initcwnd;
+  plan.warm_bytes = scenario.hosts.warm_bytes;
+  plan.end_ns = scenario.measure.duration_ns;
+  plan.trace = trial.trace;
+  add_flows(scenario, network, algorithm.cc, seed, &plan.flows);
+  const int64_t ready_ns =
+      kWarmUpNs + static_cast<int64_t>(plan.flows.size()) * kPerFlowNs + kIdleNs;
+  plan.zero_ns = (ready_ns + kSecondNs - 1) / kSecondNs * kSecondNs;
+
+  plan.modules = {"sch_dccport"};
+  std::set<std::string> used;
+  for (const FlowPlan& flow : plan.flows) used.insert(flow.cc);
+  bool shared = false;
+  for (const std::string& cc : used)
+    if (has_module("tcp_" + cc)) {
+      if (!shared) plan.modules.push_back("delaycc");
+      shared = true;
+      plan.modules.push_back("tcp_" + cc);
+    }
+
+  plan.sysctls = {{"net.ipv4.tcp_mem", "4194304 6291456 8388608"}};
+  for (NodePlan& node : network.nodes) {
+    if (node.address.empty()) {
+      node.sysctls["net.ipv4.ip_forward"] = "1";
+      node.sysctls["net.ipv6.conf.default.disable_ipv6"] = "1";
+    } else {
+      node.sysctls = host_sysctls(scenario, algorithm);
+    }
+  }
+
+  // One log for all: the bottleneck, and both ends of every sender's RTT.
+  int bottleneck = network.bottleneck_port;
+  if (bottleneck < 0) {
+    const auto it = std::find_if(plan.flows.begin(), plan.flows.end(),
+                                 [](const FlowPlan& flow) { return flow.measured; });
+    const FlowPlan& flow = it == plan.flows.end() ? plan.flows.front() : *it;
+    bottleneck = network.path(flow.source, flow.destination).back();
+  }
+  for (const FlowPlan& flow : plan.flows) {
+    const int host_port = network.path(flow.source, flow.destination).front();
+    const int return_port = network.path(flow.destination, flow.source).back();
+    network.port(host_port).log_flags |= DCCPORT_LOG_DATA;
+    network.port(return_port).log_flags |= DCCPORT_LOG_ACKS;
+    measurement.host_port.push_back(host_port);
+    measurement.return_port.push_back(return_port);
+    measurement.ideal_fct_ns.push_back(
+        flow.size_bytes == kNever ? -1
+                                  : ideal_fct_ns(network, flow.source, flow.destination,
+                                                 plan.mtu_bytes, flow.size_bytes));
+  }
+  network.port(bottleneck).log_flags |= DCCPORT_LOG_DATA | DCCPORT_LOG_ACKS;
+  for (size_t id = 0; id < network.links.size() * 2; id++) {
+    PortPlan& port = network.port(static_cast<int>(id));
+    port.seed = mix(seed ^ mix(id));
+    measurement.port_delay_ns.push_back(port.delay_ns);
+  }
+  measurement.bottleneck_port = bottleneck;
+  measurement.bottleneck_bps = network.port(bottleneck).rate_bps;
+  if (measurement.bottleneck_bps == 0)
+    throw Error("the bottleneck " + network.port(bottleneck).name +
+                " is infinitely fast, allowed is a rate_gbps above 0");
+  measurement.mtu_bytes = plan.mtu_bytes;
+  measurement.event = scenario.event;
+  measurement.measure = scenario.measure;
+
+  plan.nodes = std::move(network.nodes);
+  plan.links = std::move(network.links);
+  plan.routes = std::move(network.routes);
+  plan.memory_mb = memory_mb(plan);
+  return result;
+}
+
+}  // namespace delaycc

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a scenario to the plan of one trial.
+#ifndef DELAYCC_HARNESS_COMPILE_H_
+#define DELAYCC_HARNESS_COMPILE_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "plan.h"
+#include "scenario.h"
+#include "topology.h"
+
+namespace delaycc {
+
+struct Trial {
+  std::string algorithm;  // a name of the scenario
+  int number = 0;         // 0, 1, ...
+  uint64_t seed = 1;      // of the run
+  bool trace = false;
+};
+
+// What metrics need to know of a trial beside its records. Times in nanoseconds since time 0.
+struct Measurement {
+  int bottleneck_port = -1;
+  uint64_t bottleneck_bps = 0;
+  int mtu_bytes = 1500;
+  std::vector<int64_t> ideal_fct_ns;  // by flow id
+  std::vector<int> host_port;         // by flow id: the sender's own port
+  std::vector<int> return_port;       // by flow id: the last port before the sender
+  std::vector<uint64_t> port_delay_ns;
+  EventSpec event;
+  MeasureSpec measure;
+};
+
+struct CompiledTrial {
+  Plan plan;
+  Measurement measurement;
+};
+
+// The same trial of two algorithms has the same random times. `has_module` says whether the lab has
+// a kernel module of this name; other algorithms must be built in. Throws Error for a selector or a
+// number that does not fit the topology.
+CompiledTrial compile_trial(const Scenario& scenario, const Trial& trial,
+                            const std::function<bool(const std::string&)>& has_module);
+
+// Uniform in [0, 1) and a function of its arguments alone.
+double uniform_draw(uint64_t seed, uint64_t a, uint64_t b, uint64_t c);
+
+}  // namespace delaycc
+
+#endif  // DELAYCC_HARNESS_COMPILE_H_

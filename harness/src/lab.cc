@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lab.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/personality.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <vector>
+
+namespace delaycc {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kConsoleTailBytes = 2000;
+
+bool is_file(const std::string& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
+std::string console_tail(const std::string& directory) {
+  std::string text;
+  for (const char* name : {"/console.txt", "/agent.log"}) {
+    if (!is_file(directory + name)) continue;
+    const std::string all = read_file(directory + name);
+    text += all.substr(all.size() - std::min(all.size(), kConsoleTailBytes));
+  }
+  return text;
+}
+
+// A child in its own process group, killed with all its descendants by its owner.
+class Child {
+ public:
+  Child(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
+        const std::string& output) {
+    // Everything is allocated before fork(): between fork() and exec() only the child's thread is
+    // left of this process.
+    std::vector<char*> argv, envp;
+    for (const std::string& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));
+    argv.push_back(nullptr);
+    for (const std::string& e : environment) envp.push_back(const_cast<char*>(e.c_str()));
+    envp.push_back(nullptr);
+    Fd out = open_file(output, O_WRONLY | O_CREAT | O_TRUNC);
+    Fd in = open_file("/dev/null", O_RDONLY);
+    const pid_t parent = getpid();
+    pid_ = fork();
+    if (pid_ < 0) throw system_error("fork", arguments.front());
+    if (pid_ == 0) {
+      setsid();
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      if (getppid() != parent) _exit(127);
+      // Addresses of the lab's stack and heap reach its hash functions.
+      personality(ADDR_NO_RANDOMIZE);
+      dup2(in.get(), 0);
+      dup2(out.get(), 1);
+      dup2(out.get(), 2);
+      sigset_t none;
+      sigemptyset(&none);
+      sigprocmask(SIG_SETMASK, &none, nullptr);
+      execve(argv[0], argv.data(), envp.data());
+      _exit(127);
+    }
+    pidfd_ = Fd(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
+    if (!pidfd_) throw system_error("pidfd_open", arguments.front());
+  }
+
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  ~Child() {
+    kill(-pid_, SIGKILL);
+    if (!reaped_) waitpid(pid_, nullptr, 0);
+  }
+
+  // True when it ended within `timeout_ms`.
+  bool wait_for(int timeout_ms) {
+    pollfd poll_fd = {pidfd_.get(), POLLIN, 0};
+    if (poll(&poll_fd, 1, timeout_ms) <= 0) return false;
+    if (waitpid(pid_, &status_, 0) < 0) throw system_error("waitpid", "");
+    reaped_ = true;
+    return true;
+  }
+
+ private:
+  pid_t pid_ = -1;
+  Fd pidfd_;
+  bool reaped_ = false;
+  int status_ = 0;
+};
+
+}  // namespace
+
+bool Lab::has_module(const std::string& name) const { return is_file(modules + "/" + name + ".ko"); }
+
+std::string Lab::build_id() const {
+  std::vector<std::string> files = {kernel, agent, "/proc/self/exe"};
+  std::vector<std::string> found;
+  for (const auto& entry : fs::directory_iterator(modules))
+    if (entry.path().extension() == ".ko") found.push_back(entry.path().string());
+  std::sort(found.begin(), found.end());
+  files.insert(files.end(), found.begin(), found.end());
+  std::string hashes;
+  for (const std::string& file : files) {
+    hashes += file == "/proc/self/exe" ? "delaycc" : fs::path(file).filename().string();
+    hashes += " " + hash_hex(read_file(file)) + "\n";
+  }
+  return hash_hex(hashes).substr(0, 16);
+}
+
+Lab find_lab() {
+  const fs::path program = fs::read_symlink("/proc/self/exe").parent_path();
+  Lab lab;
+  lab.agent = (program / "delaycc-agent").string();
+  const char* given = getenv("DELAYCC_LAB");
+  const fs::path root = given && *given ? fs::absolute(given) : program / "lab";
+  lab.kernel = (root / "linux").string();
+  lab.modules = root.string();
+  if (!is_file(lab.kernel))
+    throw Error("no lab kernel at " + lab.kernel +
+                "; build it with \"make lab\", or name its folder in DELAYCC_LAB");
+  if (!lab.has_module("sch_dccport"))
+    throw Error("no sch_dccport.ko in " + lab.modules + "; build it with \"make lab\"");
+  if (!is_file(lab.agent)) throw Error("no " + lab.agent + "; build it with \"make\"");
+  // modules may be a link into a cache; the lab mounts the host's root, so any path does.
+  lab.modules = fs::canonical(lab.modules).string();
+  return lab;
+}
+
+TemporaryDirectory::TemporaryDirectory() {
+  path_ = (fs::temp_directory_path() / "delaycc-XXXXXX").string();
+  if (!mkdtemp(path_.data())) throw system_error("mkdtemp", path_);
+}
+
+TemporaryDirectory::~TemporaryDirectory() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+void run_in_lab(const Lab& lab, const Plan& plan, const std::string& directory, int timeout_s,
+                const std::atomic<bool>& stop) {
+  for (const std::string& path : {directory, lab.modules, lab.agent})
+    if (path.find_first_of(" \t\",") != std::string::npos)
+      throw Error("\"" + path + "\": a path on the lab kernel's command line has no space, comma or quote");
+  write_file(directory + "/plan.json", plan_to_json(plan));
+  const std::vector<std::string> arguments = {
+      lab.kernel,
+      "time-travel=inf-cpu",
+      "mem=" + std::to_string(plan.memory_mb) + "M",
+      "root=/dev/root",
+      "rootfstype=hostfs",
+      "rootflags=/",
+      "ro",
+      "quiet",
+      "con=null",
+      "con0=null,fd:1",
+      "uml_dir=" + directory + "/",
+      "umid=lab",
+      "dcc_seed=" + std::to_string(plan.seed),
+      "init=" + lab.agent,
+      "DCC_DIR=" + directory,
+      "DCC_MODULES=" + lab.modules,
+  };
+  const std::string memory_directory = fs::exists("/dev/shm") ? "/dev/shm" : directory;
+  const std::vector<std::string> environment = {"PATH=/usr/bin:/bin", "HOME=" + directory,
+                                                "TMPDIR=" + memory_directory};
+  Child child(arguments, environment, directory + "/console.txt");
+  const int64_t deadline_ns = monotonic_ns() + int64_t{timeout_s} * 1'000'000'000;
+  while (!child.wait_for(100)) {
+    if (stop) throw Interrupted();
+    if (monotonic_ns() > deadline_ns)
+      throw Error("the trial took more than " + std::to_string(timeout_s) +
+                  " s; end of its console:\n" + console_tail(directory));
+  }
+  if (is_file(directory + "/error.txt"))
+    throw Error("the agent failed: " + read_file(directory + "/error.txt"));
+  if (!is_file(directory + "/status"))
+    throw Error("the lab ended before the trial did; end of its console:\n" +
+                console_tail(directory));
+}
+
+}  // namespace delaycc

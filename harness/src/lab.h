@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// One trial in the lab kernel, as a child process.
+#ifndef DELAYCC_HARNESS_LAB_H_
+#define DELAYCC_HARNESS_LAB_H_
+
+#include <atomic>
+#include <string>
+
+#include "plan.h"
+#include "posix.h"
+
+namespace delaycc {
+
+// What a trial is run with. All are absolute paths.
+struct Lab {
+  std::string kernel;   // the User-Mode Linux executable
+  std::string modules;  // folder of *.ko
+  std::string agent;    // delaycc-agent
+
+  bool has_module(const std::string& name) const;
+  // Hash of the kernel, every module, the agent and this program: what can change a figure.
+  std::string build_id() const;
+};
+
+// Finds the lab beside this program, or where DELAYCC_LAB says. Throws Error with the remedy.
+Lab find_lab();
+
+// The trial was stopped by request.
+class Interrupted : public Error {
+ public:
+  Interrupted() : Error("interrupted") {}
+};
+
+// A folder that goes with its owner.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory();
+  ~TemporaryDirectory();
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// Writes plan.json into `directory` and boots the lab on it. Afterwards the folder has flows.json and
+// ports.bin. Throws Interrupted when `stop` becomes true, else Error with the agent's message or the
+// end of the console when the trial failed or took more than `timeout_s` seconds.
+void run_in_lab(const Lab& lab, const Plan& plan, const std::string& directory, int timeout_s,
+                const std::atomic<bool>& stop);
+
+}  // namespace delaycc
+
+#endif  // DELAYCC_HARNESS_LAB_H_

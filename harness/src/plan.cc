@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan.h"
+
+#include <nlohmann/json.hpp>
+
+#include "posix.h"
+
+namespace delaycc {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PortPlan, id, name, rate_bps, delay_ns, limit_bytes, ecn_bytes,
+                                   reorder_delay_ns, seed, loss_ppm, reorder_ppm, log_flags)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(EndPlan, node, ifindex, ifname, mac, port)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LinkPlan, a, b)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodePlan, name, address, sysctls)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RoutePlan, node, destination, ifindexes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FlowPlan, id, group, source, destination, cc, start_ns, stop_ns,
+                                   size_bytes, pacing_bps, measured)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Plan, scenario, algorithm, seed, mtu_bytes, quickack, gso,
+                                   initcwnd, warm_bytes, zero_ns, end_ns, trace, memory_mb, modules,
+                                   sysctls, nodes, links, routes, flows)
+
+std::string plan_to_json(const Plan& plan) { return nlohmann::json(plan).dump(1) + "\n"; }
+
+Plan plan_from_json(const std::string& text) {
+  try {
+    return nlohmann::json::parse(text).get<Plan>();
+  } catch (const nlohmann::json::exception& e) {
+    throw Error(std::string("plan: ") + e.what());
+  }
+}
+
+}  // namespace delaycc

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan: one trial, fully expanded. Nothing in it is left to the agent's choice, and equal plans
+// give equal trials.
+#ifndef DELAYCC_HARNESS_PLAN_H_
+#define DELAYCC_HARNESS_PLAN_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace delaycc {
+
+// Client ports are kClientPort + flow id, so that a packet's flow can be read from its ports.
+inline constexpr int kClientPort = 10000;
+// Listeners of a host take kServerPort and up, one per congestion control.
+inline constexpr int kServerPort = 5001;
+// Flow ids are below this: the client port has 16 bits.
+inline constexpr int kMaxFlows = 50000;
+// No time given: a flow that runs to the end.
+inline constexpr int64_t kNever = -1;
+
+// One direction of a link, as tc_dccport_parms (harness/lab/dccport.h) wants it.
+struct PortPlan {
+  uint32_t id = 0;
+  std::string name;
+  uint64_t rate_bps = 0;
+  uint64_t delay_ns = 0;
+  uint64_t limit_bytes = 0;
+  uint64_t ecn_bytes = 0;
+  uint64_t reorder_delay_ns = 0;
+  uint64_t seed = 0;
+  uint32_t loss_ppm = 0;
+  uint32_t reorder_ppm = 0;
+  uint32_t log_flags = 0;
+};
+
+// One end of a link: an interface of a node, and the port through which it sends.
+struct EndPlan {
+  int node = 0;
+  int ifindex = 0;
+  std::string ifname;
+  std::string mac;
+  PortPlan port;
+};
+
+struct LinkPlan {
+  EndPlan a;
+  EndPlan b;
+};
+
+struct NodePlan {
+  std::string name;
+  std::string address;  // of a host; empty: a switch
+  std::map<std::string, std::string> sysctls;
+};
+
+// Packets of `node` to `destination` ("10.0.0.1/32" or "default") leave through one of `ifindexes`.
+struct RoutePlan {
+  int node = 0;
+  std::string destination;
+  std::vector<int> ifindexes;
+};
+
+struct FlowPlan {
+  int id = 0;
+  std::string group;
+  int source = 0;       // node
+  int destination = 0;  // node
+  std::string cc;       // the kernel's name
+  int64_t start_ns = 0;
+  int64_t stop_ns = kNever;    // abort then; else runs until size_bytes are delivered or the end
+  int64_t size_bytes = kNever;
+  int64_t pacing_bps = 0;      // SO_MAX_PACING_RATE; 0: none
+  bool measured = false;
+};
+
+// All times of flows are relative to zero_ns on the agent's CLOCK_MONOTONIC.
+struct Plan {
+  std::string scenario;
+  std::string algorithm;
+  uint64_t seed = 0;   // of the lab's random source
+  int mtu_bytes = 1500;
+  bool quickack = true;
+  bool gso = false;
+  int initcwnd = 0;    // packets; 0: the kernel's default
+  int64_t warm_bytes = 0;
+  int64_t zero_ns = 0;
+  int64_t end_ns = 0;
+  bool trace = false;
+  int memory_mb = 0;
+  std::vector<std::string> modules;  // names, loaded in this order
+  std::map<std::string, std::string> sysctls;  // of the initial namespace
+  std::vector<NodePlan> nodes;
+  std::vector<LinkPlan> links;
+  std::vector<RoutePlan> routes;
+  std::vector<FlowPlan> flows;
+};
+
+// JSON with sorted keys: equal plans give equal text.
+std::string plan_to_json(const Plan& plan);
+// Throws Error on anything that plan_to_json() does not write.
+Plan plan_from_json(const std::string& text);
+
+}  // namespace delaycc
+
+#endif  // DELAYCC_HARNESS_PLAN_H_

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "posix.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace delaycc {
+
+Error system_error(std::string_view call, std::string_view object, int error) {
+  std::string text(call);
+  text.append("(").append(object).append("): ").append(strerror(error));
+  return Error(text);
+}
+
+Error system_error(std::string_view call, std::string_view object) {
+  return system_error(call, object, errno);
+}
+
+Fd& Fd::operator=(Fd&& other) noexcept {
+  if (this != &other) {
+    reset();
+    fd_ = std::exchange(other.fd_, -1);
+  }
+  return *this;
+}
+
+void Fd::reset() {
+  if (fd_ >= 0) ::close(fd_);
+  fd_ = -1;
+}
+
+Fd open_file(const std::string& path, int flags, unsigned mode) {
+  int fd = ::open(path.c_str(), flags | O_CLOEXEC, mode);
+  if (fd < 0) throw system_error("open", path);
+  return Fd(fd);
+}
+
+std::string read_file(const std::string& path) {
+  Fd fd = open_file(path, O_RDONLY);
+  std::string text;
+  char buffer[65536];
+  for (;;) {
+    ssize_t n = ::read(fd.get(), buffer, sizeof(buffer));
+    if (n < 0) throw system_error("read", path);
+    if (n == 0) return text;
+    text.append(buffer, static_cast<size_t>(n));
+  }
+}
+
+namespace {
+
+void write_all(int fd, std::string_view text, const std::string& path) {
+  while (!text.empty()) {
+    ssize_t n = ::write(fd, text.data(), text.size());
+    if (n < 0) throw system_error("write", path);
+    text.remove_prefix(static_cast<size_t>(n));
+  }
+}
+
+}  // namespace
+
+void write_file(const std::string& path, std::string_view text) {
+  Fd fd = open_file(path, O_WRONLY | O_CREAT | O_TRUNC);
+  write_all(fd.get(), text, path);
+}
+
+void write_file_atomically(const std::string& path, std::string_view text) {
+  const std::string fresh = path + ".new";
+  write_file(fresh, text);
+  if (::rename(fresh.c_str(), path.c_str()) < 0) throw system_error("rename", path);
+}
+
+int64_t monotonic_ns() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+std::string hash_hex(std::string_view bytes) {
+  XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
+  char text[33];
+  snprintf(text, sizeof(text), "%016llx%016llx", static_cast<unsigned long long>(hash.high64),
+           static_cast<unsigned long long>(hash.low64));
+  return text;
+}
+
+}  // namespace delaycc

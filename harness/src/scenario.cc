@@ -1,0 +1,842 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scenario.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <set>
+#include <toml++/toml.h>
+
+namespace delaycc {
+
+std::string to_string(const Value& value) {
+  if (auto* i = std::get_if<int64_t>(&value)) return std::to_string(*i);
+  if (auto* s = std::get_if<std::string>(&value)) return *s;
+  char text[32];
+  auto end = std::to_chars(text, text + sizeof(text), std::get<double>(value)).ptr;
+  return std::string(text, end);
+}
+
+namespace {
+
+constexpr int64_t kNsPerUs = 1000;
+constexpr double kMaxUs = 1e9;  // 1000 s
+
+std::string format_number(double value) { return to_string(Value(value)); }
+
+// Mistakes of a file, in the order of its lines.
+class Mistakes {
+ public:
+  explicit Mistakes(std::string file) : file_(std::move(file)) {}
+
+  void add(const toml::source_region& where, const std::string& field, const std::string& what) {
+    // A value given by --set carries that text as its path and has no line of the file.
+    const bool overridden = where.path && *where.path != file_;
+    const unsigned line = overridden ? 0 : where.begin.line;
+    std::string text = overridden ? *where.path : file_ + ":" + std::to_string(line);
+    found_.emplace_back(line, text + ": " + field + ": " + what);
+  }
+
+  void throw_if_any() {
+    if (found_.empty()) return;
+    std::stable_sort(found_.begin(), found_.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::string all;
+    for (const auto& [line, text] : found_) all += (all.empty() ? "" : "\n") + text;
+    throw ScenarioError(all);
+  }
+
+ private:
+  std::string file_;
+  std::vector<std::pair<unsigned, std::string>> found_;
+};
+
+bool parse_number(std::string_view text, Value* value) {
+  int64_t integer;
+  const char* end = text.data() + text.size();
+  if (auto r = std::from_chars(text.data(), end, integer); r.ec == std::errc() && r.ptr == end) {
+    *value = integer;
+    return true;
+  }
+  double number;
+  if (auto r = std::from_chars(text.data(), end, number); r.ec == std::errc() && r.ptr == end) {
+    *value = number;
+    return true;
+  }
+  return false;
+}
+
+// Substitutes ${...} in the strings of a file.
+class Substitution {
+ public:
+  explicit Substitution(const Parameters& parameters) : parameters_(parameters) {}
+
+  // A string that is one ${...} takes the expression's value and type; in other strings the value's
+  // text is put in. Throws Error.
+  Value apply(const std::string& text) const {
+    if (text.rfind("${", 0) == 0 && text.find('}') == text.size() - 1)
+      return evaluate(text.substr(2, text.size() - 3));
+    std::string result;
+    size_t at = 0;
+    for (;;) {
+      const size_t open = text.find("${", at);
+      if (open == std::string::npos) return result + text.substr(at);
+      const size_t close = text.find('}', open);
+      if (close == std::string::npos) throw Error("\"${\" without \"}\"");
+      result += text.substr(at, open - at);
+      result += to_string(evaluate(text.substr(open + 2, close - open - 2)));
+      at = close + 1;
+    }
+  }
+
+ private:
+  // "term op term op term ...", from left to right.
+  Value evaluate(const std::string& expression) const {
+    std::vector<std::string> words;
+    for (size_t i = 0; i < expression.size();) {
+      const char c = expression[i];
+      if (c == ' ') {
+        i++;
+      } else if (std::string_view("+-*/").find(c) != std::string_view::npos) {
+        words.push_back(std::string(1, c));
+        i++;
+      } else {
+        const size_t end = std::min(expression.find_first_of(" +-*/", i), expression.size());
+        words.push_back(expression.substr(i, end - i));
+        i = end;
+      }
+    }
+    if (words.size() % 2 == 0) throw Error("\"${" + expression + "}\" is not \"term op term\"");
+    Value value = term(words[0]);
+    for (size_t i = 1; i < words.size(); i += 2) value = apply(value, words[i], term(words[i + 1]));
+    return value;
+  }
+
+  Value term(const std::string& word) const {
+    Value value;
+    if (parse_number(word, &value)) return value;
+    const auto it = parameters_.find(word);
+    if (it != parameters_.end()) return it->second;
+    std::string known;
+    for (const auto& [name, unused] : parameters_) known += (known.empty() ? "" : ", ") + name;
+    throw Error("unknown parameter \"" + word + "\" in ${}; the [sweep] section has " +
+                (known.empty() ? "none" : known));
+  }
+
+  static Value apply(const Value& left, const std::string& op, const Value& right) {
+    auto number = [](const Value& v) {
+      if (auto* i = std::get_if<int64_t>(&v)) return static_cast<double>(*i);
+      if (auto* d = std::get_if<double>(&v)) return *d;
+      throw Error("\"" + std::get<std::string>(v) + "\" in ${} is not a number");
+    };
+    const double a = number(left);
+    const double b = number(right);
+    double result;
+    if (op == "+") {
+      result = a + b;
+    } else if (op == "-") {
+      result = a - b;
+    } else if (op == "*") {
+      result = a * b;
+    } else if (op == "/") {
+      if (b == 0) throw Error("division by zero in ${}");
+      result = a / b;
+    } else {
+      throw Error("\"" + op + "\" in ${} is not one of + - * /");
+    }
+    if (result == std::floor(result) && std::abs(result) < 9e15) return static_cast<int64_t>(result);
+    return result;
+  }
+
+  const Parameters& parameters_;
+};
+
+// Reads one table, knows which keys were asked for, and so which are unknown.
+class Section {
+ public:
+  Section(Mistakes& mistakes, const Substitution& substitution, const toml::table* table,
+          std::string path, toml::source_region where)
+      : mistakes_(mistakes),
+        substitution_(substitution),
+        table_(table),
+        path_(std::move(path)),
+        where_(table ? table->source() : where) {}
+
+  bool present() const { return table_ != nullptr; }
+  bool has(const std::string& key) const { return table_ && table_->contains(key); }
+  const toml::source_region& where() const { return where_; }
+
+  void complain(const std::string& key, const std::string& what) {
+    const toml::node* node = table_ ? table_->get(key) : nullptr;
+    mistakes_.add(node ? node->source() : where_, field(key), what);
+  }
+
+  std::string field(const std::string& key) const {
+    if (key.empty()) return path_.empty() ? "file" : path_;
+    return path_.empty() ? key : path_ + "." + key;
+  }
+
+  int64_t integer(const std::string& key, int64_t fallback, int64_t low, int64_t high) {
+    Value value;
+    if (!get(key, &value)) return fallback;
+    const std::string allowed =
+        "allowed is an integer from " + std::to_string(low) + " to " + std::to_string(high);
+    const int64_t* found = std::get_if<int64_t>(&value);
+    if (!found) {
+      complain(key, "\"" + to_string(value) + "\" is not an integer, " + allowed);
+      return fallback;
+    }
+    if (*found < low || *found > high) {
+      complain(key, std::to_string(*found) + " is out of range, " + allowed);
+      return fallback;
+    }
+    return *found;
+  }
+
+  double number(const std::string& key, double fallback, double low, double high) {
+    Value value;
+    if (!get(key, &value)) return fallback;
+    const std::string allowed =
+        "allowed is a number from " + format_number(low) + " to " + format_number(high);
+    double found;
+    if (auto* i = std::get_if<int64_t>(&value)) {
+      found = static_cast<double>(*i);
+    } else if (auto* d = std::get_if<double>(&value)) {
+      found = *d;
+    } else {
+      complain(key, "\"" + to_string(value) + "\" is not a number, " + allowed);
+      return fallback;
+    }
+    if (!(found >= low && found <= high)) {
+      complain(key, format_number(found) + " is out of range, " + allowed);
+      return fallback;
+    }
+    return found;
+  }
+
+  // A key in microseconds, in nanoseconds.
+  int64_t time_us(const std::string& key, int64_t fallback_ns, double low_us = 0) {
+    const double us = number(key, -1e300, low_us, kMaxUs);
+    return us == -1e300 ? fallback_ns : std::llround(us * kNsPerUs);
+  }
+
+  bool boolean(const std::string& key, bool fallback) {
+    const toml::node* node = take(key);
+    if (!node) return fallback;
+    if (auto value = node->value_exact<bool>()) return *value;
+    complain(key, "is not a boolean, allowed is true or false");
+    return fallback;
+  }
+
+  std::string text(const std::string& key, const std::string& fallback) {
+    Value value;
+    return get(key, &value) ? to_string(value) : fallback;
+  }
+
+  std::string required_text(const std::string& key, const std::string& allowed) {
+    if (has(key)) return text(key, "");
+    mistakes_.add(where_, field(key), "is missing, allowed is " + allowed);
+    return "";
+  }
+
+  std::string choice(const std::string& key, const std::string& fallback,
+                     const std::vector<std::string>& choices) {
+    const std::string value = text(key, fallback);
+    if (std::find(choices.begin(), choices.end(), value) != choices.end()) return value;
+    std::string all;
+    for (const std::string& c : choices) all += (all.empty() ? "" : ", ") + c;
+    if (has(key))
+      complain(key, "\"" + value + "\" is unknown, allowed is one of " + all);
+    else
+      mistakes_.add(where_, field(key), "is missing, allowed is one of " + all);
+    return choices.front();
+  }
+
+  std::vector<std::string> texts(const std::string& key) {
+    std::vector<std::string> result;
+    const toml::array* array = take_array(key, "an array of strings");
+    if (!array) return result;
+    for (const toml::node& node : *array) {
+      Value value;
+      if (convert(node, key, &value)) result.push_back(to_string(value));
+    }
+    return result;
+  }
+
+  std::vector<double> numbers(const std::string& key) {
+    std::vector<double> result;
+    const toml::array* array = take_array(key, "an array of numbers");
+    if (!array) return result;
+    for (const toml::node& node : *array) append_number(node, key, &result);
+    return result;
+  }
+
+  // [[a, b], ...] in microseconds.
+  std::vector<std::pair<int64_t, int64_t>> intervals_us(const std::string& key) {
+    std::vector<std::pair<int64_t, int64_t>> result;
+    const char* allowed = "an array of [from, to] pairs with from < to";
+    const toml::array* array = take_array(key, allowed);
+    if (!array) return result;
+    for (const toml::node& node : *array) {
+      std::vector<double> pair;
+      if (const toml::array* inner = node.as_array())
+        for (const toml::node& item : *inner) append_number(item, key, &pair);
+      if (pair.size() != 2 || pair[0] >= pair[1]) {
+        complain(key, std::string("is not a list of intervals, allowed is ") + allowed);
+        return result;
+      }
+      result.emplace_back(std::llround(pair[0] * kNsPerUs), std::llround(pair[1] * kNsPerUs));
+    }
+    return result;
+  }
+
+  std::map<std::string, std::string> text_map(const std::string& key) {
+    std::map<std::string, std::string> result;
+    Section inner = section(key);
+    if (!inner.table_) return result;
+    for (const auto& [name, node] : *inner.table_) {
+      Value value;
+      const std::string inner_key(name.str());
+      if (inner.convert(node, inner_key, &value)) result[inner_key] = to_string(value);
+    }
+    return result;
+  }
+
+  Section section(const std::string& key) {
+    const toml::node* node = take(key);
+    const toml::table* table = node ? node->as_table() : nullptr;
+    if (node && !table) complain(key, "is not a table, allowed is [" + field(key) + "]");
+    return Section(mistakes_, substitution_, table, field(key), where_);
+  }
+
+  std::vector<Section> sections(const std::string& key) {
+    std::vector<Section> result;
+    const toml::array* array = take_array(key, "[[" + field(key) + "]]");
+    if (!array) return result;
+    for (const toml::node& node : *array) {
+      const std::string path = field(key) + "[" + std::to_string(result.size()) + "]";
+      if (!node.is_table()) {
+        mistakes_.add(node.source(), path, "is not a table, allowed is [[" + field(key) + "]]");
+        continue;
+      }
+      result.emplace_back(mistakes_, substitution_, node.as_table(), path, node.source());
+    }
+    return result;
+  }
+
+  std::vector<std::string> keys() const {
+    std::vector<std::string> result;
+    if (table_)
+      for (const auto& [key, node] : *table_) result.emplace_back(key.str());
+    return result;
+  }
+
+  // Every key that nobody asked for is a mistake.
+  void finish() {
+    if (!table_) return;
+    std::string allowed;
+    for (const std::string& key : asked_) allowed += (allowed.empty() ? "" : ", ") + key;
+    for (const auto& [key, node] : *table_)
+      if (!asked_.count(std::string(key.str())))
+        mistakes_.add(node.source(), field(std::string(key.str())),
+                      "unknown key, allowed is one of " + allowed);
+  }
+
+  void ignore(const std::string& key) { asked_.insert(key); }
+
+ private:
+  const toml::node* take(const std::string& key) {
+    asked_.insert(key);
+    return table_ ? table_->get(key) : nullptr;
+  }
+
+  const toml::array* take_array(const std::string& key, const std::string& allowed) {
+    const toml::node* node = take(key);
+    if (!node) return nullptr;
+    if (!node->is_array()) complain(key, "is not an array, allowed is " + allowed);
+    return node->as_array();
+  }
+
+  bool get(const std::string& key, Value* value) {
+    const toml::node* node = take(key);
+    return node && convert(*node, key, value);
+  }
+
+  bool convert(const toml::node& node, const std::string& key, Value* value) {
+    if (auto integer = node.value_exact<int64_t>()) {
+      *value = *integer;
+    } else if (auto number = node.value_exact<double>()) {
+      *value = *number;
+    } else if (auto flag = node.value_exact<bool>()) {
+      *value = std::string(*flag ? "1" : "0");
+    } else if (auto text = node.value_exact<std::string>()) {
+      try {
+        *value = substitution_.apply(*text);
+      } catch (const Error& e) {
+        mistakes_.add(node.source(), field(key), e.what());
+        return false;
+      }
+      // "${gbps}000" is a number, too.
+      if (auto* put = std::get_if<std::string>(value); put && text->find("${") != text->npos) {
+        Value parsed;
+        if (parse_number(*put, &parsed)) *value = parsed;
+      }
+    } else {
+      mistakes_.add(node.source(), field(key), "is not a number or a string");
+      return false;
+    }
+    return true;
+  }
+
+  void append_number(const toml::node& node, const std::string& key, std::vector<double>* result) {
+    Value value;
+    if (!convert(node, key, &value)) return;
+    if (auto* i = std::get_if<int64_t>(&value))
+      result->push_back(static_cast<double>(*i));
+    else if (auto* d = std::get_if<double>(&value))
+      result->push_back(*d);
+    else
+      mistakes_.add(node.source(), field(key), "\"" + to_string(value) + "\" is not a number");
+  }
+
+  Mistakes& mistakes_;
+  const Substitution& substitution_;
+  const toml::table* table_;
+  std::string path_;
+  toml::source_region where_;
+  std::set<std::string> asked_;
+};
+
+constexpr int64_t kMaxBytes = int64_t{1} << 40;
+
+LinkSpec read_link(Section section, LinkSpec link) {
+  link.rate_gbps = section.number("rate_gbps", link.rate_gbps, 0, 1600);
+  link.delay_ns = section.integer("delay_ns", link.delay_ns, 0, 10'000'000'000);
+  link.buffer_bytes = section.integer("buffer_bytes", link.buffer_bytes, 0, kMaxBytes);
+  link.ecn_threshold_bytes =
+      section.integer("ecn_threshold_bytes", link.ecn_threshold_bytes, 0, kMaxBytes);
+  link.loss_ppm = section.integer("loss_ppm", link.loss_ppm, 0, 1'000'000);
+  link.reorder_ppm = section.integer("reorder_ppm", link.reorder_ppm, 0, 1'000'000);
+  link.reorder_delay_ns =
+      section.integer("reorder_delay_ns", link.reorder_delay_ns, 0, 1'000'000'000);
+  section.finish();
+  return link;
+}
+
+TopologySpec read_topology(Section& root) {
+  TopologySpec topology;
+  Section section = root.section("topology");
+  const std::string kind = section.choice(
+      "kind", "", {"dumbbell", "incast", "parking-lot", "leaf-spine", "fat-tree"});
+  if (kind == "dumbbell") {
+    topology.kind = TopologyKind::kDumbbell;
+    topology.senders = static_cast<int>(section.integer("senders", 1, 1, 2000));
+    topology.receivers = static_cast<int>(section.integer("receivers", 1, 1, 2000));
+  } else if (kind == "incast") {
+    topology.kind = TopologyKind::kIncast;
+    topology.senders = static_cast<int>(section.integer("senders", 1, 1, 2000));
+  } else if (kind == "parking-lot") {
+    topology.kind = TopologyKind::kParkingLot;
+    topology.bottlenecks = static_cast<int>(section.integer("bottlenecks", 2, 1, 16));
+    topology.hosts = static_cast<int>(section.integer("hosts", 1, 1, 100));
+  } else if (kind == "leaf-spine") {
+    topology.kind = TopologyKind::kLeafSpine;
+    topology.leaves = static_cast<int>(section.integer("leaves", 2, 1, 64));
+    topology.spines = static_cast<int>(section.integer("spines", 2, 1, 64));
+    topology.hosts = static_cast<int>(section.integer("hosts", 4, 1, 100));
+  } else {
+    topology.kind = TopologyKind::kFatTree;
+    topology.k = static_cast<int>(section.integer("k", 4, 2, 16));
+    if (topology.k % 2 != 0)
+      section.complain("k", std::to_string(topology.k) + " is odd, allowed is an even number");
+  }
+  topology.base_rtt_ns = section.integer("base_rtt_ns", 0, 1, 10'000'000'000);
+  section.finish();
+
+  topology.link = read_link(root.section("link"), LinkSpec());
+  topology.host_link = read_link(root.section("host_link"), topology.link);
+  Section bottleneck = root.section("bottleneck");
+  const bool has_bottleneck =
+      topology.kind != TopologyKind::kLeafSpine && topology.kind != TopologyKind::kFatTree;
+  if (bottleneck.present() && !has_bottleneck)
+    bottleneck.complain("", "a " + kind +
+                                " has no bottleneck link, allowed are [link] and [host_link]");
+  topology.bottleneck = read_link(std::move(bottleneck), topology.link);
+
+  const bool delays = topology.link.delay_ns >= 0 || topology.host_link.delay_ns >= 0 ||
+                      topology.bottleneck.delay_ns >= 0;
+  if (delays && topology.base_rtt_ns > 0)
+    section.complain("base_rtt_ns",
+                     "and delay_ns of a link are both given, allowed is one of the two");
+  if (topology.base_rtt_ns == 0 &&
+      (topology.link.delay_ns < 0 || topology.host_link.delay_ns < 0))
+    section.complain("base_rtt_ns",
+                     "is missing, allowed is base_rtt_ns here or delay_ns in [link]");
+  return topology;
+}
+
+FlowSpec read_flow(Section& section, size_t index) {
+  FlowSpec flow;
+  flow.name = section.text("name", "flows" + std::to_string(index));
+  flow.count = static_cast<int>(section.integer("count", 1, 0, 20000));
+  flow.from = section.required_text("from", "a selector such as \"senders[0]\"");
+  flow.to = section.required_text("to", "a selector such as \"receivers\"");
+  flow.cc = section.text("cc", "");
+  flow.start_ns = section.time_us("start_us", 0);
+  flow.start_phase_ns = section.time_us("start_phase_us", 0);
+  flow.start_jitter_ns = section.time_us("start_jitter_us", 0);
+  flow.stagger_ns = section.time_us("stagger_us", 0);
+  flow.stop_ns = section.time_us("stop_us", -1);
+  flow.stop_phase_ns = section.time_us("stop_phase_us", 0);
+  flow.stop_jitter_ns = section.time_us("stop_jitter_us", 0);
+  flow.stop_stagger_ns = section.time_us("stop_stagger_us", 0);
+  flow.size_bytes = section.integer("size_bytes", -1, 1, kMaxBytes);
+  flow.size_step_bytes = section.integer("size_step_bytes", 0, 0, kMaxBytes);
+  flow.repeat = static_cast<int>(section.integer("repeat", 1, 1, 20000));
+  flow.repeat_ns = section.time_us("repeat_us", 0);
+  flow.pacing_gbps = section.number("pacing_gbps", 0, 0, 1600);
+  if (flow.stop_ns >= 0 && flow.stop_ns <= flow.start_ns)
+    section.complain("stop_us", "is not after start_us, allowed is a later time");
+  if (flow.stop_ns < 0 && (flow.stop_phase_ns || flow.stop_jitter_ns || flow.stop_stagger_ns))
+    section.complain("stop_us", "is missing, but the flow has a key stop_*_us");
+  if (flow.repeat > 1 && flow.repeat_ns == 0)
+    section.complain("repeat_us", "is missing, allowed is the time between two repetitions");
+  if (flow.size_step_bytes > 0 && flow.size_bytes < 0)
+    section.complain("size_step_bytes", "without size_bytes, allowed is both or neither");
+  section.finish();
+  return flow;
+}
+
+EventSpec read_event(Section section) {
+  EventSpec event;
+  event.present = section.present();
+  if (!event.present) return event;
+  event.label = section.text("label", "");
+  event.at_ns = section.time_us("at_us", -1);
+  event.stop_of = section.text("stop_of", "");
+  event.recovers = section.text("recovers", "");
+  event.threshold = section.number("threshold", event.threshold, 0.01, 1);
+  event.window_ns = section.integer("recover_window_ns", event.window_ns, 100, 1'000'000'000);
+  event.horizon_ns = section.time_us("horizon_us", -1);
+  if ((event.at_ns >= 0) == !event.stop_of.empty())
+    section.complain("", "allowed is exactly one of at_us and stop_of");
+  section.finish();
+  return event;
+}
+
+MeasureSpec read_measure(Section section) {
+  MeasureSpec measure;
+  if (!section.has("duration_us"))
+    section.complain("duration_us", "is missing, allowed is a number from 1 to 1e9");
+  measure.duration_ns = section.time_us("duration_us", 1000, 1);
+  measure.from_ns = section.time_us("from_us", 0);
+  measure.to_ns = section.time_us("to_us", measure.duration_ns);
+  measure.exclude_ns = section.intervals_us("exclude_us");
+  measure.bin_ns = section.integer("bin_ns", measure.bin_ns, 100, 1'000'000'000);
+  measure.jain_window_ns = section.time_us("jain_window_us", measure.jain_window_ns, 1);
+  measure.jain_threshold = section.number("jain_threshold", measure.jain_threshold, 0, 1);
+  measure.flows = section.texts("flows");
+  if (measure.to_ns <= measure.from_ns || measure.to_ns > measure.duration_ns)
+    section.complain("to_us", "allowed is after from_us and at most duration_us");
+  section.finish();
+  return measure;
+}
+
+Expectation read_expectation(Section& section) {
+  Expectation expectation;
+  expectation.algorithm = section.required_text("algorithm", "an algorithm's name");
+  expectation.metric = section.required_text("metric", "a metric of docs/metrics.md");
+  expectation.statistic = section.choice("statistic", "mean", {"mean", "max", "min"});
+  expectation.every_case = section.boolean("every_case", false);
+  const double limit = 1e18;
+  const bool has_value = section.has("value");
+  const bool has_within = section.has("within_percent");
+  expectation.has_min = section.has("min");
+  expectation.has_max = section.has("max");
+  expectation.min = section.number("min", 0, -limit, limit);
+  expectation.max = section.number("max", 0, -limit, limit);
+  const double value = section.number("value", 0, -limit, limit);
+  const double within = section.number("within_percent", 0, 0, 1000);
+  if (has_value != has_within)
+    section.complain("value", "value and within_percent belong together");
+  else if (has_value == (expectation.has_min || expectation.has_max))
+    section.complain("", "allowed is min and/or max, or value with within_percent");
+  std::string text;
+  if (has_value) {
+    expectation.has_min = expectation.has_max = true;
+    expectation.min = value - std::abs(value) * within / 100;
+    expectation.max = value + std::abs(value) * within / 100;
+    text = "= " + format_number(value) + " +- " + format_number(within) + " %";
+  } else {
+    if (expectation.has_min) text = ">= " + format_number(expectation.min);
+    if (expectation.has_max)
+      text += (text.empty() ? "" : " and ") + ("<= " + format_number(expectation.max));
+  }
+  if (expectation.statistic != "mean") text = "(" + expectation.statistic + ") " + text;
+  if (expectation.every_case) text += " in every case";
+  expectation.text = text;
+  section.finish();
+  return expectation;
+}
+
+}  // namespace
+
+struct ScenarioFile::Document {
+  std::string path;
+  toml::table table;
+  Parameters main;
+  std::vector<std::pair<std::string, std::vector<Value>>> lists;
+};
+
+namespace {
+
+[[noreturn]] void throw_syntax(const std::string& file, const toml::parse_error& e) {
+  throw ScenarioError(file + ":" + std::to_string(e.source().begin.line) +
+                      ": syntax: " + std::string(e.description()) + ", allowed is TOML 1.0");
+}
+
+bool to_value(const toml::node& node, Value* value) {
+  if (auto i = node.value_exact<int64_t>())
+    *value = *i;
+  else if (auto d = node.value_exact<double>())
+    *value = *d;
+  else if (auto s = node.value_exact<std::string>())
+    *value = *s;
+  else
+    return false;
+  return true;
+}
+
+// The value of "--set key=value" as TOML would read it; a bare word is a string.
+toml::table parse_override(const std::string& text, const std::string& name) {
+  try {
+    return toml::parse("value = " + text, name);
+  } catch (const toml::parse_error&) {
+    toml::table table;
+    table.insert("value", text);
+    return table;
+  }
+}
+
+void apply_override(toml::table& root, const std::string& key, const toml::node& value,
+                    const std::string& name) {
+  toml::node* at = &root;
+  size_t begin = 0;
+  for (;;) {
+    const size_t dot = key.find('.', begin);
+    const std::string part = key.substr(begin, dot - begin);
+    const bool last = dot == std::string::npos;
+    if (toml::table* table = at->as_table()) {
+      if (last) {
+        table->insert_or_assign(part, value);
+        return;
+      }
+      if (!table->contains(part)) table->insert(part, toml::table());
+      at = table->get(part);
+    } else if (toml::array* array = at->as_array()) {
+      Value index;
+      if (!parse_number(part, &index) || !std::get_if<int64_t>(&index) ||
+          std::get<int64_t>(index) < 0 ||
+          std::get<int64_t>(index) >= static_cast<int64_t>(array->size()))
+        throw ScenarioError(name + ": " + key + ": \"" + part + "\" is no index, allowed is 0 to " +
+                            std::to_string(static_cast<int64_t>(array->size()) - 1));
+      at = array->get(static_cast<size_t>(std::get<int64_t>(index)));
+      if (last) throw ScenarioError(name + ": " + key + ": names a whole element, allowed is a key");
+    } else {
+      throw ScenarioError(name + ": " + key + ": \"" + part + "\" is below a value that is no table");
+    }
+    begin = dot + 1;
+  }
+}
+
+}  // namespace
+
+ScenarioFile::ScenarioFile(const std::string& path, const std::vector<std::string>& overrides)
+    : ScenarioFile(path, read_file(path), overrides) {}
+
+ScenarioFile::ScenarioFile(const std::string& path, const std::string& text,
+                           const std::vector<std::string>& overrides)
+    : document_(std::make_unique<Document>()) {
+  document_->path = path;
+  try {
+    document_->table = toml::parse(text, path);
+  } catch (const toml::parse_error& e) {
+    throw_syntax(path, e);
+  }
+
+  Mistakes mistakes(path);
+  if (const toml::node* node = document_->table.get("sweep")) {
+    const toml::table* sweep = node->as_table();
+    if (!sweep) mistakes.add(node->source(), "sweep", "is not a table, allowed is [sweep]");
+    const toml::table* main = sweep ? sweep->get_as<toml::table>("main") : nullptr;
+    if (sweep && !main)
+      mistakes.add(node->source(), "sweep.main",
+                   "is missing, allowed is the main case: main = { name = value, ... }");
+    if (main)
+      for (const auto& [key, value] : *main) {
+        Value v;
+        if (to_value(value, &v))
+          document_->main[std::string(key.str())] = v;
+        else
+          mistakes.add(value.source(), "sweep.main." + std::string(key.str()),
+                       "is not a number or a string");
+      }
+    // The table is sorted by key; the file's order is that of the lines.
+    std::vector<std::pair<std::pair<unsigned, unsigned>, std::string>> order;
+    if (main)
+      for (const auto& [key, value] : *sweep)
+        if (key.str() != "main")
+          order.push_back(
+              {{value.source().begin.line, value.source().begin.column}, std::string(key.str())});
+    std::sort(order.begin(), order.end());
+    for (const auto& [position, key] : order) {
+      const toml::node& list = *sweep->get(key);
+      const std::string field = "sweep." + key;
+      if (!document_->main.count(key))
+        mistakes.add(list.source(), field, "sweep.main has no \"" + key + "\", allowed are its keys");
+      std::vector<Value> values;
+      if (const toml::array* array = list.as_array())
+        for (const toml::node& item : *array) {
+          Value v;
+          if (to_value(item, &v)) values.push_back(v);
+        }
+      if (values.empty() || values.size() != list.as_array()->size())
+        mistakes.add(list.source(), field, "is not a list, allowed are numbers or strings");
+      document_->lists.emplace_back(key, values);
+    }
+  }
+  mistakes.throw_if_any();
+
+  for (const std::string& item : overrides) {
+    const size_t equals = item.find('=');
+    const std::string name = "--set " + item;
+    if (equals == std::string::npos || equals == 0)
+      throw ScenarioError(name + ": is not key=value");
+    const std::string key = item.substr(0, equals);
+    const toml::table value = parse_override(item.substr(equals + 1), name);
+    if (document_->main.count(key)) {
+      if (!to_value(*value.get("value"), &document_->main[key]))
+        throw ScenarioError(name + ": is not a number or a string");
+    } else {
+      apply_override(document_->table, key, *value.get("value"), name);
+    }
+  }
+}
+
+ScenarioFile::~ScenarioFile() = default;
+ScenarioFile::ScenarioFile(ScenarioFile&&) noexcept = default;
+
+const Parameters& ScenarioFile::main_parameters() const { return document_->main; }
+
+std::vector<Parameters> ScenarioFile::sweep() const {
+  if (document_->lists.empty()) return {};
+  std::vector<Parameters> cases = {document_->main};
+  for (const auto& [key, values] : document_->lists) {
+    std::vector<Parameters> more;
+    for (const Parameters& base : cases)
+      for (const Value& value : values) {
+        more.push_back(base);
+        more.back()[key] = value;
+      }
+    cases = std::move(more);
+  }
+  if (std::find(cases.begin(), cases.end(), document_->main) == cases.end())
+    cases.insert(cases.begin(), document_->main);
+  return cases;
+}
+
+Scenario ScenarioFile::resolve(const Parameters& parameters) const {
+  Mistakes mistakes(document_->path);
+  const Substitution substitution(parameters);
+  Section root(mistakes, substitution, &document_->table, "", document_->table.source());
+  root.ignore("sweep");
+
+  Scenario s;
+  s.name = root.required_text("name", "the scenario's name");
+  s.title = root.text("title", s.name);
+  s.claim = root.text("claim", "");
+  s.text = root.text("text", "");
+  s.main_metric = root.text("main_metric", "");
+  s.notes = root.texts("notes");
+  s.trials = static_cast<int>(root.integer("trials", s.trials, 1, 100000));
+  s.algorithms = root.texts("cc");
+  if (s.algorithms.empty())
+    root.complain("cc", "names no algorithm, allowed is a list such as [\"oscar\", \"cubic\"]");
+  s.subject = root.text("subject", "");
+  s.focus_us = root.numbers("focus_us");
+  if (!s.focus_us.empty() && (s.focus_us.size() != 2 || s.focus_us[0] >= s.focus_us[1]))
+    root.complain("focus_us", "is not a view, allowed is [from, to] with from < to");
+
+  s.topology = read_topology(root);
+
+  Section hosts = root.section("hosts");
+  s.hosts.mtu_bytes = static_cast<int>(hosts.integer("mtu", s.hosts.mtu_bytes, 576, 9000));
+  s.hosts.quickack = hosts.boolean("quickack", s.hosts.quickack);
+  s.hosts.initcwnd = static_cast<int>(hosts.integer("initcwnd", 0, 0, 65535));
+  s.hosts.gso = hosts.boolean("gso", s.hosts.gso);
+  s.hosts.warm_bytes = hosts.integer("warm_bytes", s.hosts.warm_bytes, 0, 100'000'000);
+  s.hosts.sysctls = hosts.text_map("sysctl");
+  hosts.finish();
+
+  Section algorithms = root.section("algorithms");
+  for (const std::string& name : algorithms.keys()) {
+    Section section = algorithms.section(name);
+    AlgorithmSpec& spec = s.algorithm_specs[name];
+    spec.cc = section.text("cc", name);
+    spec.label = section.text("label", name);
+    spec.note = section.text("note", "");
+    spec.initcwnd = static_cast<int>(section.integer("initcwnd", 0, 0, 65535));
+    spec.sysctls = section.text_map("sysctl");
+    section.finish();
+  }
+
+  std::set<std::string> groups;
+  std::vector<Section> flow_sections = root.sections("flows");
+  if (flow_sections.empty())
+    root.complain("flows", "is missing, allowed is at least one [[flows]]");
+  for (Section& section : flow_sections) {
+    s.flows.push_back(read_flow(section, s.flows.size()));
+    if (!groups.insert(s.flows.back().name).second)
+      section.complain("name", "\"" + s.flows.back().name + "\" was given before");
+  }
+  std::string group_names;
+  for (const std::string& g : groups) group_names += (group_names.empty() ? "" : ", ") + g;
+
+  Section event = root.section("event");
+  s.event = read_event(event);
+  Section measure = root.section("measure");
+  s.measure = read_measure(measure);
+  auto check_group = [&](Section& section, const char* key, const std::string& group) {
+    if (!group.empty() && !groups.count(group))
+      section.complain(key, "\"" + group + "\" is no flow group, allowed is one of " + group_names);
+  };
+  check_group(event, "stop_of", s.event.stop_of);
+  check_group(event, "recovers", s.event.recovers);
+  for (const std::string& group : s.measure.flows) check_group(measure, "flows", group);
+  if (s.event.present && s.event.at_ns > s.measure.duration_ns)
+    event.complain("at_us", "is after the end, allowed is at most measure.duration_us");
+
+  for (Section& section : root.sections("expect")) {
+    s.expectations.push_back(read_expectation(section));
+    const std::string& name = s.expectations.back().algorithm;
+    if (!s.algorithm_specs.count(name) &&
+        std::find(s.algorithms.begin(), s.algorithms.end(), name) == s.algorithms.end())
+      section.complain("algorithm", "\"" + name + "\" is not in cc and has no [algorithms] section");
+  }
+  root.finish();
+  mistakes.throw_if_any();
+  if (s.subject.empty()) s.subject = s.algorithms.front();
+  return s;
+}
+
+AlgorithmSpec Scenario::algorithm(const std::string& name) const {
+  const auto it = algorithm_specs.find(name);
+  if (it != algorithm_specs.end()) return it->second;
+  AlgorithmSpec spec;
+  spec.cc = spec.label = name;
+  return spec;
+}
+
+}  // namespace delaycc

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scenario files (TOML): what an experiment is. docs/scenarios.md describes every key.
+#ifndef DELAYCC_HARNESS_SCENARIO_H_
+#define DELAYCC_HARNESS_SCENARIO_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "posix.h"
+
+namespace delaycc {
+
+// One mistake per line of what(): "file:line: field: what is wrong, what is allowed".
+class ScenarioError : public Error {
+ public:
+  using Error::Error;
+};
+
+// The value of a sweep parameter.
+using Value = std::variant<int64_t, double, std::string>;
+using Parameters = std::map<std::string, Value>;
+std::string to_string(const Value& value);
+
+struct LinkSpec {
+  double rate_gbps = 100;  // 0: infinitely fast
+  int64_t delay_ns = -1;   // -1: from base_rtt_ns
+  int64_t buffer_bytes = 0;
+  int64_t ecn_threshold_bytes = 0;
+  int64_t loss_ppm = 0;
+  int64_t reorder_ppm = 0;
+  int64_t reorder_delay_ns = 0;
+};
+
+enum class TopologyKind { kDumbbell, kIncast, kParkingLot, kLeafSpine, kFatTree };
+
+struct TopologySpec {
+  TopologyKind kind = TopologyKind::kDumbbell;
+  int senders = 1;      // dumbbell, incast
+  int receivers = 1;    // dumbbell
+  int bottlenecks = 1;  // parking lot
+  int hosts = 1;        // per switch of a parking lot, per leaf
+  int leaves = 1;
+  int spines = 1;
+  int k = 4;  // fat tree
+  int64_t base_rtt_ns = 0;  // 0: every link has its delay_ns
+  LinkSpec link;        // between switches
+  LinkSpec host_link;   // at hosts
+  LinkSpec bottleneck;  // dumbbell, incast, parking lot
+};
+
+struct HostsSpec {
+  int mtu_bytes = 1500;
+  bool quickack = true;
+  int initcwnd = 0;
+  bool gso = false;
+  int64_t warm_bytes = 300'000;
+  std::map<std::string, std::string> sysctls;
+};
+
+struct AlgorithmSpec {
+  std::string cc;  // the kernel's name
+  std::string label;
+  std::string note;
+  int initcwnd = 0;
+  std::map<std::string, std::string> sysctls;
+};
+
+struct FlowSpec {
+  std::string name;
+  int count = 1;
+  std::string from;
+  std::string to;
+  std::string cc;  // empty: the algorithm under test
+  int64_t start_ns = 0;
+  int64_t start_phase_ns = 0;   // one random delay for the whole group
+  int64_t start_jitter_ns = 0;  // a random delay for each member
+  int64_t stagger_ns = 0;
+  int64_t stop_ns = -1;
+  int64_t stop_phase_ns = 0;
+  int64_t stop_jitter_ns = 0;
+  int64_t stop_stagger_ns = 0;
+  int64_t size_bytes = -1;
+  int64_t size_step_bytes = 0;  // each member has so many more than the one before
+  int repeat = 1;
+  int64_t repeat_ns = 0;
+  double pacing_gbps = 0;
+};
+
+struct EventSpec {
+  bool present = false;
+  std::string label;
+  int64_t at_ns = -1;       // fixed, or
+  std::string stop_of;      // when the last flow of this group stopped
+  std::string recovers;     // group whose rate is to come back
+  double threshold = 0.95;  // of the bottleneck's rate
+  int64_t window_ns = 6000;
+  int64_t horizon_ns = -1;  // -1: the experiment's end
+};
+
+struct MeasureSpec {
+  int64_t duration_ns = 0;
+  int64_t from_ns = 0;
+  int64_t to_ns = 0;
+  std::vector<std::pair<int64_t, int64_t>> exclude_ns;
+  int64_t bin_ns = 10'000;
+  int64_t jain_window_ns = 100'000;
+  double jain_threshold = 0.95;
+  std::vector<std::string> flows;  // groups; empty: all
+};
+
+struct Expectation {
+  std::string algorithm;
+  std::string metric;
+  std::string statistic = "mean";  // or "max", "min" over the trials
+  bool every_case = false;
+  bool has_min = false;
+  bool has_max = false;
+  double min = 0;
+  double max = 0;
+  std::string text;  // "<= 25"
+};
+
+// One case of a scenario: every parameter has its value.
+struct Scenario {
+  std::string name;
+  std::string title;
+  std::string claim;
+  std::string text;
+  std::string subject;
+  std::string main_metric;
+  std::vector<std::string> notes;
+  int trials = 12;
+  std::vector<std::string> algorithms;  // default of --cc
+  std::map<std::string, AlgorithmSpec> algorithm_specs;
+  TopologySpec topology;
+  HostsSpec hosts;
+  std::vector<FlowSpec> flows;
+  EventSpec event;
+  MeasureSpec measure;
+  std::vector<double> focus_us;
+  std::vector<Expectation> expectations;
+
+  // The algorithm's own section, or one that only names the kernel's algorithm.
+  AlgorithmSpec algorithm(const std::string& name) const;
+};
+
+// A scenario file with its overrides.
+class ScenarioFile {
+ public:
+  // `overrides` are "key=value" with a dotted path ("measure.duration_us", "flows.0.count") or a
+  // sweep parameter. Throws ScenarioError.
+  ScenarioFile(const std::string& path, const std::vector<std::string>& overrides);
+  // The same from text; `path` is only for messages.
+  ScenarioFile(const std::string& path, const std::string& text,
+               const std::vector<std::string>& overrides);
+  ~ScenarioFile();
+  ScenarioFile(ScenarioFile&&) noexcept;
+
+  const Parameters& main_parameters() const;
+  // All combinations of the sweep's lists, in the file's order; empty without a sweep.
+  std::vector<Parameters> sweep() const;
+  // Throws ScenarioError with every mistake found.
+  Scenario resolve(const Parameters& parameters) const;
+
+ private:
+  struct Document;
+  std::unique_ptr<Document> document_;
+};
+
+}  // namespace delaycc
+
+#endif  // DELAYCC_HARNESS_SCENARIO_H_
