@@ -66,6 +66,7 @@ void add_flows(const Scenario& scenario, const Network& network, const std::stri
         flow.pacing_bps = static_cast<int64_t>(spec.pacing_gbps * 1e9);
         flow.measured = measured.empty() ||
                         std::find(measured.begin(), measured.end(), spec.name) != measured.end();
+        flow.plot_each = spec.plot_each;
         flows->push_back(flow);
       }
   }

@@ -73,6 +73,7 @@ struct FlowPlan {
   int64_t size_bytes = kNever;
   int64_t pacing_bps = 0;      // SO_MAX_PACING_RATE; 0: none
   bool measured = false;
+  bool plot_each = false;  // a rate curve of its own, not of its group
 };
 
 // All times of flows are relative to zero_ns on the agent's CLOCK_MONOTONIC.

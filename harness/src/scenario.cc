@@ -497,6 +497,7 @@ FlowSpec read_flow(Section& section, size_t index) {
   flow.repeat = static_cast<int>(section.integer("repeat", 1, 1, 20000));
   flow.repeat_ns = section.time_us("repeat_us", 0);
   flow.pacing_gbps = section.number("pacing_gbps", 0, 0, 1600);
+  flow.plot_each = section.choice("plot", "sum", {"sum", "each"}) == "each";
   if (flow.stop_ns >= 0 && flow.stop_ns <= flow.start_ns)
     section.complain("stop_us", "is not after start_us, allowed is a later time");
   if (flow.stop_ns < 0 && (flow.stop_phase_ns || flow.stop_jitter_ns || flow.stop_stagger_ns))

@@ -89,6 +89,7 @@ struct FlowSpec {
   int repeat = 1;
   int64_t repeat_ns = 0;
   double pacing_gbps = 0;
+  bool plot_each = false;
 };
 
 struct EventSpec {

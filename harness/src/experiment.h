@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run: all trials of a scenario, several at a time, with a store to resume from.
+#ifndef DELAYCC_HARNESS_EXPERIMENT_H_
+#define DELAYCC_HARNESS_EXPERIMENT_H_
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "lab.h"
+#include "scenario.h"
+#include "summary.h"
+
+namespace delaycc {
+
+struct RunOptions {
+  std::vector<std::string> algorithms;  // empty: the scenario's
+  uint64_t seed = 1;
+  int trials = 0;  // 0: the scenario's
+  int jobs = 1;
+  int timeout_s = 300;  // of wall time per trial
+  bool sweep = false;   // every case, not the main one alone
+  bool trace = false;
+  bool keep = false;  // the trials' records
+  std::string out;    // folder, made if need be
+};
+
+struct Progress {
+  int done = 0;
+  int total = 0;
+  int resumed = 0;  // of done, those that were in the store
+  double elapsed_s = 0;
+};
+
+struct RunOutcome {
+  RunResult result;
+  std::vector<std::string> failures;  // one per trial that failed twice
+  int resumed = 0;
+  int ran = 0;
+};
+
+// Throws Interrupted once `stop` is true; what has finished by then is in the store. `progress` is
+// called from one thread at a time.
+RunOutcome run_experiment(const ScenarioFile& file, const RunOptions& options, const Lab& lab,
+                          const std::atomic<bool>& stop,
+                          const std::function<void(const Progress&)>& progress);
+
+}  // namespace delaycc
+
+#endif  // DELAYCC_HARNESS_EXPERIMENT_H_

@@ -1,0 +1,474 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "metrics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+
+#include "statistics.h"
+
+namespace delaycc {
+namespace {
+
+constexpr int64_t kGridNs = 1000;
+constexpr int64_t kRecoverStepNs = 100;
+constexpr double kNsPerUs = 1000;
+constexpr int kJainStepsPerWindow = 10;
+constexpr uint16_t kDropped = DCCPORT_EV_DROP_TAIL | DCCPORT_EV_DROP_LOSS;
+
+// The flow of a data packet or of an acknowledgment; -1: none of ours.
+int flow_of(uint16_t client_port, size_t flows) {
+  const int id = client_port - kClientPort;
+  return id >= 0 && static_cast<size_t>(id) < flows ? id : -1;
+}
+
+bool is_data(const dccport_event& event) { return event.dport < kClientPort; }
+
+bool inside(const std::vector<Interval>& time, int64_t t_ns) {
+  for (const Interval& interval : time)
+    if (t_ns >= interval.first && t_ns < interval.second) return true;
+  return false;
+}
+
+int64_t length(const std::vector<Interval>& time) {
+  int64_t sum = 0;
+  for (const Interval& interval : time) sum += interval.second - interval.first;
+  return sum;
+}
+
+// Continues a wrapping 32-bit sequence number near `reference`.
+int64_t unwrap(uint32_t seq, int64_t reference) {
+  return reference + static_cast<int32_t>(seq - static_cast<uint32_t>(reference));
+}
+
+// RTTs of one flow: from a segment's first arrival at the sender's port to the delivery of the ACK
+// that ends with it. A segment that was sent twice gives none (Karn).
+class RttMeter {
+ public:
+  void sent(const dccport_event& event, int64_t now_ns) {
+    if (event.payload_bytes == 0) return;
+    if (!any_) high_ = event.seq;
+    any_ = true;
+    const int64_t begin = unwrap(event.seq, high_);
+    const int64_t end = begin + event.payload_bytes;
+    if (begin >= high_) {
+      segments_.push_back({end, now_ns, false});
+      high_ = end;
+      return;
+    }
+    for (auto it = segments_.rbegin(); it != segments_.rend() && it->end > begin; ++it)
+      it->repeated = true;
+  }
+
+  // The RTT in nanoseconds, or -1 when this ACK gives none.
+  int64_t acknowledged(uint32_t ack_seq, int64_t delivered_ns) {
+    if (!any_) return -1;
+    const int64_t ack = unwrap(ack_seq, high_);
+    int64_t rtt_ns = -1;
+    bool repeated = false;
+    while (!segments_.empty() && segments_.front().end <= ack) {
+      const Segment& segment = segments_.front();
+      repeated = repeated || segment.repeated;
+      rtt_ns = segment.end == ack ? delivered_ns - segment.sent_ns : -1;
+      segments_.pop_front();
+    }
+    return repeated ? -1 : rtt_ns;
+  }
+
+ private:
+  struct Segment {
+    int64_t end;
+    int64_t sent_ns;
+    bool repeated;
+  };
+  bool any_ = false;
+  int64_t high_ = 0;
+  std::deque<Segment> segments_;
+};
+
+// When a flow stopped to send or to be received; the end of time if never.
+int64_t end_of(const FlowRecord& flow, int64_t end_ns) {
+  if (flow.stop_ns >= 0) return flow.stop_ns;
+  return flow.received_ns >= 0 ? flow.received_ns : end_ns;
+}
+
+class Computation {
+ public:
+  Computation(const CompiledTrial& trial, const Records& records)
+      : plan_(trial.plan), m_(trial.measurement), records_(records) {
+    time_ = measured_time(m_.measure.from_ns, m_.measure.to_ns, m_.measure.exclude_ns);
+  }
+
+  TrialResult run() {
+    read_log();
+    result_.flows = records_.flows;
+    queue();
+    throughput();
+    rtt();
+    find_event();
+    recovery();
+    fairness();
+    completion();
+    losses();
+    rates();
+    return std::move(result_);
+  }
+
+ private:
+  void set(const char* name, double value, bool missed = false) {
+    result_.metrics[name] = {value, missed};
+  }
+  int64_t relative(uint64_t t_ns) const { return static_cast<int64_t>(t_ns) - plan_.zero_ns; }
+
+  void read_log() {
+    const size_t flows = plan_.flows.size();
+    per_flow_.assign(flows, ServiceCurve(m_.bottleneck_bps));
+    last_sent_ns_.assign(flows, -1);
+    std::vector<StreamCoverage> coverage(flows);
+    std::vector<RttMeter> meters(flows);
+    ServiceCurve all(m_.bottleneck_bps);
+    for (const dccport_event& event : records_.events) {
+      const int port = event.port_id;
+      const bool data = is_data(event);
+      const int id = flow_of(data ? event.sport : event.dport, flows);
+      const bool dropped = event.flags & kDropped;
+      if (dropped && data) drops_++;
+      if (port == m_.bottleneck_port && !dropped) {
+        const int64_t depart_ns = relative(event.depart_ns);
+        packets_.push_back({relative(event.arrival_ns), depart_ns, event.len_bytes});
+        all.add(depart_ns, event.len_bytes);
+        max_backlog_.emplace_back(relative(event.arrival_ns), event.backlog_bytes);
+        if (data && id >= 0) {
+          per_flow_[id].add(depart_ns, event.len_bytes);
+          const uint32_t fresh = coverage[id].add(event.seq, event.payload_bytes);
+          if (plan_.flows[id].measured && inside(time_, depart_ns)) payload_bytes_ += fresh;
+        }
+      }
+      if (id < 0) continue;
+      if (data && port == m_.host_port[id]) {
+        meters[id].sent(event, relative(event.arrival_ns));
+        if (event.payload_bytes > 0) last_sent_ns_[id] = relative(event.arrival_ns);
+      } else if (!data && port == m_.return_port[id] && !dropped) {
+        const int64_t delivered_ns =
+            relative(event.depart_ns) + static_cast<int64_t>(m_.port_delay_ns[port]);
+        const int64_t rtt_ns = meters[id].acknowledged(event.ack_seq, delivered_ns);
+        if (rtt_ns >= 0 && plan_.flows[id].measured && inside(time_, delivered_ns))
+          rtts_us_.push_back(static_cast<double>(rtt_ns) / kNsPerUs);
+      }
+    }
+    for (const Interval& interval : time_) wire_bytes_ += all.bytes_between(interval.first, interval.second);
+  }
+
+  void queue() {
+    result_.queue_bytes = queue_curve(packets_, plan_.end_ns);
+    std::vector<double> samples;
+    for (size_t i = 0; i < result_.queue_bytes.size(); i++)
+      if (inside(time_, static_cast<int64_t>(i) * kGridNs)) samples.push_back(result_.queue_bytes[i]);
+    if (samples.empty()) return;
+    double sum = 0, squares = 0;
+    for (double s : samples) sum += s;
+    const double mean = sum / static_cast<double>(samples.size());
+    for (double s : samples) squares += (s - mean) * (s - mean);
+    uint32_t highest = 0;
+    for (const auto& [t_ns, bytes] : max_backlog_)
+      if (inside(time_, t_ns)) highest = std::max(highest, bytes);
+    for (double s : samples) highest = std::max(highest, static_cast<uint32_t>(s));
+    set("queue_mean_bytes", mean);
+    set("queue_sd_bytes", std::sqrt(squares / static_cast<double>(samples.size())));
+    set("queue_p99_bytes", percentile(samples, 0.99));
+    set("queue_max_bytes", highest);
+  }
+
+  void throughput() {
+    const double ns = static_cast<double>(length(time_));
+    set("goodput_gbps", static_cast<double>(payload_bytes_) * 8 / ns);
+    set("utilisation", wire_bytes_ * 8e9 / (ns * static_cast<double>(m_.bottleneck_bps)));
+  }
+
+  void rtt() {
+    if (rtts_us_.empty()) return;
+    set("rtt_p50_us", percentile(rtts_us_, 0.50));
+    set("rtt_p99_us", percentile(rtts_us_, 0.99));
+    set("rtt_p999_us", percentile(rtts_us_, 0.999));
+  }
+
+  // The scenario's event as it happened; -1 when it did not.
+  void find_event() {
+    if (!m_.event.present) return;
+    if (m_.event.at_ns >= 0) {
+      result_.event_ns = m_.event.at_ns;
+      return;
+    }
+    int64_t last_ns = -1;
+    for (const FlowPlan& flow : plan_.flows) {
+      if (flow.group != m_.event.stop_of) continue;
+      const FlowRecord& record = records_.flows.at(flow.id);
+      if (record.stop_ns < 0 && record.received_ns < 0) return;
+      last_ns = std::max(last_ns, record.stop_ns >= 0 ? record.stop_ns : last_sent_ns_[flow.id]);
+    }
+    result_.event_ns = last_ns;
+  }
+
+  void recovery() {
+    if (m_.event.recovers.empty() || result_.event_ns < 0) return;
+    ServiceCurve group(m_.bottleneck_bps);
+    for (const dccport_event& event : records_.events) {
+      if (event.port_id != m_.bottleneck_port || (event.flags & kDropped) || !is_data(event)) continue;
+      const int id = flow_of(event.sport, plan_.flows.size());
+      if (id >= 0 && plan_.flows[id].group == m_.event.recovers)
+        group.add(relative(event.depart_ns), event.len_bytes);
+    }
+    int64_t horizon_ns = plan_.end_ns;
+    if (m_.event.horizon_ns >= 0)
+      horizon_ns = std::min(horizon_ns, result_.event_ns + m_.event.horizon_ns);
+    MetricValue value = recovery_ns(group, m_.bottleneck_bps, result_.event_ns, horizon_ns,
+                                    m_.event.window_ns, m_.event.threshold);
+    set("recover_us", value.value / kNsPerUs, value.missed);
+  }
+
+  // Jain's index over the flows that are active throughout (from, to]; -1 for fewer than two.
+  double jain(int64_t from_ns, int64_t to_ns) const {
+    std::vector<double> bytes;
+    for (const FlowPlan& flow : plan_.flows) {
+      const FlowRecord& record = records_.flows.at(flow.id);
+      if (!flow.measured || record.start_ns < 0 || record.start_ns > from_ns ||
+          end_of(record, plan_.end_ns) < to_ns)
+        continue;
+      bytes.push_back(per_flow_[flow.id].bytes_between(from_ns, to_ns));
+    }
+    return bytes.size() < 2 ? -1 : jain_index(bytes);
+  }
+
+  void fairness() {
+    const int64_t window_ns = m_.measure.jain_window_ns;
+    double sum = 0;
+    int windows = 0;
+    for (const Interval& interval : time_)
+      for (int64_t t = interval.first; t + window_ns <= interval.second; t += window_ns) {
+        const double index = jain(t, t + window_ns);
+        if (index < 0) continue;
+        sum += index;
+        windows++;
+      }
+    if (windows > 0) set("jain", sum / windows);
+
+    // Between two changes of the set of active flows, how long until the rest is fair.
+    std::vector<int64_t> changes = {plan_.end_ns};
+    for (const FlowPlan& flow : plan_.flows) {
+      if (!flow.measured) continue;
+      const FlowRecord& record = records_.flows.at(flow.id);
+      if (record.start_ns >= 0) changes.push_back(record.start_ns);
+      const int64_t end_ns = end_of(record, plan_.end_ns);
+      if (end_ns < plan_.end_ns) changes.push_back(end_ns);
+    }
+    if (result_.event_ns >= 0) changes.push_back(result_.event_ns);
+    std::sort(changes.begin(), changes.end());
+    double total_ns = 0;
+    int count = 0;
+    bool missed = false;
+    for (size_t i = 0; i + 1 < changes.size(); i++) {
+      const int64_t from_ns = changes[i], to_ns = changes[i + 1];
+      if (to_ns - from_ns < 2 * window_ns || jain(from_ns, from_ns + window_ns) < 0) continue;
+      const int64_t step_ns = std::max<int64_t>(1, window_ns / kJainStepsPerWindow);
+      int64_t fair_ns = from_ns + window_ns;
+      int64_t t = fair_ns;
+      bool last_bad = false;
+      for (; t <= to_ns; t += step_ns) {
+        last_bad = jain(t - window_ns, t) < m_.measure.jain_threshold;
+        if (last_bad) fair_ns = t + step_ns;
+      }
+      missed = missed || last_bad;
+      total_ns += static_cast<double>(std::min(fair_ns, to_ns) - from_ns);
+      count++;
+    }
+    if (count > 0) set("jain_time_us", total_ns / count / kNsPerUs, missed);
+  }
+
+  void completion() {
+    std::vector<double> fcts_us, slowdowns;
+    bool missed = false;
+    for (const FlowPlan& flow : plan_.flows) {
+      const FlowRecord& record = records_.flows.at(flow.id);
+      if (!flow.measured || flow.size_bytes == kNever || record.start_ns < 0 ||
+          record.stop_ns >= 0)
+        continue;
+      missed = missed || record.received_ns < 0;
+      const double fct_ns = static_cast<double>(
+          (record.received_ns >= 0 ? record.received_ns : plan_.end_ns) - record.start_ns);
+      fcts_us.push_back(fct_ns / kNsPerUs);
+      slowdowns.push_back(std::max(1.0, fct_ns / static_cast<double>(m_.ideal_fct_ns[flow.id])));
+    }
+    if (fcts_us.empty()) return;
+    const double n = static_cast<double>(fcts_us.size());
+    double fct_sum = 0, slowdown_sum = 0;
+    for (double v : fcts_us) fct_sum += v;
+    for (double v : slowdowns) slowdown_sum += v;
+    set("fct_mean_us", fct_sum / n, missed);
+    set("fct_p99_us", percentile(fcts_us, 0.99), missed);
+    set("slowdown_mean", slowdown_sum / n, missed);
+    set("slowdown_p99", percentile(slowdowns, 0.99), missed);
+  }
+
+  void losses() {
+    int64_t retransmits = 0;
+    for (const FlowPlan& flow : plan_.flows)
+      if (flow.measured) retransmits += records_.flows.at(flow.id).retransmits;
+    set("retransmits", static_cast<double>(retransmits));
+    set("drops", static_cast<double>(drops_));
+  }
+
+  void rates() {
+    result_.bin_ns = m_.measure.bin_ns;
+    const int64_t bin_ns = result_.bin_ns;
+    std::map<std::string, size_t> curve_of;
+    for (const FlowPlan& flow : plan_.flows) {
+      const bool each = flow.plot_each;
+      const std::string label = each ? flow.group + " " + std::to_string(flow.id) : flow.group;
+      const auto [it, fresh] = curve_of.emplace(label, result_.rates.size());
+      if (fresh) {
+        RateCurve curve;
+        curve.label = label;
+        curve.main = flow.group == m_.event.recovers;
+        curve.gbps.assign(static_cast<size_t>(plan_.end_ns / bin_ns), 0);
+        result_.rates.push_back(std::move(curve));
+      }
+      std::vector<double>& gbps = result_.rates[it->second].gbps;
+      double before = per_flow_[flow.id].bytes_until(0);
+      for (size_t i = 0; i < gbps.size(); i++) {
+        const double now = per_flow_[flow.id].bytes_until(static_cast<int64_t>(i + 1) * bin_ns);
+        gbps[i] += (now - before) * 8 / static_cast<double>(bin_ns);
+        before = now;
+      }
+    }
+  }
+
+  const Plan& plan_;
+  const Measurement& m_;
+  const Records& records_;
+  std::vector<Interval> time_;
+  std::vector<ServiceCurve> per_flow_;
+  std::vector<QueuedPacket> packets_;
+  std::vector<std::pair<int64_t, uint32_t>> max_backlog_;
+  std::vector<int64_t> last_sent_ns_;
+  std::vector<double> rtts_us_;
+  uint64_t payload_bytes_ = 0;
+  double wire_bytes_ = 0;
+  int64_t drops_ = 0;
+  TrialResult result_;
+};
+
+}  // namespace
+
+const std::vector<MetricInfo>& all_metrics() {
+  static const std::vector<MetricInfo> metrics = {
+      {"recover_us", "us"},        {"goodput_gbps", "Gbit/s"},  {"utilisation", ""},
+      {"queue_mean_bytes", "bytes"}, {"queue_sd_bytes", "bytes"}, {"queue_p99_bytes", "bytes"},
+      {"queue_max_bytes", "bytes"}, {"rtt_p50_us", "us"},        {"rtt_p99_us", "us"},
+      {"rtt_p999_us", "us"},       {"jain", ""},                {"jain_time_us", "us"},
+      {"fct_mean_us", "us"},       {"fct_p99_us", "us"},        {"slowdown_mean", ""},
+      {"slowdown_p99", ""},        {"retransmits", "segments"}, {"drops", "packets"},
+  };
+  return metrics;
+}
+
+const MetricInfo* find_metric(const std::string& name) {
+  for (const MetricInfo& info : all_metrics())
+    if (name == info.name) return &info;
+  return nullptr;
+}
+
+TrialResult compute_metrics(const CompiledTrial& trial, const Records& records) {
+  return Computation(trial, records).run();
+}
+
+std::vector<Interval> measured_time(int64_t from_ns, int64_t to_ns,
+                                    const std::vector<Interval>& exclude_ns) {
+  std::vector<Interval> sorted = exclude_ns;
+  std::sort(sorted.begin(), sorted.end());
+  std::vector<Interval> result;
+  int64_t at = from_ns;
+  for (const Interval& gap : sorted) {
+    const int64_t begin = std::min(gap.first, to_ns);
+    if (begin > at) result.emplace_back(at, begin);
+    at = std::max(at, std::min(gap.second, to_ns));
+  }
+  if (at < to_ns) result.emplace_back(at, to_ns);
+  return result;
+}
+
+void ServiceCurve::add(int64_t depart_ns, uint32_t bytes) {
+  depart_ns_.push_back(depart_ns);
+  total_bytes_.push_back((total_bytes_.empty() ? 0 : total_bytes_.back()) + bytes);
+}
+
+double ServiceCurve::bytes_until(int64_t t_ns) const {
+  const auto next = std::upper_bound(depart_ns_.begin(), depart_ns_.end(), t_ns);
+  const size_t i = static_cast<size_t>(next - depart_ns_.begin());
+  const uint64_t done = i == 0 ? 0 : total_bytes_[i - 1];
+  if (next == depart_ns_.end()) return static_cast<double>(done);
+  // The next packet is in service for bytes / rate before it departs.
+  const double bytes = static_cast<double>(total_bytes_[i] - done);
+  const double left = static_cast<double>(*next - t_ns) * static_cast<double>(rate_bps_) / 8e9;
+  return static_cast<double>(done) + std::max(0.0, bytes - left);
+}
+
+uint32_t StreamCoverage::add(uint32_t seq, uint32_t length) {
+  if (length == 0) return 0;
+  if (!any_) high_ = seq;
+  any_ = true;
+  const int64_t begin = unwrap(seq, high_);
+  const int64_t end = begin + length;
+  int64_t fresh = 0;
+  // What lies in holes.
+  auto it = holes_.upper_bound(begin);
+  if (it != holes_.begin()) --it;
+  while (it != holes_.end() && it->first < end) {
+    const int64_t hole_begin = it->first, hole_end = it->second;
+    const int64_t cut_begin = std::max(begin, hole_begin), cut_end = std::min(end, hole_end);
+    if (cut_begin >= cut_end) {
+      ++it;
+      continue;
+    }
+    fresh += cut_end - cut_begin;
+    it = holes_.erase(it);
+    if (hole_begin < cut_begin) holes_[hole_begin] = cut_begin;
+    if (cut_end < hole_end) it = holes_.emplace(cut_end, hole_end).first;
+  }
+  if (end > high_) {
+    if (begin > high_) holes_[high_] = begin;
+    fresh += end - std::max(begin, high_);
+    high_ = end;
+  }
+  return static_cast<uint32_t>(fresh);
+}
+
+MetricValue recovery_ns(const ServiceCurve& curve, uint64_t rate_bps, int64_t event_ns,
+                        int64_t horizon_ns, int64_t window_ns, double threshold) {
+  const double wanted = threshold * static_cast<double>(rate_bps) / 8e9 *
+                        static_cast<double>(window_ns);
+  // From the horizon back to the event: the first window found below is the last in time.
+  const int64_t steps = (horizon_ns - event_ns) / kRecoverStepNs;
+  for (int64_t i = steps; i > 0; i--) {
+    const int64_t t = event_ns + i * kRecoverStepNs;
+    if (curve.bytes_between(t - window_ns, t) < wanted)
+      return {static_cast<double>(i == steps ? horizon_ns - event_ns : t - event_ns), i == steps};
+  }
+  return {0, false};
+}
+
+std::vector<uint32_t> queue_curve(const std::vector<QueuedPacket>& packets, int64_t end_ns) {
+  std::vector<uint32_t> curve;
+  curve.reserve(static_cast<size_t>(end_ns / kGridNs + 1));
+  size_t arrived = 0, departed = 0;  // the server keeps the order
+  int64_t backlog = 0;
+  for (int64_t t = 0; t < end_ns; t += kGridNs) {
+    while (arrived < packets.size() && packets[arrived].arrival_ns <= t)
+      backlog += packets[arrived++].bytes;
+    while (departed < arrived && packets[departed].depart_ns <= t)
+      backlog -= packets[departed++].bytes;
+    curve.push_back(static_cast<uint32_t>(backlog));
+  }
+  return curve;
+}
+
+}  // namespace delaycc

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store.h"
+
+#include <sqlite3.h>
+
+namespace delaycc {
+namespace {
+
+// user_version of the file; a file of another layout is refused rather than misread.
+constexpr int kLayout = 1;
+constexpr char kSchema[] = R"(
+CREATE TABLE IF NOT EXISTS trials (
+  id INTEGER PRIMARY KEY, key TEXT UNIQUE NOT NULL, scenario TEXT NOT NULL,
+  parameters TEXT NOT NULL, algorithm TEXT NOT NULL, number INTEGER NOT NULL,
+  seed INTEGER NOT NULL, build TEXT NOT NULL, kernel TEXT NOT NULL,
+  event_ns INTEGER NOT NULL, bin_ns INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS metrics (
+  trial INTEGER NOT NULL REFERENCES trials(id), name TEXT NOT NULL, value REAL NOT NULL,
+  missed INTEGER NOT NULL, PRIMARY KEY (trial, name)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS flows (
+  trial INTEGER NOT NULL REFERENCES trials(id), flow INTEGER NOT NULL, cc TEXT NOT NULL,
+  start_ns INTEGER, stop_ns INTEGER, received_ns INTEGER, received_bytes INTEGER NOT NULL,
+  retransmits INTEGER NOT NULL, PRIMARY KEY (trial, flow)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS queue_samples (
+  trial INTEGER NOT NULL REFERENCES trials(id), t_us INTEGER NOT NULL, bytes INTEGER NOT NULL,
+  PRIMARY KEY (trial, t_us)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS rates (
+  trial INTEGER NOT NULL REFERENCES trials(id), curve INTEGER NOT NULL, label TEXT NOT NULL,
+  main INTEGER NOT NULL, bin INTEGER NOT NULL, gbps REAL NOT NULL,
+  PRIMARY KEY (trial, curve, bin)) WITHOUT ROWID;
+)";
+
+}  // namespace
+
+class Store::Statement {
+ public:
+  Statement(Store& store, const char* sql) : store_(store) {
+    if (sqlite3_prepare_v2(store.database_, sql, -1, &statement_, nullptr) != SQLITE_OK)
+      throw store.error("prepare");
+  }
+  ~Statement() { sqlite3_finalize(statement_); }
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
+
+  template <typename... Values>
+  void run(const Values&... values) {
+    bind_all(values...);
+    step();
+    sqlite3_reset(statement_);
+  }
+  template <typename... Values>
+  void bind_all(const Values&... values) {
+    int index = 0;
+    (bind(++index, values), ...);
+  }
+  bool step() {
+    const int result = sqlite3_step(statement_);
+    if (result != SQLITE_ROW && result != SQLITE_DONE) throw store_.error("step");
+    return result == SQLITE_ROW;
+  }
+  int64_t integer(int column) const { return sqlite3_column_int64(statement_, column); }
+  double real(int column) const { return sqlite3_column_double(statement_, column); }
+  std::string text(int column) const {
+    return reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
+  }
+
+ private:
+  void bind(int index, int64_t value) { check(sqlite3_bind_int64(statement_, index, value)); }
+  void bind(int index, double value) { check(sqlite3_bind_double(statement_, index, value)); }
+  void bind(int index, const std::string& value) {
+    check(sqlite3_bind_text(statement_, index, value.c_str(), static_cast<int>(value.size()),
+                            SQLITE_TRANSIENT));
+  }
+  // A time that did not come is NULL.
+  void bind(int index, const std::optional<int64_t>& value) {
+    if (value)
+      bind(index, *value);
+    else
+      check(sqlite3_bind_null(statement_, index));
+  }
+  void check(int result) {
+    if (result != SQLITE_OK) throw store_.error("bind");
+  }
+
+  Store& store_;
+  sqlite3_stmt* statement_ = nullptr;
+};
+
+Error Store::error(const std::string& what) const {
+  return Error(path_ + ": " + what + ": " + sqlite3_errmsg(database_));
+}
+
+void Store::execute(const char* sql) {
+  if (sqlite3_exec(database_, sql, nullptr, nullptr, nullptr) != SQLITE_OK) throw error("execute");
+}
+
+Store::Store(const std::string& path) : path_(path) {
+  if (sqlite3_open(path.c_str(), &database_) != SQLITE_OK) {
+    const Error failed = error("open");
+    sqlite3_close(database_);
+    throw failed;
+  }
+  try {
+    sqlite3_busy_timeout(database_, 10'000);
+    int64_t layout;
+    int64_t tables;
+    {
+      Statement version(*this, "PRAGMA user_version");
+      version.step();
+      layout = version.integer(0);
+      Statement count(*this, "SELECT count(*) FROM sqlite_master");
+      count.step();
+      tables = count.integer(0);
+    }
+    if (tables > 0 && layout != kLayout)
+      throw Error(path + ": was written by another version of delaycc; move it away");
+    execute(kSchema);
+    execute(("PRAGMA user_version = " + std::to_string(kLayout)).c_str());
+  } catch (const Error&) {
+    sqlite3_close(database_);
+    throw;
+  }
+}
+
+Store::~Store() { sqlite3_close(database_); }
+
+void Store::save(const StoredTrial& trial) {
+  execute("BEGIN IMMEDIATE");
+  try {
+    const TrialResult& result = trial.result;
+    Statement(*this,
+              "INSERT INTO trials (key, scenario, parameters, algorithm, number, seed, build, "
+              "kernel, event_ns, bin_ns) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+        .run(trial.key, trial.scenario, trial.parameters, trial.algorithm,
+             static_cast<int64_t>(trial.number), static_cast<int64_t>(trial.seed), trial.build,
+             trial.kernel, result.event_ns, result.bin_ns);
+    const int64_t id = sqlite3_last_insert_rowid(database_);
+    Statement metric(*this, "INSERT INTO metrics VALUES (?, ?, ?, ?)");
+    for (const auto& [name, value] : result.metrics)
+      metric.run(id, name, value.value, static_cast<int64_t>(value.missed));
+    Statement flow(*this, "INSERT INTO flows VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
+    auto when = [](int64_t ns) { return ns < 0 ? std::optional<int64_t>() : ns; };
+    for (const FlowRecord& f : result.flows)
+      flow.run(id, static_cast<int64_t>(f.id), f.cc, when(f.start_ns), when(f.stop_ns),
+               when(f.received_ns), f.received_bytes, f.retransmits);
+    if (trial.number == 0) {
+      Statement sample(*this, "INSERT INTO queue_samples VALUES (?, ?, ?)");
+      for (size_t i = 0; i < result.queue_bytes.size(); i++)
+        sample.run(id, static_cast<int64_t>(i), static_cast<int64_t>(result.queue_bytes[i]));
+      Statement rate(*this, "INSERT INTO rates VALUES (?, ?, ?, ?, ?, ?)");
+      for (size_t c = 0; c < result.rates.size(); c++)
+        for (size_t i = 0; i < result.rates[c].gbps.size(); i++)
+          rate.run(id, static_cast<int64_t>(c), result.rates[c].label,
+                   static_cast<int64_t>(result.rates[c].main), static_cast<int64_t>(i),
+                   result.rates[c].gbps[i]);
+    }
+    execute("COMMIT");
+  } catch (const Error&) {
+    sqlite3_exec(database_, "ROLLBACK", nullptr, nullptr, nullptr);
+    throw;
+  }
+}
+
+std::optional<StoredTrial> Store::load(const std::string& key) {
+  Statement find(*this,
+                 "SELECT id, scenario, parameters, algorithm, number, seed, build, kernel, "
+                 "event_ns, bin_ns FROM trials WHERE key = ?");
+  find.bind_all(key);
+  if (!find.step()) return std::nullopt;
+  StoredTrial trial;
+  const int64_t id = find.integer(0);
+  trial.key = key;
+  trial.scenario = find.text(1);
+  trial.parameters = find.text(2);
+  trial.algorithm = find.text(3);
+  trial.number = static_cast<int>(find.integer(4));
+  trial.seed = static_cast<uint64_t>(find.integer(5));
+  trial.build = find.text(6);
+  trial.kernel = find.text(7);
+  TrialResult& result = trial.result;
+  result.event_ns = find.integer(8);
+  result.bin_ns = find.integer(9);
+  Statement metrics(*this, "SELECT name, value, missed FROM metrics WHERE trial = ?");
+  metrics.bind_all(id);
+  while (metrics.step())
+    result.metrics[metrics.text(0)] = {metrics.real(1), metrics.integer(2) != 0};
+  Statement samples(*this, "SELECT bytes FROM queue_samples WHERE trial = ? ORDER BY t_us");
+  samples.bind_all(id);
+  while (samples.step()) result.queue_bytes.push_back(static_cast<uint32_t>(samples.integer(0)));
+  Statement rates(*this,
+                  "SELECT curve, label, main, gbps FROM rates WHERE trial = ? ORDER BY curve, bin");
+  rates.bind_all(id);
+  while (rates.step()) {
+    const size_t curve = static_cast<size_t>(rates.integer(0));
+    if (curve == result.rates.size()) result.rates.push_back({rates.text(1), rates.integer(2) != 0, {}});
+    result.rates.at(curve).gbps.push_back(rates.real(3));
+  }
+  return trial;
+}
+
+}  // namespace delaycc

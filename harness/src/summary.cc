@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace delaycc {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kTableColumns = 8;
+
+json value_json(const Value& value) {
+  return std::visit([](const auto& v) { return json(v); }, value);
+}
+
+json parameters_json(const Parameters& parameters) {
+  json result = json::object();
+  for (const auto& [name, value] : parameters) result[name] = value_json(value);
+  return result;
+}
+
+std::string parameters_text(const Parameters& parameters) {
+  std::string text;
+  for (const auto& [name, value] : parameters)
+    text += (text.empty() ? "" : ", ") + name + " = " + to_string(value);
+  return text;
+}
+
+json metrics_json(const std::vector<TrialResult>& trials, bool for_report) {
+  json result = json::object();
+  for (const auto& [name, metric] : summarise_trials(trials)) {
+    const MetricInfo* info = find_metric(name);
+    json entry = {{"mean", metric.summary.mean},
+                  {"ci95", metric.summary.n > 1 ? json(metric.summary.ci95) : json()},
+                  {"n", metric.summary.n},
+                  {"unit", info ? info->unit : ""}};
+    if (!for_report) {
+      entry["min"] = metric.summary.min;
+      entry["max"] = metric.summary.max;
+      if (metric.missed > 0) entry["missed"] = metric.missed;
+    }
+    result[name] = entry;
+  }
+  return result;
+}
+
+json algorithms_json(const CaseResult& c, bool for_report) {
+  json result = json::object();
+  for (const auto& [algorithm, trials] : c.trials)
+    if (!trials.empty()) result[algorithm] = metrics_json(trials, for_report);
+  return result;
+}
+
+json common_json(const RunResult& run, bool for_report) {
+  const CaseResult& main = run.cases.front();
+  json result = {{"scenario", main.scenario.name},
+                 {"kernel", run.kernel},
+                 {"build", run.build},
+                 {"seed", run.seed},
+                 {"parameters", parameters_json(main.parameters)},
+                 {"algorithms", algorithms_json(main, for_report)}};
+  if (run.sweep) {
+    json cases = json::array();
+    for (const CaseResult& c : run.cases)
+      cases.push_back({{"parameters", parameters_json(c.parameters)},
+                       {"algorithms", algorithms_json(c, for_report)}});
+    result["cases"] = cases;
+  }
+  json expectations = json::array();
+  for (const CheckedExpectation& e : check_expectations(run))
+    expectations.push_back({{"algorithm", e.algorithm},
+                            {"metric", e.metric},
+                            {"text", e.text},
+                            {"met", e.met},
+                            {"value", e.measured ? json(e.value) : json()}});
+  result["expectations"] = expectations;
+  return result;
+}
+
+json curves_json(const CaseResult& c) {
+  json result = json::object();
+  for (const auto& [algorithm, trials] : c.trials) {
+    if (trials.empty() || trials.front().queue_bytes.empty()) continue;
+    const TrialResult& first = trials.front();
+    json curve;
+    json& t_us = curve["t_us"] = json::array();
+    for (size_t i = 0; i < first.queue_bytes.size(); i++) t_us.push_back(i);
+    curve["queue_bytes"] = first.queue_bytes;
+    json rates = json::array();
+    for (const RateCurve& rate : first.rates) {
+      json middle_us = json::array();
+      for (size_t i = 0; i < rate.gbps.size(); i++)
+        middle_us.push_back((static_cast<double>(i) + 0.5) * static_cast<double>(first.bin_ns) /
+                            1000);
+      rates.push_back({{"label", rate.label},
+                       {"main", rate.main},
+                       {"t_us", middle_us},
+                       {"gbps", rate.gbps}});
+    }
+    curve["rates"] = rates;
+    result[algorithm] = curve;
+  }
+  return result;
+}
+
+// Bytes are read more easily in thousands.
+struct Shown {
+  std::string unit;
+  double scale;
+};
+Shown shown(const MetricInfo& info) {
+  if (std::string(info.unit) == "bytes") return {"KB", 1e-3};
+  return {info.unit, 1};
+}
+
+std::string number(double value) {
+  const double size = std::abs(value);
+  if (size >= 1000) return fmt::format("{:.0f}", value);
+  if (size >= 100) return fmt::format("{:.1f}", value);
+  if (size >= 10) return fmt::format("{:.2f}", value);
+  return fmt::format("{:.3f}", value);
+}
+
+std::string cell(const MetricSummary& metric, const MetricInfo& info) {
+  const double scale = shown(info).scale;
+  std::string text = metric.missed > 0 ? ">" : "";
+  text += number(metric.summary.mean * scale);
+  if (metric.summary.n > 1 && metric.summary.ci95 > 0)
+    text += " ± " + number(metric.summary.ci95 * scale);
+  return text;
+}
+
+// Columns on the terminal: ± is one column and two bytes.
+size_t width(const std::string& text) {
+  return static_cast<size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+}
+
+std::vector<const MetricInfo*> table_metrics(const CaseResult& c) {
+  std::vector<std::string> wanted = {c.scenario.main_metric};
+  for (const Expectation& e : c.scenario.expectations) wanted.push_back(e.metric);
+  for (const char* name :
+       {"recover_us", "fct_mean_us", "slowdown_p99", "jain", "utilisation", "queue_mean_bytes",
+        "queue_max_bytes", "rtt_p99_us", "retransmits", "drops"})
+    wanted.push_back(name);
+  std::vector<const MetricInfo*> result;
+  for (const std::string& name : wanted) {
+    const MetricInfo* info = find_metric(name);
+    if (!info || std::find(result.begin(), result.end(), info) != result.end()) continue;
+    const bool there = std::any_of(c.trials.begin(), c.trials.end(), [&](const auto& entry) {
+      return std::any_of(entry.second.begin(), entry.second.end(),
+                         [&](const TrialResult& t) { return t.metrics.count(name) > 0; });
+    });
+    if (there && result.size() < kTableColumns) result.push_back(info);
+  }
+  return result;
+}
+
+std::string case_table(const RunResult& run, const CaseResult& c) {
+  const std::vector<const MetricInfo*> metrics = table_metrics(c);
+  std::vector<std::vector<std::string>> rows = {{"algorithm"}, {""}};
+  for (const MetricInfo* info : metrics) {
+    std::string name = info->name;
+    for (const char* suffix : {"_us", "_bytes", "_gbps"}) {
+      const std::string s = suffix;
+      if (name.size() > s.size() && name.compare(name.size() - s.size(), s.size(), s) == 0)
+        name.resize(name.size() - s.size());
+    }
+    rows[0].push_back(name);
+    rows[1].push_back(shown(*info).unit);
+  }
+  rows[0].push_back("n");
+  rows[1].push_back("");
+  bool missed = false;
+  for (const std::string& algorithm : run.algorithms) {
+    const auto it = c.trials.find(algorithm);
+    const std::vector<TrialResult> none;
+    const std::vector<TrialResult>& trials = it == c.trials.end() ? none : it->second;
+    const auto summary = summarise_trials(trials);
+    std::vector<std::string> row = {algorithm};
+    for (const MetricInfo* info : metrics) {
+      const auto metric = summary.find(info->name);
+      row.push_back(metric == summary.end() ? "-" : cell(metric->second, *info));
+      missed = missed || (metric != summary.end() && metric->second.missed > 0);
+    }
+    row.push_back(std::to_string(trials.size()));
+    rows.push_back(row);
+  }
+  std::vector<size_t> widths(rows[0].size(), 0);
+  for (const auto& row : rows)
+    for (size_t i = 0; i < row.size(); i++) widths[i] = std::max(widths[i], width(row[i]));
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); i++) {
+      const std::string padding(widths[i] - width(row[i]), ' ');
+      line += i == 0 ? row[i] + padding : "  " + padding + row[i];
+    }
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  }
+  if (missed) text += "> : in some trials it did not happen within the horizon, which counts in its place\n";
+  return text;
+}
+
+}  // namespace
+
+std::map<std::string, MetricSummary> summarise_trials(const std::vector<TrialResult>& trials) {
+  std::map<std::string, std::vector<double>> values;
+  std::map<std::string, MetricSummary> result;
+  for (const TrialResult& trial : trials)
+    for (const auto& [name, metric] : trial.metrics) {
+      values[name].push_back(metric.value);
+      result[name].missed += metric.missed;
+    }
+  for (auto& [name, metric] : result) metric.summary = summarise(values[name]);
+  return result;
+}
+
+std::vector<CheckedExpectation> check_expectations(const RunResult& run) {
+  std::vector<CheckedExpectation> result;
+  const CaseResult& main = run.cases.front();
+  for (size_t i = 0; i < main.scenario.expectations.size(); i++) {
+    const std::string& algorithm = main.scenario.expectations[i].algorithm;
+    if (std::find(run.algorithms.begin(), run.algorithms.end(), algorithm) == run.algorithms.end())
+      continue;
+    CheckedExpectation checked;
+    bool first = true;
+    for (const CaseResult& c : run.cases) {
+      // The case's own limits: they may depend on its parameters.
+      const Expectation& e = c.scenario.expectations.at(i);
+      if (!first && !e.every_case) break;
+      const MetricInfo* info = find_metric(e.metric);
+      const auto trials = c.trials.find(algorithm);
+      bool measured = false;
+      double value = 0;
+      if (trials != c.trials.end()) {
+        const auto summary = summarise_trials(trials->second);
+        if (const auto metric = summary.find(e.metric); metric != summary.end()) {
+          measured = true;
+          const Summary& s = metric->second.summary;
+          value = e.statistic == "max" ? s.max : e.statistic == "min" ? s.min : s.mean;
+        }
+      }
+      const bool met =
+          measured && (!e.has_min || value >= e.min) && (!e.has_max || value <= e.max);
+      // Of several cases the first that misses is shown.
+      if (first || (checked.met && !met)) {
+        checked.algorithm = algorithm;
+        checked.metric = e.metric;
+        checked.text = e.text + (info && *info->unit ? std::string(" ") + info->unit : "");
+        checked.met = met;
+        checked.measured = measured;
+        checked.value = value;
+        if (!first) checked.text += " (here " + parameters_text(c.parameters) + ")";
+      }
+      first = false;
+    }
+    result.push_back(checked);
+  }
+  return result;
+}
+
+json summary_json(const RunResult& run) { return common_json(run, false); }
+
+json report_json(const RunResult& run) {
+  const CaseResult& main = run.cases.front();
+  const Scenario& s = main.scenario;
+  json data = common_json(run, true);
+  data["title"] = s.title;
+  if (!s.claim.empty()) data["claim"] = s.claim;
+  const json& algorithms = data["algorithms"];
+  if (algorithms.contains(s.subject)) data["subject"] = s.subject;
+  if (!s.main_metric.empty()) data["main_metric"] = s.main_metric;
+  json order = json::array();
+  for (const std::string& algorithm : run.algorithms)
+    if (algorithms.contains(algorithm)) order.push_back(algorithm);
+  data["order"] = order;
+  json algorithm_notes = json::object();
+  for (const std::string& algorithm : run.algorithms) {
+    const std::string note = s.algorithm(algorithm).note;
+    if (!note.empty() && algorithms.contains(algorithm)) algorithm_notes[algorithm] = note;
+  }
+  data["algorithm_notes"] = algorithm_notes;
+  data["repeat"] = run.repeat;
+  for (const auto& [algorithm, trials] : main.trials)
+    if (!trials.empty() && trials.front().event_ns >= 0) {
+      data["event_us"] = static_cast<double>(trials.front().event_ns) / 1000;
+      if (!s.event.label.empty()) data["event_label"] = s.event.label;
+      break;
+    }
+  if (!s.focus_us.empty()) data["focus_us"] = s.focus_us;
+  const LinkSpec& bottleneck =
+      s.topology.kind == TopologyKind::kLeafSpine || s.topology.kind == TopologyKind::kFatTree
+          ? s.topology.link
+          : s.topology.bottleneck;
+  json references = json::array();
+  references.push_back({{"chart", "rate"}, {"label", "line rate"}, {"value", bottleneck.rate_gbps}});
+  if (bottleneck.ecn_threshold_bytes > 0)
+    references.push_back({{"chart", "queue"},
+                          {"label", "ECN threshold"},
+                          {"value", bottleneck.ecn_threshold_bytes}});
+  data["references"] = references;
+  data["curves"] = curves_json(main);
+  json notes = json::array();
+  if (!s.text.empty()) notes.push_back(s.text);
+  for (const std::string& note : s.notes) notes.push_back(note);
+  for (const std::string& algorithm : run.algorithms) {
+    const auto trials = main.trials.find(algorithm);
+    if (trials == main.trials.end()) continue;
+    for (const auto& [name, metric] : summarise_trials(trials->second))
+      if (metric.missed > 0)
+        notes.push_back(fmt::format(
+            "{}, {}: in {} of {} trials it did not happen within the horizon, which counts in its "
+            "place; the mean is a lower bound.",
+            algorithm, name, metric.missed, metric.summary.n));
+  }
+  data["notes"] = notes;
+  return data;
+}
+
+std::string summary_table(const RunResult& run) {
+  std::string text;
+  for (const CaseResult& c : run.cases) {
+    const std::string parameters = parameters_text(c.parameters);
+    text += c.scenario.title + (parameters.empty() ? "" : " (" + parameters + ")") + "\n\n";
+    text += case_table(run, c) + "\n";
+  }
+  for (const CheckedExpectation& e : check_expectations(run))
+    text += fmt::format("{}  {} {} {}: {}\n", e.met ? "met    " : "NOT MET", e.algorithm, e.metric,
+                        e.text, e.measured ? number(e.value) : "not measured");
+  return text;
+}
+
+}  // namespace delaycc

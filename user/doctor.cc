@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "doctor.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <ifaddrs.h>
+#include <linux/ethtool.h>
+#include <linux/net_tstamp.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <set>
+#include <string>
+
+#include "lab.h"
+
+namespace delaycc {
+namespace {
+
+namespace fs = std::filesystem;
+
+void line(bool ok, const std::string& what, const std::string& detail) {
+  fmt::print("{:<8} {:<22} {}\n", ok ? "ok" : "missing", what, detail);
+}
+
+bool exists(const std::string& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+bool in_path(const std::string& program) {
+  for (const char* directory : {"/usr/local/bin/", "/usr/bin/", "/bin/", "/usr/sbin/", "/sbin/"})
+    if (access((directory + program).c_str(), X_OK) == 0) return true;
+  return false;
+}
+
+// The result of `test` in a child, which may change its namespaces.
+template <typename Test>
+bool in_child(Test test) {
+  fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) _exit(test() ? 0 : 1);
+  int status = 0;
+  return child > 0 && waitpid(child, &status, 0) == child && status == 0;
+}
+
+bool lab() {
+  try {
+    const Lab found = find_lab();
+    line(true, "lab kernel", found.kernel);
+    bool all = true;
+    for (const char* module : {"delaycc", "tcp_oscar"}) {
+      const bool there = found.has_module(module);
+      all = all && there;
+      line(there, std::string("lab module ") + module,
+           there ? found.modules + "/" + module + ".ko" : "run \"make modules\"");
+    }
+    return all;
+  } catch (const Error& e) {
+    line(false, "lab kernel", e.what());
+    return false;
+  }
+}
+
+void host() {
+  const bool root = geteuid() == 0;
+  line(root, "root", root ? "network namespaces and modules on this machine are allowed"
+                          : "only for experiments on the host itself; the lab needs no root");
+  const bool namespaces = in_child([] { return unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0; }) ||
+                          in_child([] { return unshare(CLONE_NEWNET) == 0; });
+  line(namespaces, "network namespaces",
+       namespaces ? "can be made" : "set kernel.unprivileged_userns_clone=1, or be root");
+
+  utsname kernel;
+  uname(&kernel);
+  const std::string modules = std::string("/lib/modules/") + kernel.release;
+  const bool headers = exists(modules + "/build/Makefile");
+  line(headers, "kernel headers",
+       headers ? modules + "/build"
+               : std::string("for \"make modules\": apt-get install linux-headers-") +
+                     kernel.release);
+  for (const char* module : {"sch_netem", "sch_fq"}) {
+    // In the kernel itself, loaded, or loadable.
+    bool there = exists(std::string("/sys/module/") + module);
+    const bool loadable = in_child([&] {
+      const int null = open("/dev/null", O_RDWR);
+      dup2(null, 1);
+      dup2(null, 2);
+      execlp("modinfo", "modinfo", module, nullptr);
+      return false;
+    });
+    there = there || loadable;
+    line(there, module,
+         there ? "available" : "this kernel was built without it; experiments run in the lab");
+  }
+}
+
+void virtual_machine() {
+  const bool qemu = in_path("qemu-system-x86_64");
+  line(qemu, "QEMU", qemu ? "available" : "for \"make vm-test\": apt-get install qemu-system-x86");
+  const bool kvm = access("/dev/kvm", R_OK | W_OK) == 0;
+  line(kvm, "KVM", kvm ? "available" : "no access to /dev/kvm; QEMU emulates, slowly");
+}
+
+void bpf() {
+  const bool btf = exists("/sys/kernel/btf/vmlinux");
+  line(btf, "BTF", btf ? "/sys/kernel/btf/vmlinux"
+                       : "needs a kernel with CONFIG_DEBUG_INFO_BTF for the BPF programs");
+  const bool clang = in_path("clang") || in_path("clang-14");
+  line(clang, "clang", clang ? "available" : "for the BPF programs: apt-get install clang");
+  const bool bpftool = in_path("bpftool");
+  line(bpftool, "bpftool", bpftool ? "available" : "for the BPF programs: apt-get install bpftool");
+}
+
+void timestamps() {
+  ifaddrs* list = nullptr;
+  if (getifaddrs(&list) < 0) return;
+  std::set<std::string> names;
+  for (ifaddrs* i = list; i; i = i->ifa_next)
+    if (!(i->ifa_flags & IFF_LOOPBACK) && (i->ifa_flags & IFF_UP)) names.insert(i->ifa_name);
+  freeifaddrs(list);
+  const Fd socket_fd(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (names.empty()) line(false, "time stamps", "no network interface is up");
+  for (const std::string& name : names) {
+    ethtool_ts_info info = {};
+    info.cmd = ETHTOOL_GET_TS_INFO;
+    ifreq request = {};
+    snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", name.c_str());
+    request.ifr_data = reinterpret_cast<char*>(&info);
+    const std::string what = "time stamps " + name;
+    if (ioctl(socket_fd.get(), SIOCETHTOOL, &request) < 0) {
+      line(false, what, std::string("ETHTOOL_GET_TS_INFO: ") + strerror(errno));
+      continue;
+    }
+    const bool hardware = (info.so_timestamping & SOF_TIMESTAMPING_RAW_HARDWARE) &&
+                          (info.so_timestamping & SOF_TIMESTAMPING_TX_HARDWARE);
+    const bool software = info.so_timestamping & SOF_TIMESTAMPING_TX_SOFTWARE;
+    line(hardware || software, what,
+         hardware   ? fmt::format("by the hardware (phc {})", info.phc_index)
+         : software ? "by software only; a NIC with a hardware clock is better"
+                    : "none when sending; use another NIC or driver");
+  }
+}
+
+}  // namespace
+
+int doctor() {
+  const bool ready = lab();
+  host();
+  virtual_machine();
+  bpf();
+  timestamps();
+  fmt::print("\n{}\n", ready ? "Experiments in the lab can run."
+                             : "Experiments in the lab cannot run yet; see the first lines.");
+  return ready ? 0 : 1;
+}
+
+}  // namespace delaycc

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+// The `delaycc` command.
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "compile.h"
+#include "doctor.h"
+#include "experiment.h"
+#include "lab.h"
+#include "scenario.h"
+#include "summary.h"
+#ifdef DELAYCC_HAVE_REPORT
+#include "report.h"
+#endif
+
+namespace delaycc {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Exit codes.
+constexpr int kFailed = 1;       // a trial failed; or an expectation, with --strict
+constexpr int kBadInput = 2;     // the command line or the scenario
+constexpr int kInterrupted = 130;
+
+std::atomic<bool> stop_requested{false};
+
+extern "C" void request_stop(int) { stop_requested = true; }
+
+fs::path scenario_folder() {
+  // Of the source tree that this program was built from, or beside it once installed.
+  const fs::path built = DELAYCC_SCENARIOS;
+  if (fs::exists(built)) return built;
+  return fs::read_symlink("/proc/self/exe").parent_path() / "scenarios";
+}
+
+// A path, or the name of a file in harness/scenarios.
+std::string find_scenario(const std::string& name) {
+  if (fs::is_regular_file(name)) return name;
+  const fs::path known = scenario_folder() / (name + ".toml");
+  if (fs::is_regular_file(known)) return known.string();
+  throw ScenarioError(name + ": no such file, and no scenario of this name; \"delaycc list\" shows all");
+}
+
+std::vector<fs::path> all_scenarios() {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(scenario_folder()))
+    if (entry.path().extension() == ".toml") files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+int list_scenarios() {
+  int status = 0;
+  for (const fs::path& path : all_scenarios()) {
+    try {
+      const ScenarioFile file(path.string(), std::vector<std::string>{});
+      const Scenario scenario = file.resolve(file.main_parameters());
+      fmt::print("{:<18} {}\n", path.stem().string(), scenario.title);
+    } catch (const Error& e) {
+      fmt::print(stderr, "{}\n", e.what());
+      status = kBadInput;
+    }
+  }
+  return status;
+}
+
+int validate(const std::vector<std::string>& names, const std::vector<std::string>& overrides) {
+  int status = 0;
+  for (const std::string& name : names) {
+    try {
+      const std::string path = find_scenario(name);
+      const ScenarioFile file(path, overrides);
+      std::vector<Parameters> cases = file.sweep();
+      if (cases.empty()) cases = {file.main_parameters()};
+      for (const Parameters& parameters : cases) {
+        const Scenario scenario = file.resolve(parameters);
+        for (const std::string& algorithm : scenario.algorithms) {
+          Trial trial;
+          trial.algorithm = algorithm;
+          try {
+            compile_trial(scenario, trial, [](const std::string&) { return false; });
+          } catch (const Error& e) {
+            throw ScenarioError(path + ": " + e.what());
+          }
+        }
+      }
+      fmt::print("{}: ok, {} case{}\n", path, cases.size(), cases.size() == 1 ? "" : "s");
+    } catch (const Error& e) {
+      fmt::print(stderr, "{}\n", e.what());
+      status = kBadInput;
+    }
+  }
+  return status;
+}
+
+// One line that renews itself on a terminal, and a line now and then elsewhere.
+class ProgressLine {
+ public:
+  explicit ProgressLine(bool quiet) : quiet_(quiet), terminal_(isatty(STDERR_FILENO)) {}
+
+  void show(const Progress& p) {
+    if (quiet_) return;
+    const int ran = p.done - p.resumed;
+    const double left_s = ran > 0 ? p.elapsed_s / ran * (p.total - p.done) : 0;
+    if (terminal_) {
+      fmt::print(stderr, "\r\033[K{} of {} trials, {} left", p.done, p.total, time(left_s));
+      if (p.done == p.total) fmt::print(stderr, "\r\033[K");
+      std::fflush(stderr);
+    } else if (p.elapsed_s - last_s_ >= 10) {
+      fmt::print(stderr, "{} of {} trials, {} left\n", p.done, p.total, time(left_s));
+      last_s_ = p.elapsed_s;
+    }
+  }
+
+ private:
+  static std::string time(double s) {
+    const int whole = static_cast<int>(s + 0.5);
+    return whole < 60 ? fmt::format("{} s", whole)
+                      : fmt::format("{} min {:02} s", whole / 60, whole % 60);
+  }
+  bool quiet_;
+  bool terminal_;
+  double last_s_ = 0;
+};
+
+struct RunArguments {
+  std::string scenario;
+  std::vector<std::string> overrides;
+  RunOptions options;
+  bool json = false;
+  bool strict = false;
+  bool quiet = false;
+};
+
+// The command that gives the same figures: without what only says where and how fast.
+std::string repeat_command(const RunArguments& arguments) {
+  std::string text = "build/delaycc run " + fs::path(arguments.scenario).stem().string();
+  if (!arguments.options.algorithms.empty())
+    text += fmt::format(" --cc {}", fmt::join(arguments.options.algorithms, ","));
+  text += fmt::format(" --seed {}", arguments.options.seed);
+  if (arguments.options.trials > 0) text += fmt::format(" --trials {}", arguments.options.trials);
+  for (const std::string& item : arguments.overrides) text += " --set '" + item + "'";
+  if (arguments.options.sweep) text += " --sweep";
+  return text;
+}
+
+int run(RunArguments& arguments) {
+  RunOptions& options = arguments.options;
+  const std::string path = find_scenario(arguments.scenario);
+  const ScenarioFile file(path, arguments.overrides);
+  const Scenario main = file.resolve(file.main_parameters());
+  if (options.out.empty()) options.out = "results/" + main.name;
+  if (options.jobs <= 0) options.jobs = std::max(1u, std::thread::hardware_concurrency());
+  const Lab lab = find_lab();
+
+  struct sigaction action = {};
+  action.sa_handler = request_stop;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+
+  ProgressLine line(arguments.quiet);
+  RunOutcome outcome;
+  try {
+    outcome = run_experiment(file, options, lab, stop_requested,
+                             [&](const Progress& p) { line.show(p); });
+  } catch (const Interrupted&) {
+    fmt::print(stderr, "\ninterrupted; finished trials are in {}/results.sqlite, the same command goes on\n",
+               options.out);
+    return kInterrupted;
+  }
+  outcome.result.repeat = repeat_command(arguments);
+
+  const nlohmann::json summary = summary_json(outcome.result);
+  write_file_atomically(options.out + "/summary.json", summary.dump(2) + "\n");
+#ifdef DELAYCC_HAVE_REPORT
+  write_file_atomically(options.out + "/report.html", render_report(report_json(outcome.result)));
+#endif
+  if (arguments.json) {
+    fmt::print("{}\n", summary.dump(2));
+  } else {
+    fmt::print("{}", summary_table(outcome.result));
+    fmt::print("\n{} trials run, {} taken from {}/results.sqlite; summary.json", outcome.ran,
+               outcome.resumed, options.out);
+#ifdef DELAYCC_HAVE_REPORT
+    fmt::print(" and report.html");
+#endif
+    fmt::print(" in {}\n", options.out);
+  }
+  for (const std::string& failure : outcome.failures)
+    fmt::print(stderr, "failed twice: {}\n", failure);
+  if (!outcome.failures.empty()) return kFailed;
+  if (arguments.strict)
+    for (const CheckedExpectation& e : check_expectations(outcome.result))
+      if (!e.met) return kFailed;
+  return 0;
+}
+
+int main_checked(int argc, char** argv) {
+  CLI::App app("delaycc: measures congestion control for datacenters on the real Linux TCP stack");
+  app.require_subcommand(1);
+  app.footer(
+      "Exit codes: 0 done, 1 a trial failed (or with --strict an expectation), 2 bad input,\n"
+      "130 interrupted.");
+
+  RunArguments arguments;
+  CLI::App* run_command = app.add_subcommand("run", "run a scenario with several algorithms");
+  run_command->add_option("scenario", arguments.scenario, "a TOML file, or a name of \"delaycc list\"")
+      ->required();
+  run_command->add_option("--cc", arguments.options.algorithms,
+                          "algorithms, separated by commas (default: the scenario's)")
+      ->delimiter(',');
+  run_command->add_option("--seed", arguments.options.seed, "of all random times (default 1)");
+  run_command->add_option("--trials", arguments.options.trials,
+                          "per algorithm and case (default: the scenario's)")
+      ->check(CLI::Range(1, 100000));
+  run_command
+      ->add_option("--set", arguments.overrides,
+                   "key=value: overrides a key of the scenario (measure.duration_us=500,\n"
+                   "flows.0.count=3) or a parameter of its sweep (k=3); may be repeated")
+      ->take_all();
+  run_command->add_flag("--sweep", arguments.options.sweep, "every case of the sweep, not only the main one");
+  run_command->add_option("--jobs", arguments.options.jobs, "trials at a time (default: one per core)")
+      ->check(CLI::Range(1, 1024))
+      ->default_str("");
+  run_command->add_option("--out", arguments.options.out, "folder of the results (default: results/NAME)");
+  run_command->add_option("--timeout", arguments.options.timeout_s, "seconds of wall time for a trial (default 300)")
+      ->check(CLI::Range(1, 86400));
+  run_command->add_flag("--json", arguments.json, "print summary.json instead of the table");
+  run_command->add_flag("--strict", arguments.strict, "exit 1 when an expectation is not met");
+  run_command->add_flag("--keep", arguments.options.keep, "keep every trial's records in DIR/trials");
+  run_command->add_flag("--trace", arguments.options.trace,
+                        "keep the records, with acks.txt: the tracepoint delaycc:ack");
+  run_command->add_flag("--quiet", arguments.quiet, "no progress display");
+
+  CLI::App* list_command = app.add_subcommand("list", "the scenarios there are");
+  std::vector<std::string> names;
+  CLI::App* validate_command = app.add_subcommand("validate", "check scenario files, run nothing");
+  validate_command->add_option("scenarios", names, "TOML files or names")->required();
+  validate_command->add_option("--set", arguments.overrides, "key=value, as for run")->take_all();
+  CLI::App* doctor_command = app.add_subcommand("doctor", "what this machine can do, and the remedies");
+
+  arguments.options.jobs = 0;
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : kBadInput;
+  }
+  if (*run_command) return run(arguments);
+  if (*list_command) return list_scenarios();
+  if (*validate_command) return validate(names, arguments.overrides);
+  if (*doctor_command) return doctor();
+  return kBadInput;
+}
+
+}  // namespace
+}  // namespace delaycc
+
+int main(int argc, char** argv) {
+  try {
+    return delaycc::main_checked(argc, argv);
+  } catch (const delaycc::ScenarioError& e) {
+    fmt::print(stderr, "{}\n", e.what());
+    return delaycc::kBadInput;
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "delaycc: {}\n", e.what());
+    return delaycc::kFailed;
+  }
+}
