@@ -492,7 +492,8 @@ function timeChart(box, height, kind, label, pick, scaleOf) {
     y.afterBuildTicks = log ? logTicks : undefined;
     y.min = log ? LOG_FLOOR_BYTES : 0;
     const reached = references.map((r) => r.value).filter((v) => v > greatest && v <= greatest * 1.3);
-    y.suggestedMax = Math.max(greatest * 1.04, ...reached, log ? 1000 : 1e-3);
+    // Room for the event's name above the curves.
+    y.suggestedMax = Math.max(greatest * (log ? 3 : 1.04), ...reached, log ? 1000 : 1e-3);
     chart.options.scales.x.min = view.from;
     chart.options.scales.x.max = view.to;
     chart.update('none');
@@ -788,9 +789,16 @@ function wantsLog(values) {
   return values.length > 1 && Math.min(...values) > 0 && Math.max(...values) / Math.min(...values) > 30;
 }
 
-// Ends of a logarithmic axis: a little outside the figures.
-function logEnds(values) {
-  return {min: Math.min(...values) / 1.6, max: Math.max(...values) * 1.6};
+// Ends of an axis of values over points {low, high}: room for all intervals, from 0 where nothing is
+// below; `log` a little outside the figures, intervals that reach 0 cut.
+function axisEnds(points, value, log) {
+  const high = Math.max(...points.map((p) => p.high));
+  if (log) {
+    return {afterBuildTicks: logTicks, min: Math.min(...points.map((p) => (p.low > 0 ? p.low : p[value]))) / 1.3, max: high * 1.3};
+  }
+  const low = Math.min(...points.map((p) => p.low));
+  const margin = 0.06 * (high - Math.min(0, low));
+  return {...(low >= 0 ? {min: 0} : {suggestedMin: low - margin}), suggestedMax: high + margin};
 }
 
 const chosen = {metric: data.main_metric, sweepMetric: null, x: null, fixed: {}};
@@ -827,9 +835,7 @@ function buildDots() {
       },
     },
   };
-  if (log) Object.assign(options.scales.x, {afterBuildTicks: logTicks}, logEnds(having.map((n) => data.algorithms[n][metric].mean / unit.divisor)));
-  else if (having.every((n) => data.algorithms[n][metric].mean >= 0)) options.scales.x.min = 0;
-  if (!log) options.scales.x.grace = '8%';
+  Object.assign(options.scales.x, axisEnds(sets.flatMap((s) => s.data), 'x', log));
   options.scales.y.grid = {display: false, borderColor: palette.strong};
   dotsChart = makeChart(box, 70 + 36 * having.length,
     metricLabel(metric) + ': ' + having.map((n) => n + ' ' + figureText(data.algorithms[n][metric], unit)).join('; '),
@@ -854,30 +860,33 @@ function fillDots() {
 
 /* ---- tables ---- */
 
-function figureCell(figure, unit, rank, name) {
+// `trials`: say how many in the cell, because not all cells have the same.
+function figureCell(figure, unit, rank, name, trials) {
   if (!figure) return el('td', {}, el('span', {class: 'absent', title: 'not measured, or does not apply'}, '\u2013'));
   const [mean, ci95] = meanAndInterval(figure, unit.divisor);
   const mark = !rank ? '' : rank.best.has(name) ? 'best' : rank.level.has(name) ? '\u2248 best' : '';
-  return el('td', {class: mark && 'best', title: 'n = ' + figure.n}, mark && el('span', {class: 'mark'}, mark), mark && ' ',
-    el('span', {class: 'mean'}, mean), ci95 && el('span', {class: 'ci'}, ' \u00b1 ' + ci95));
+  return el('td', {class: mark && 'best'}, mark && el('span', {class: 'mark'}, mark), mark && ' ',
+    el('span', {class: 'mean'}, mean), ci95 && el('span', {class: 'ci'}, ' \u00b1 ' + ci95), trials && el('span', {class: 'trials'}, ' n = ' + figure.n));
 }
 
 function nameHeader(name) {
   return el('th', {scope: 'col', title: (data.algorithm_notes || {})[name]}, el('span', {class: 'name'}, swatch(name), name));
 }
 
-function trialsText(algorithms) {
+// The numbers of trials that occur.
+function trialCounts(list) {
   const counts = new Set();
-  for (const name of names) for (const f of Object.values(algorithms[name] || {})) counts.add(f.n);
-  const sorted = [...counts].sort((a, b) => a - b);
-  if (sorted.length === 0) return '';
-  return sorted.length === 1 ? 'n = ' + sorted[0] : 'n = ' + sorted[0] + ' to ' + sorted[sorted.length - 1] + ' (each cell names its own)';
+  for (const algorithms of list) {
+    for (const metrics of Object.values(algorithms)) for (const f of Object.values(metrics)) counts.add(f.n);
+  }
+  return [...counts];
 }
 
 function fillFigures() {
   const metrics = comparable();
   if (metrics.length === 0) return;
   show('figures');
+  const counts = trialCounts([data.algorithms]);
   let marked = false;
   let level = false;
   const rows = metrics.map((m) => {
@@ -886,11 +895,11 @@ function fillFigures() {
     marked = marked || !!rank;
     level = level || (rank && rank.level.size > 0);
     return el('tr', {'data-metric': m.key}, el('th', {scope: 'row', title: m.key}, metricLabel(m.key), unit.text ? el('span', {class: 'unit'}, ', ' + unit.text) : ''),
-      names.map((n) => figureCell(data.algorithms[n][m.key], unit, rank, n)));
+      names.map((n) => figureCell(data.algorithms[n][m.key], unit, rank, n, counts.length > 1)));
   });
   byId('figures-table').append(el('table', {class: 'data pinned'}, el('caption', {}, 'Metrics of every algorithm: mean and half-width of the 95 % confidence interval'),
     el('thead', {}, el('tr', {}, el('th', {scope: 'col'}, 'Metric'), names.map(nameHeader))), el('tbody', {}, rows)));
-  const text = ['Mean \u00b1 half-width of the 95 % confidence interval, ' + trialsText(data.algorithms) + '.'];
+  const text = ['Mean \u00b1 half-width of the 95 % confidence interval' + (counts.length === 1 ? ', n = ' + counts[0] + '.' : '.')];
   if (marked) text.push('\u201cbest\u201d marks the best mean of a row.');
   if (level) text.push('\u201c\u2248 best\u201d: the interval reaches the best one\u2019s.');
   text.push('A dash: not measured, or does not apply. 1 KB = 1000 bytes.');
@@ -979,8 +988,7 @@ function buildSweep(swept) {
     options.scales.x.min = Math.min(...places) - margin;
     options.scales.x.max = Math.max(...places) + margin;
   }
-  if (log) Object.assign(options.scales.y, {afterBuildTicks: logTicks}, logEnds(values));
-  else if (values.every((v) => v >= 0)) Object.assign(options.scales.y, {min: 0, grace: '6%'});
+  if (sets.length) Object.assign(options.scales.y, axisEnds(sets.flatMap((s) => s.data), 'y', log));
   options.interaction = {mode: 'nearest', intersect: false};
   options.plugins.tooltip = {
     enabled: true, animation: false, usePointStyle: true, backgroundColor: palette.ground, titleColor: palette.text, bodyColor: palette.text,
@@ -1000,7 +1008,8 @@ function buildSweep(swept) {
     el('thead', {}, el('tr', {}, el('th', {scope: 'col'}, along.key), names.map(nameHeader))),
     el('tbody', {}, shownCases.map((c) => {
       const rank = ranking(metric, c.algorithms);
-      return el('tr', {}, el('th', {scope: 'row'}, parameterText(c.parameters[along.key])), names.map((n) => figureCell((c.algorithms[n] || {})[metric], unit, rank, n)));
+      const varied = trialCounts(cases.map((d) => d.algorithms)).length > 1;
+      return el('tr', {}, el('th', {scope: 'row'}, parameterText(c.parameters[along.key])), names.map((n) => figureCell((c.algorithms[n] || {})[metric], unit, rank, n, varied)));
     }))));
 }
 

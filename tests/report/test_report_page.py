@@ -155,6 +155,8 @@ return [...document.querySelectorAll('#figures-table tbody tr')].map((r) =>
     units = {metric: label for metric, label, _ in rows}
     assert units["recover_us"].endswith("\u00b5s") and units["goodput_gbps"].endswith("Gbit/s")
     assert "own_metric" in units
+    # Numbers of trials differ, so each cell tells its own.
+    assert set(text(browser, "#figures-table .trials")) == {"n = 1", "n = 12"}
 
 
 @pytest.mark.parametrize("better, figures, marks", [
