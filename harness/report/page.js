@@ -29,7 +29,7 @@ function el(tag, attributes, ...children) {
     if (key.startsWith('on')) node.addEventListener(key.slice(2), value);
     else node.setAttribute(key, value === true ? '' : value);
   }
-  node.append(...children.flat().filter((c) => c !== undefined && c !== null && c !== ''));
+  node.append(...children.flat().filter((c) => c || c === 0));
   return node;
 }
 
@@ -85,6 +85,17 @@ function plain(value) {
   return fixed(value, Math.min(9, Math.max(0, 4 - digitsBefore(value))));
 }
 
+// Trials in which what was waited for never came count with the time waited: a lower bound.
+const atLeast = (figure) => (figure.missed ? '\u2265 ' : '');
+const missedText = (figure) => figure.missed + ' of ' + figure.n + ' missed';
+
+// Least and greatest of the trials, '' where not given or alike.
+function rangeText(figure, divisor) {
+  if (!(figure.min < figure.max)) return '';
+  const [low, high] = [figure.min, figure.max].map((v) => plain(v / divisor));
+  return low + ' to ' + high;
+}
+
 // [mean, half-width]: the half-width with two significant digits, the mean to the same decimal, but
 // no finer than six significant digits of the mean. Half-width '' where there is none.
 function meanAndInterval(figure, divisor) {
@@ -100,7 +111,7 @@ function meanAndInterval(figure, divisor) {
 
 function figureText(figure, unit) {
   const [mean, ci95] = meanAndInterval(figure, unit.divisor);
-  return mean + (ci95 && ' \u00b1 ' + ci95) + (unit.text && ' ' + unit.text);
+  return atLeast(figure) + mean + (ci95 && ' \u00b1 ' + ci95) + (unit.text && ' ' + unit.text);
 }
 
 function bytesText(value) {
@@ -112,18 +123,20 @@ function bytesText(value) {
 const bound = (figure, sign) => figure.mean + sign * (figure.ci95 || 0);
 
 // Who is best by `metric`: {best: Set of names with the best mean, level: Set of the others whose
-// interval reaches a best one's}. null where nothing is to be marked: fewer than two figures, no good
-// end of the scale, or all alike.
+// interval reaches a best one's}; not those whose mean is a lower bound only. null where nothing is
+// to be marked: fewer than two figures, no good end of the scale, or all alike.
 function ranking(metric, algorithms) {
   const better = (metricOf.get(metric) || {}).better;
   const having = names.filter((n) => algorithms[n] && algorithms[n][metric]);
   if (having.length < 2 || (better !== 'lower' && better !== 'higher')) return null;
   const sign = better === 'lower' ? 1 : -1;
-  const order = having.slice().sort((a, b) => sign * (algorithms[a][metric].mean - algorithms[b][metric].mean));
+  const order = having.filter((n) => !algorithms[n][metric].missed)
+    .sort((a, b) => sign * (algorithms[a][metric].mean - algorithms[b][metric].mean));
+  if (order.length === 0) return null;
   const first = algorithms[order[0]][metric];
   const best = new Set(order.filter((n) => algorithms[n][metric].mean === first.mean));
   const level = new Set(order.filter((n) => !best.has(n) && sign * bound(algorithms[n][metric], -sign) <= sign * bound(first, sign)));
-  return best.size + level.size === order.length ? null : {best, level};
+  return best.size + level.size === having.length ? null : {best, level};
 }
 
 function metricLabel(key) {
@@ -726,7 +739,16 @@ function curveTools() {
 
 /* ---- one metric of all algorithms, with intervals ---- */
 
-// Whiskers of the 95 % interval of points {x, y, low, high}; `along` is the axis of the values.
+// The interval of a figure as a point's low and high, the trials' range as its min and max.
+function spread(figure, divisor) {
+  return {
+    low: bound(figure, -1) / divisor, high: bound(figure, 1) / divisor,
+    min: (figure.min ?? figure.mean) / divisor, max: (figure.max ?? figure.mean) / divisor,
+  };
+}
+
+// Whiskers of the 95 % interval of points {x, y, low, high, min, max}, and a thin line over the
+// trials' range; `along` is the axis of the values.
 const whiskers = (along, labels) => ({
   id: 'whiskers',
   beforeDatasetsDraw(chart) {
@@ -737,17 +759,21 @@ const whiskers = (along, labels) => ({
     ctx.clip();
     chart.data.datasets.forEach((set) => {
       ctx.strokeStyle = set.borderColor;
-      ctx.lineWidth = 2;
       for (const point of set.data) {
-        if (!(point.high > point.low)) continue;
-        const clampLow = scales[along].type === 'logarithmic' ? Math.max(point.low, scales[along].min) : point.low;
-        const [a, b] = [clampLow, point.high].map((v) => scales[along].getPixelForValue(v));
+        const pixel = (v) => scales[along].getPixelForValue(scales[along].type === 'logarithmic' ? Math.max(v, scales[along].min) : v);
+        const [a, b] = [point.low, point.high].map(pixel);
         const at = scales[along === 'x' ? 'y' : 'x'].getPixelForValue(along === 'x' ? point.y : point.x);
         const line = (u1, w1, u2, w2) => {
           ctx.moveTo(...(along === 'x' ? [u1, w1] : [w1, u1]));
           ctx.lineTo(...(along === 'x' ? [u2, w2] : [w2, u2]));
         };
         ctx.beginPath();
+        ctx.lineWidth = 1;
+        if (point.max > point.min) line(pixel(point.min), at, pixel(point.max), at);
+        ctx.stroke();
+        if (!(point.high > point.low)) continue;
+        ctx.beginPath();
+        ctx.lineWidth = 2;
         line(a, at, b, at);
         line(a, at - 6, a, at + 6);
         line(b, at - 6, b, at + 6);
@@ -763,13 +789,17 @@ const whiskers = (along, labels) => ({
     ctx.font = '13px ' + Chart.defaults.font.family;
     for (const set of chart.data.datasets) {
       for (const point of set.data) {
-        const right = scales.x.getPixelForValue(Math.max(point.high, point.x)) + 12;
+        // The figure, with the trials' range where there is room for it, right or else left of the point.
+        const right = scales.x.getPixelForValue(Math.max(point.high, point.max)) + 12;
         const y = scales.y.getPixelForValue(point.y);
-        const width = ctx.measureText(point.text).width;
-        const fits = right + width <= chart.width - 4;
-        const low = scales.x.type === 'logarithmic' ? Math.max(point.low, scales.x.min) : point.low;
-        plate(ctx, point.text, fits ? right : scales.x.getPixelForValue(Math.min(low, point.x)) - 12, y, palette.text,
-          area.left + 2, chart.width - 2, fits ? 'left' : 'right');
+        const left = scales.x.getPixelForValue(Math.max(Math.min(point.low, point.min), scales.x.min)) - 12;
+        const room = (text, onRight) => {
+          const {width} = ctx.measureText(text);
+          return onRight ? right + width <= chart.width - 4 : left - width >= area.left + 2;
+        };
+        const long = point.range ? point.text + ' (' + point.range + ')' : point.text;
+        const [text, onRight] = [[long, true], [long, false], [point.text, true]].find((c) => room(...c)) || [point.text, false];
+        plate(ctx, text, onRight ? right : left, y, palette.text, area.left + 2, chart.width - 2, onRight ? 'left' : 'right');
       }
     }
     ctx.restore();
@@ -792,11 +822,11 @@ function wantsLog(values) {
 // Ends of an axis of values over points {low, high}: room for all intervals, from 0 where nothing is
 // below; `log` a little outside the figures, intervals that reach 0 cut.
 function axisEnds(points, value, log) {
-  const high = Math.max(...points.map((p) => p.high));
+  const high = Math.max(...points.map((p) => Math.max(p.high, p.max)));
   if (log) {
-    return {afterBuildTicks: logTicks, min: Math.min(...points.map((p) => (p.low > 0 ? p.low : p[value]))) / 1.3, max: high * 1.3};
+    return {afterBuildTicks: logTicks, min: Math.min(...points.map((p) => Math.min(p.low > 0 ? p.low : p[value], p.min > 0 ? p.min : p[value]))) / 1.3, max: high * 1.3};
   }
-  const low = Math.min(...points.map((p) => p.low));
+  const low = Math.min(...points.map((p) => Math.min(p.low, p.min)));
   const margin = 0.06 * (high - Math.min(0, low));
   return {...(low >= 0 ? {min: 0} : {suggestedMin: low - margin}), suggestedMax: high + margin};
 }
@@ -813,14 +843,15 @@ function buildDots() {
   const box = el('div', {class: 'chart'});
   const {better} = metricOf.get(metric);
   const log = wantsLog(having.map((n) => data.algorithms[n][metric].mean));
+  const ranges = having.some((n) => rangeText(data.algorithms[n][metric], 1));
   byId('dots').replaceChildren(el('figure', {}, el('figcaption', {}, metricLabel(metric) + ' ',
-    el('span', {}, ['mean and 95 % confidence interval', better === 'neither' ? '' : better + ' is better', log ? 'logarithmic' : '']
+    el('span', {}, ['mean and 95 % confidence interval', ranges && 'thin line: range of the trials', better === 'neither' ? '' : better + ' is better', log ? 'logarithmic' : '']
       .filter((t) => t).join('; '))), box));
   const sets = having.map((name, i) => {
     const f = data.algorithms[name][metric];
     return {
       label: name, ...pointStyle(name),
-      data: [{x: f.mean / unit.divisor, y: i, low: bound(f, -1) / unit.divisor, high: bound(f, 1) / unit.divisor, text: figureText(f, unit)}],
+      data: [{x: f.mean / unit.divisor, y: i, ...spread(f, unit.divisor), text: figureText(f, unit), range: rangeText(f, unit.divisor)}],
     };
   });
   const options = baseOptions();
@@ -864,9 +895,11 @@ function fillDots() {
 function figureCell(figure, unit, rank, name, trials) {
   if (!figure) return el('td', {}, el('span', {class: 'absent', title: 'not measured, or does not apply'}, '\u2013'));
   const [mean, ci95] = meanAndInterval(figure, unit.divisor);
+  const range = rangeText(figure, unit.divisor);
   const mark = !rank ? '' : rank.best.has(name) ? 'best' : rank.level.has(name) ? '\u2248 best' : '';
   return el('td', {class: mark && 'best'}, mark && el('span', {class: 'mark'}, mark), mark && ' ',
-    el('span', {class: 'mean'}, mean), ci95 && el('span', {class: 'ci'}, ' \u00b1 ' + ci95), trials && el('span', {class: 'trials'}, ' n = ' + figure.n));
+    el('span', {class: 'mean'}, atLeast(figure) + mean), ci95 && el('span', {class: 'ci'}, ' \u00b1 ' + ci95), trials && el('span', {class: 'trials'}, ' n = ' + figure.n),
+    range && el('span', {class: 'range'}, ' ' + range), figure.missed > 0 && el('span', {class: 'missed'}, ' ' + missedText(figure)));
 }
 
 function nameHeader(name) {
@@ -897,11 +930,19 @@ function fillFigures() {
     return el('tr', {'data-metric': m.key}, el('th', {scope: 'row', title: m.key}, metricLabel(m.key), unit.text ? el('span', {class: 'unit'}, ', ' + unit.text) : ''),
       names.map((n) => figureCell(data.algorithms[n][m.key], unit, rank, n, counts.length > 1)));
   });
+  if (metrics.some((m) => figuresOf(m.key, data.algorithms).some((f) => rangeText(f, 1)))) {
+    byId('figures-tools').append(labelled('range of the trials', el('input', {type: 'checkbox', onchange: (event) => {
+      byId('figures-table').classList.toggle('ranges', event.target.checked);
+    }})));
+  }
   byId('figures-table').append(el('table', {class: 'data pinned'}, el('caption', {}, 'Metrics of every algorithm: mean and half-width of the 95 % confidence interval'),
     el('thead', {}, el('tr', {}, el('th', {scope: 'col'}, 'Metric'), names.map(nameHeader))), el('tbody', {}, rows)));
   const text = ['Mean \u00b1 half-width of the 95 % confidence interval' + (counts.length === 1 ? ', n = ' + counts[0] + '.' : '.')];
   if (marked) text.push('\u201cbest\u201d marks the best mean of a row.');
   if (level) text.push('\u201c\u2248 best\u201d: the interval reaches the best one\u2019s.');
+  if (metrics.some((m) => figuresOf(m.key, data.algorithms).some((f) => f.missed))) {
+    text.push('\u201cmissed\u201d: trials in which it did not happen while measured; they count with the time waited, so the mean is a lower bound.');
+  }
   text.push('A dash: not measured, or does not apply. 1 KB = 1000 bytes.');
   byId('figures-legend').textContent = text.join(' ');
 }
@@ -961,7 +1002,7 @@ function buildSweep(swept) {
       label: name, ...pointStyle(name), borderDash: style.dash, borderWidth: style.strong ? 2.5 : 1.75, order: style.strong ? 0 : 1, pointRadius: 5, pointHoverRadius: 7,
       data: shownCases.filter((c) => c.algorithms[name] && c.algorithms[name][metric]).map((c) => {
         const f = c.algorithms[name][metric];
-        return {x: place(c), y: f.mean / unit.divisor, low: bound(f, -1) / unit.divisor, high: bound(f, 1) / unit.divisor, text: figureText(f, unit)};
+        return {x: place(c), y: f.mean / unit.divisor, ...spread(f, unit.divisor), text: figureText(f, unit)};
       }),
     };
   });
@@ -1068,8 +1109,9 @@ function fillHeadline() {
     const unit = unitOf([figure]);
     const [mean, ci95] = meanAndInterval(figure, unit.divisor);
     tiles.append(el('div', {class: 'tile subject'}, el('p', {class: 'what'}, subject + ': ' + metricLabel(metric).toLowerCase()),
-      el('p', {class: 'figure'}, mean + ' ', el('small', {}, (ci95 ? '\u00b1 ' + ci95 + ' ' : '') + unit.text)),
-      el('p', {class: 'what'}, (ci95 ? 'mean, 95 % confidence interval, ' : 'mean, ') + 'n = ' + figure.n)));
+      el('p', {class: 'figure'}, atLeast(figure) + mean + ' ', el('small', {}, (ci95 ? '\u00b1 ' + ci95 + ' ' : '') + unit.text)),
+      el('p', {class: 'what'}, (ci95 ? 'mean, 95 % confidence interval, ' : 'mean, ') + 'n = ' + figure.n),
+      figure.missed > 0 && el('p', {}, el('span', {class: 'verdict missed'}, missedText(figure)), ' the mean is a lower bound')));
   } else if (metric && data.subject) {
     tiles.append(el('div', {class: 'tile subject'}, el('p', {class: 'what'}, data.subject + ': ' + metricLabel(metric).toLowerCase()),
       el('p', {class: 'figure'}, 'not measured')));
@@ -1083,15 +1125,17 @@ function fillHeadline() {
     const other = value(rival);
     const text = figureText(other, unitOf([other]));
     const ahead = sign * (other.mean - figure.mean) > 0;
-    const overlap = bound(figure, 1) >= bound(other, -1) && bound(other, 1) >= bound(figure, -1);
+    // A lower bound cannot be shown to be ahead.
+    const unsure = ahead && better === 'lower' && figure.missed > 0;
+    const overlap = unsure || (bound(figure, 1) >= bound(other, -1) && bound(other, 1) >= bound(figure, -1));
     const high = Math.max(figure.mean, other.mean);
     const low = Math.min(figure.mean, other.mean);
     const worded = (better === 'lower') === ahead ? 'lower' : 'higher';
     const which = ahead ? 'the next best of ' + (others.length + 1) : 'the best of ' + (others.length + 1);
     tiles.append(el('div', {class: 'tile'}, el('p', {class: 'what'}, overlap ? 'Not told apart from' : ahead ? 'Ahead of' : 'Behind'),
-      el('p', {class: 'figure'}, overlap ? rival : low > 0 ? times(high, low) + '\u00d7 ' : plain(high - low) + ' ',
+      el('p', {class: 'figure'}, overlap ? rival : (other.missed ? atLeast(other) : '') + (low > 0 ? times(high, low) + '\u00d7 ' : plain(high - low) + ' '),
         overlap ? '' : el('small', {}, worded + ' than ' + rival)),
-      el('p', {class: 'what'}, rival + ', ' + which + ': ' + text + (overlap ? '; the intervals overlap' : ''))));
+      el('p', {class: 'what'}, rival + ', ' + which + ': ' + text + (unsure ? '; ' + subject + ' has a lower bound only' : overlap ? '; the intervals overlap' : ''))));
   }
   const list = data.expectations || [];
   if (list.length) {

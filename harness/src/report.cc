@@ -142,10 +142,17 @@ void check_algorithms(const json& algorithms, const std::string& at) {
     need_object(metrics, at_name);
     for (const auto& [key, figure] : metrics.items()) {
       const std::string here = step(at_name, key);
-      need_keys(figure, here, {"mean", "ci95", "n", "unit"}, {"mean", "n"});
+      need_keys(figure, here, {"mean", "ci95", "n", "unit", "min", "max", "missed"}, {"mean", "n"});
       need_number(figure["mean"], step(here, "mean"));
       need_integer(figure["n"], step(here, "n"), 1);
       if (figure.contains("unit")) need_string(figure["unit"], step(here, "unit"));
+      for (const char* end : {"min", "max"}) {
+        if (figure.contains(end)) need_number(figure[end], step(here, end));
+      }
+      if (figure.contains("missed")) {
+        need_integer(figure["missed"], step(here, "missed"), 0);
+        if (figure["missed"] > figure["n"]) fail(step(here, "missed"), "more than n");
+      }
       if (figure.contains("ci95")) {
         need_number_or_null(figure["ci95"], step(here, "ci95"));
         if (figure["ci95"].is_number() && figure["ci95"].get<double>() < 0) {

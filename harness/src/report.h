@@ -10,10 +10,13 @@
 //   "scenario"     string, not empty: the scenario's name, "oscar-fig07"
 //   "algorithms"   object, at least one member: the main case
 //                    {"oscar": {"recover_us": {"mean": number, "ci95": number?, "n": integer >= 1,
-//                                              "unit": string}}}
+//                                              "unit": string, "min": number, "max": number,
+//                                              "missed": integer 0..n}}}
 //                  ci95: half-width of the 95 % confidence interval, in the mean's unit, >= 0;
 //                  absent or null when n = 1. A metric that does not apply is absent. "unit" is
-//                  absent or "" for a pure number.
+//                  absent or "" for a pure number. min and max over the trials and "missed" are
+//                  optional: in so many trials what was waited for did not happen, their value
+//                  is a lower bound, and so is the mean; such a mean is marked and never best.
 //   "title"        string: the page's title; absent: the scenario's name
 //   "claim"        string: one sentence, what the experiment is to show
 //   "subject"      string: the algorithm the claim speaks of, a member of "algorithms"; drawn

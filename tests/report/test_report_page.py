@@ -135,11 +135,14 @@ return [...document.querySelectorAll('#figures-table tbody tr')].map((r) =>
     shown = 0
     for metric, label, cells in rows:
         for name, (mean, ci95, whole) in zip(names, cells):
+            assert re.fullmatch(r"\u2013|((\u2248 )?best )?(\u2265 )?[-\d.,e]+(\s+\u00b1 <?[\d.,]+)?(\s+n = \d+)?(\s+\d+ of \d+ missed)?", whole)
             figure = data["algorithms"][name].get(metric)
             if figure is None:
                 assert whole == "\u2013"
                 continue
             shown += 1
+            assert mean.startswith("\u2265 ") == bool(figure.get("missed"))
+            mean = mean.replace("\u2265 ", "")
             divisor = 1000 if label.endswith(", KB") else 1
             half = 0.5 * 10 ** -decimals(mean)
             if "e" in mean:
@@ -157,6 +160,14 @@ return [...document.querySelectorAll('#figures-table tbody tr')].map((r) =>
     assert "own_metric" in units
     # Numbers of trials differ, so each cell tells its own.
     assert set(text(browser, "#figures-table .trials")) == {"n = 1", "n = 12"}
+
+
+def test_the_range_of_the_trials_can_be_shown(browser, render):
+    browser.open(render(synthetic.microburst(), "microburst"))
+    assert not browser.js("return [...document.querySelectorAll('.range')].some((e) => e.offsetParent)")
+    browser.js("document.querySelector('#figures-tools input').click()")
+    assert text(browser, "#figures-table .range")[0] == "23.24 to 27.31"
+    assert_sound(browser, 1440)
 
 
 @pytest.mark.parametrize("better, figures, marks", [
@@ -189,6 +200,24 @@ def test_headline_tells_lead_level_and_defeat(browser, render):
     assert "Not told apart from" in tiles(25, 27)[1]
     defeat = tiles(50, 25)[1]
     assert "Behind" in defeat and "2.00\u00d7 higher than dctcp" in defeat
+
+
+def test_a_mean_that_is_a_lower_bound_says_so_and_is_never_best(browser, render):
+    figures = {"oscar": {"mean": 25, "ci95": 1, "n": 12, "missed": 3, "unit": "us"}, "dctcp": {"mean": 310, "ci95": 20, "n": 12, "unit": "us"}}
+    data = {"scenario": "s", "subject": "oscar", "algorithms": {n: {"recover_us": f} for n, f in figures.items()}}
+    browser.open(render(data, "missed"))
+    tiles = text(browser, ".tile")
+    assert "\u2265 25.0" in tiles[0] and "3 of 12 missed" in tiles[0]
+    assert "Not told apart from" in tiles[1] and "oscar has a lower bound only" in tiles[1]
+    cells = text(browser, "#figures-table tbody td")
+    assert "3 of 12 missed" in cells[0] and "best" not in cells[0]
+    data["subject"] = "dctcp"
+    browser.open(render(data, "missed"))
+    assert "Behind" in text(browser, ".tile")[1]
+    figures["oscar"]["missed"], figures["dctcp"]["missed"] = 0, 4
+    data["subject"] = "oscar"
+    browser.open(render(data, "missed"))
+    assert "\u2265 12.4\u00d7 lower than dctcp" in text(browser, ".tile")[1]
 
 
 def test_expectations_not_met_are_said_so_at_the_top_and_in_the_list(browser, render):
