@@ -606,7 +606,8 @@ std::string render_report(const json& data) {
   if (window.start_us < window.end_us) {
     page["close_view_us"] = {rounded(window.start_us, 1000), rounded(window.end_us, 1000)};
   }
-  if (!page.contains("title") || page["title"] == "") page["title"] = page["scenario"];
+  if (!page.contains("title") || page["title"].get_ref<const std::string&>().empty())
+    page["title"] = page["scenario"];
   // A JavaScript number holds 53 bits.
   if (page.contains("seed")) page["seed"] = page["seed"].dump();
 
