@@ -913,7 +913,7 @@ static inline bool dcc_oscar_draining(const struct dcc_oscar *s, const struct dc
 static inline u32 dcc_oscar_law_pulse(struct dcc_oscar *s, const struct dcc_estimate *e,
 				      const struct dcc_ack *ack, u32 *branch)
 {
-	u32 us_q24, u_q24, u_w, u_r;
+	u32 us_q24, u_q24, u_w, u_r, ai_q24;
 	u32 off_ns, gradient_q16;
 
 	if (e->delay_ns <= s->empty_ns) {
@@ -929,8 +929,16 @@ static inline u32 dcc_oscar_law_pulse(struct dcc_oscar *s, const struct dcc_esti
 	off_ns = e->delay_ns > s->target_ns ? e->delay_ns - s->target_ns :
 					      s->target_ns - e->delay_ns;
 	gradient_q16 = (u32)dcc_abs_s64(e->gradient_q16);
+	ai_q24 = dcc_oscar_ai_since(s, e->first_ns, ack->now_ns);
 	if (off_ns < s->near_ns && gradient_q16 < DCC_OSCAR_NEAR_PULSE_GRADIENT_Q16) {
+		/*
+		 * Three decisions fall into one feedback, and each depends on the third
+		 * before it: three trains of ratios that never meet, one of which may stay
+		 * low for milliseconds.  Half of the ratio in force ties them together.
+		 */
 		u_q24 = dcc_oscar_scale_to_target(s, e, us_q24);
+		u_q24 = u_q24 / 2 + s->u_q24 / 2;
+		ai_q24 /= 2;
 		*branch = DCC_OSCAR_NEAR;
 	} else {
 		bool accelerate = e->delay_ns < s->target_ns - s->band_ns;
@@ -945,7 +953,7 @@ static inline u32 dcc_oscar_law_pulse(struct dcc_oscar *s, const struct dcc_esti
 			return s->u_q24;
 		}
 	}
-	u_q24 += dcc_oscar_ai_since(s, e->first_ns, ack->now_ns);
+	u_q24 += ai_q24;
 	if (e->first_ns < s->raised_ns && ack->rtt_ns < s->target_ns && u_q24 < s->u_q24) {
 		*branch = DCC_OSCAR_KEEP;
 		return s->u_q24;
