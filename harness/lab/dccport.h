@@ -21,6 +21,12 @@ enum {
 /* Which packets of a port go into the event log. */
 #define DCCPORT_LOG_DATA (1U << 0) /* TCP segments with payload, or with SYN or FIN */
 #define DCCPORT_LOG_ACKS (1U << 1) /* TCP segments without payload */
+/*
+ * Not put on the wire, and not logged: TCP resets.  The agent ends a flow by
+ * aborting it; its host then answers each acknowledgment still under way with a
+ * reset, a tenth of a link's load that no host that just falls silent would make.
+ */
+#define DCCPORT_DROP_RST (1U << 2)
 
 /*
  * One direction of a link: a drop-tail queue in front of a server of rate_bps,
@@ -37,7 +43,7 @@ struct tc_dccport_parms {
 	__u32 loss_ppm;         /* random loss before the queue, 0 .. 1000000 */
 	__u32 reorder_ppm;      /* packets that get reorder_delay_ns, 0 .. 1000000 */
 	__u32 port_id;          /* written into every event, unique in the experiment */
-	__u32 log_flags;        /* DCCPORT_LOG_* */
+	__u32 log_flags;        /* DCCPORT_LOG_*, DCCPORT_DROP_RST */
 };
 
 /* struct tc_stats_ext is not used; tc -s qdisc shows the ordinary counters. */

@@ -398,8 +398,6 @@ static bool dccport_describe(const struct dccport *q, const struct sk_buff *skb,
 	at += th->doff * 4;
 
 	data = end > at || th->syn || th->fin;
-	if (!(q->parms.log_flags & (data ? DCCPORT_LOG_DATA : DCCPORT_LOG_ACKS)))
-		return false;
 
 	ev->seq = ntohl(th->seq);
 	ev->ack_seq = ntohl(th->ack_seq);
@@ -408,7 +406,7 @@ static bool dccport_describe(const struct dccport *q, const struct sk_buff *skb,
 	ev->dport = ntohs(th->dest);
 	ev->flags = (th->syn ? DCCPORT_EV_SYN : 0) | (th->fin ? DCCPORT_EV_FIN : 0) |
 		    (th->rst ? DCCPORT_EV_RST : 0);
-	return true;
+	return q->parms.log_flags & (data ? DCCPORT_LOG_DATA : DCCPORT_LOG_ACKS);
 }
 
 /*
@@ -433,6 +431,8 @@ static int dccport_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, struct sk
 	bool log;
 
 	log = dccport_describe(q, skb, &ev);
+	if ((q->parms.log_flags & DCCPORT_DROP_RST) && (ev.flags & DCCPORT_EV_RST))
+		return dccport_drop(skb, sch, to_free);
 	if (log) {
 		ev.arrival_ns = now;
 		ev.len_bytes = len;
@@ -590,7 +590,7 @@ static int dccport_check(const struct tc_dccport_parms *p, struct netlink_ext_ac
 		NL_SET_ERR_MSG(extack, "reorder_ppm must be at most 1000000");
 	else if (p->port_id > U16_MAX)
 		NL_SET_ERR_MSG(extack, "port_id must be at most 65535");
-	else if (p->log_flags & ~(DCCPORT_LOG_DATA | DCCPORT_LOG_ACKS))
+	else if (p->log_flags & ~(DCCPORT_LOG_DATA | DCCPORT_LOG_ACKS | DCCPORT_DROP_RST))
 		NL_SET_ERR_MSG(extack, "log_flags has an unknown flag");
 	else
 		return 0;

@@ -163,7 +163,7 @@ CompiledTrial compile_trial(const Scenario& scenario, const Trial& trial,
   for (const FlowPlan& flow : plan.flows) {
     const int host_port = network.path(flow.source, flow.destination).front();
     const int return_port = network.path(flow.destination, flow.source).back();
-    network.port(host_port).log_flags |= DCCPORT_LOG_DATA;
+    network.port(host_port).log_flags |= DCCPORT_LOG_DATA | DCCPORT_DROP_RST;
     network.port(return_port).log_flags |= DCCPORT_LOG_ACKS;
     measurement.host_port.push_back(host_port);
     measurement.return_port.push_back(return_port);
