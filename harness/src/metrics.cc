@@ -446,12 +446,15 @@ MetricValue recovery_ns(const ServiceCurve& curve, uint64_t rate_bps, int64_t ev
                         int64_t horizon_ns, int64_t window_ns, double threshold) {
   const double wanted = threshold * static_cast<double>(rate_bps) / 8e9 *
                         static_cast<double>(window_ns);
-  // From the horizon back to the event: the first window found below is the last in time.
+  // From the horizon back to the event: the first window found below is the last in time, and
+  // the next one starts the good time.
   const int64_t steps = (horizon_ns - event_ns) / kRecoverStepNs;
   for (int64_t i = steps; i > 0; i--) {
     const int64_t t = event_ns + i * kRecoverStepNs;
     if (curve.bytes_between(t - window_ns, t) < wanted)
-      return {static_cast<double>(i == steps ? horizon_ns - event_ns : t - event_ns), i == steps};
+      return {static_cast<double>(i == steps ? horizon_ns - event_ns
+                                             : std::max<int64_t>(t + kRecoverStepNs - window_ns - event_ns, 0)),
+              i == steps};
   }
   return {0, false};
 }
