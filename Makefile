@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# The front door.  `make run` and `make test` are all that most people need;
+# both install what is missing, build, and work from a fresh clone.
+
+SHELL := /bin/bash
+.DELETE_ON_ERROR:
+
+BUILD := $(CURDIR)/build
+LAB := $(BUILD)/lab
+KDIR ?= /lib/modules/$(shell uname -r)/build
+JOBS ?= $(shell nproc)
+PYTEST := /usr/bin/python3 -m pytest -q
+SCENARIO ?= oscar-fig07
+OUT ?= $(BUILD)/results/$(SCENARIO)
+export DELAYCC_BUILD := $(BUILD)
+
+.DEFAULT_GOAL := all
+
+.PHONY: help
+help: ## this list
+	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
+
+##### Building
+
+.PHONY: setup setup-run setup-test
+setup: ## install every Debian package that building, testing and checking need
+	@harness/tools/setup.sh all
+setup-run:
+	@harness/tools/setup.sh run
+setup-test:
+	@harness/tools/setup.sh test
+
+.PHONY: all
+all: tools lab ## build everything: the command, the tests, the lab
+
+$(BUILD)/CMakeCache.txt:
+	@cmake -S . -B $(BUILD) -DDELAYCC_TESTS=$(if $(wildcard /usr/include/gtest/gtest.h),ON,OFF) >$(BUILD).cmake.log 2>&1 || \
+	  { cat $(BUILD).cmake.log >&2; rm -f $(BUILD).cmake.log; exit 1; }; rm -f $(BUILD).cmake.log
+
+.PHONY: tools
+tools: $(BUILD)/CMakeCache.txt ## build the C++ part: build/delaycc and the tests
+	@cmake --build $(BUILD) -j$(JOBS) -- --no-print-directory
+
+# What `make run` needs of it, without waiting for the tests.
+.PHONY: command
+command: $(BUILD)/CMakeCache.txt
+	@cmake --build $(BUILD) -j$(JOBS) --target delaycc delaycc-agent -- --no-print-directory
+
+.PHONY: modules
+modules: ## build the kernel modules (KDIR=/lib/modules/.../build)
+	@$(MAKE) --no-print-directory -C kernel KDIR=$(KDIR) CALLER=$(CURDIR)
+
+# The lab's folder: the kernel and the modules built for it.
+# $(call lab_modules,FLAVOUR): build/FLAVOUR gets the modules beside the kernel.
+define lab_modules
+@mkdir -p $(BUILD)/$(1) $(BUILD)/modules/dccport-$(1)
+@for f in Kbuild sch_dccport.c dccport.h; do ln -sfn $(CURDIR)/harness/lab/$$f $(BUILD)/modules/dccport-$(1)/$$f; done
+@$(MAKE) -s --no-print-directory -C $(BUILD)/$(1)-kernel ARCH=um M=$(BUILD)/modules/dccport-$(1) modules
+@$(MAKE) -s --no-print-directory -C kernel KDIR=$(BUILD)/$(1)-kernel ARCH=um TAG=$(1)
+@ln -sfn $(BUILD)/$(1)-kernel/linux $(BUILD)/$(1)/linux
+@for m in $(BUILD)/modules/$(1)/*.ko $(BUILD)/modules/dccport-$(1)/*.ko; do ln -sfn $$m $(BUILD)/$(1)/; done
+endef
+
+.PHONY: lab
+lab: ## build the lab kernel and the modules for it (build/lab)
+	@harness/lab/build.sh --out $(BUILD)/lab-kernel
+	$(call lab_modules,lab)
+
+.PHONY: lab-debug
+lab-debug: ## the same with KASAN, UBSAN, lockdep, kmemleak (build/lab-debug)
+	@harness/lab/build.sh --debug --out $(BUILD)/lab-debug-kernel
+	$(call lab_modules,lab-debug)
+
+##### Running
+
+.PHONY: run
+run: setup-run ## the main job: OSCAR against Linux's algorithms in a microburst
+	@$(MAKE) --no-print-directory command lab
+	@$(BUILD)/delaycc run $(SCENARIO) --out $(OUT) $(ARGS)
+
+.PHONY: doctor
+doctor: command ## what this machine can do
+	@$(BUILD)/delaycc doctor
+
+##### Testing
+
+.PHONY: test
+test: setup-test ## every test
+	@rm -f $(BUILD)/CMakeCache.txt
+	@$(MAKE) --no-print-directory tools lab
+	@$(MAKE) --no-print-directory unit-test lab-test report-test bpf-test vm-test
+
+.PHONY: unit-test
+unit-test: tools ## the C++ tests, plain and with sanitizers
+	cd $(BUILD) && ctest --output-on-failure -j$(JOBS)
+	@cmake -S . -B $(BUILD)/sanitize -DDELAYCC_SANITIZE=ON >/dev/null
+	@cmake --build $(BUILD)/sanitize -j$(JOBS) -- --no-print-directory
+	cd $(BUILD)/sanitize && ctest --output-on-failure -j$(JOBS)
+
+.PHONY: lab-test
+lab-test: command lab ## the lab kernel, the port, the modules and whole experiments in it
+	$(PYTEST) tests/lab
+
+.PHONY: report-test
+report-test: tools ## the report page in headless Chromium
+	$(PYTEST) tests/report
+
+.PHONY: bpf-test
+bpf-test: tools ## the BPF programs on the running kernel
+	$(PYTEST) tests/bpf
+
+.PHONY: vm-test
+vm-test: ## the modules in Debian's stock kernel under QEMU
+	$(PYTEST) tests/vm
+
+.PHONY: bench
+bench: tools ## cycles per acknowledgment
+	$(BUILD)/bench_oscar
+
+.PHONY: check
+check: tools ## formatting, checkpatch, sparse, clang-tidy
+	harness/tools/check.sh $(BUILD)
+
+# Sparse reads the modules as Debian's stock kernel compiles them.
+.PHONY: modules-sparse
+modules-sparse:
+	@headers=$$(ls -d /usr/src/linux-headers-6.*-amd64 | sort -V | tail -n 1); \
+	$(MAKE) --no-print-directory -C kernel KDIR=$$headers TAG=sparse clean && \
+	$(MAKE) --no-print-directory -C kernel KDIR=$$headers TAG=sparse C=2
+
+.PHONY: clean
+clean: ## remove build/ (lab kernels stay in the cache: ~/.cache/delaycc)
+	rm -rf $(BUILD)
