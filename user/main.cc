@@ -19,9 +19,7 @@
 #include "lab.h"
 #include "scenario.h"
 #include "summary.h"
-#ifdef DELAYCC_HAVE_REPORT
 #include "report.h"
-#endif
 
 namespace delaycc {
 namespace {
@@ -183,18 +181,14 @@ int run(RunArguments& arguments) {
 
   const nlohmann::json summary = summary_json(outcome.result);
   write_file_atomically(options.out + "/summary.json", summary.dump(2) + "\n");
-#ifdef DELAYCC_HAVE_REPORT
   write_file_atomically(options.out + "/report.html", render_report(report_json(outcome.result)));
-#endif
   if (arguments.json) {
     fmt::print("{}\n", summary.dump(2));
   } else {
     fmt::print("{}", summary_table(outcome.result));
     fmt::print("\n{} trials run, {} taken from {}/results.sqlite; summary.json", outcome.ran,
                outcome.resumed, options.out);
-#ifdef DELAYCC_HAVE_REPORT
     fmt::print(" and report.html");
-#endif
     fmt::print(" in {}\n", options.out);
   }
   for (const std::string& failure : outcome.failures)
