@@ -296,6 +296,12 @@ static void dccport_advance(struct Qdisc *sch, u64 now)
 		skb->prev = NULL;
 		q->backlog_bytes -= qdisc_pkt_len(skb);
 		qdisc_qstats_backlog_dec(sch, skb);
+		/*
+		 * As a NIC does with what it has sent.  Until then the packet counts
+		 * against its socket (TCP small queues): without that back-pressure a
+		 * window-based sender puts megabytes into its own host's queue.
+		 */
+		skb_orphan(skb);
 	}
 }
 
@@ -456,10 +462,6 @@ static int dccport_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, struct sk
 		qdisc_qstats_overlimit(sch);
 		ev.flags |= DCCPORT_EV_MARKED;
 	}
-
-	/* As a NIC does: sent bytes on the wire do not hold up the socket. */
-	if (q->parms.delay_ns)
-		skb_orphan_partial(skb);
 
 	cb = dccport_cb(skb);
 	cb->depart_ns = dccport_serve(q, len, now);
