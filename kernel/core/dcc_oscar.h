@@ -67,7 +67,8 @@
  *   9. The paper has no loss handling.  Here: at most once per RTT, and not again before a
  *      decision on packets sent after it, u falls to a half, or to 7/8 when the delay is
  *      below target (then the queue is not what dropped the packet, unless the buffer is
- *      very shallow).  A timeout leaves a window of one packet.
+ *      shallow).  With an empty queue u stays: the loss was not congestion, and U_HAI = 0.01
+ *      could not make up for it.  A timeout leaves a window of one packet.
  *  10. Packets sent while the application had too little to send say nothing of what the flow
  *      could do: below target they leave u as it is, above it u is scaled by D_target /
  *      delay from the ratio in force, not from the bytes in flight.
@@ -116,9 +117,8 @@
 #define DCC_OSCAR_BAND_NS 500U   /* dead band below D_target */
 #define DCC_OSCAR_NEAR_NS 700U   /* law 2: "at the target" */
 
-/* A pause: this many pacing intervals at the current ratio, and at least tau / 2. */
-#define DCC_OSCAR_GAP_PACKETS 4
-#define DCC_OSCAR_PAUSE_HALF_PACKETS 5 /* law 3: 2.5 intervals, and at least tau / 4 */
+/* A pause: 2.5 pacing intervals at the current ratio, and at least tau / 4. */
+#define DCC_OSCAR_GAP_HALF_PACKETS 5
 
 /* Law 2, near the target: |gradient| below 0.25. */
 #define DCC_OSCAR_NEAR_GRADIENT_Q16 16384
@@ -160,8 +160,8 @@ enum dcc_oscar_branch {
 	DCC_OSCAR_PULSE_BEGIN = 13, /* law 3: no queue, a pulse begins; u as it was */
 	DCC_OSCAR_PULSE_END = 14,   /* law 3: back to u, the echo is awaited */
 	DCC_OSCAR_PULSE_FREE = 15,  /* law 3: the pulse met no queue: u is what it sent at */
-	DCC_OSCAR_DRAIN = 17,	    /* law 3: the queue is long but falls; u as it was */
 	DCC_OSCAR_PULSE_SHARE = 16, /* law 3: the pulse met others: u is the share it measured */
+	DCC_OSCAR_DRAIN = 17,	    /* law 3: the queue is long but falls; u as it was */
 };
 
 enum dcc_oscar_pulse {
@@ -195,7 +195,7 @@ struct dcc_oscar {
 	u64 byte_ns_q24;      /* time of one byte on the line; u_w and u_r need only this */
 	u64 target_window_q16; /* D_target * mu in packets */
 	u64 bdp_window_q16;    /* base RTT * mu in packets */
-	u32 packet_ns_q8;      /* time of a full packet on the line, saturated */
+	u64 packet_ns_q24;     /* time of a full packet on the line */
 	u32 base_ns;
 	u32 target_ns;
 	u32 tau_ns;
@@ -286,7 +286,6 @@ static inline void dcc_oscar_derive(struct dcc_oscar *s, const struct dcc_path *
 	u32 wire = dcc_clamp_u32(path->wire_bytes, DCC_PATH_WIRE_MIN_BYTES,
 				 DCC_PATH_WIRE_MAX_BYTES);
 	u32 hai_ppm = p->u_hai_ppm;
-	u64 packet_q24;
 	u32 queue_ns;
 
 	s->path = *path;
@@ -314,11 +313,11 @@ static inline void dcc_oscar_derive(struct dcc_oscar *s, const struct dcc_path *
 
 	/* 8e9 * 2^24 < 2^57; at 800 Gbit/s 167772 with an error below 6e-6. */
 	s->byte_ns_q24 = dcc_div_u64(8000000000ULL << DCC_RATIO_SHIFT, rate);
-	packet_q24 = wire * s->byte_ns_q24;
-	s->packet_ns_q8 = dcc_sat_u32(packet_q24 >> 16);
+	s->packet_ns_q24 = wire * s->byte_ns_q24; /* < 2^53 */
 	s->target_window_q16 = dcc_muldiv_u64(s->target_ns, 1ULL << (24 + DCC_WINDOW_SHIFT),
-					      packet_q24);
-	s->bdp_window_q16 = dcc_muldiv_u64(s->base_ns, 1ULL << (24 + DCC_WINDOW_SHIFT), packet_q24);
+					      s->packet_ns_q24);
+	s->bdp_window_q16 = dcc_muldiv_u64(s->base_ns, 1ULL << (24 + DCC_WINDOW_SHIFT),
+					   s->packet_ns_q24);
 }
 
 static inline void dcc_oscar_verdict(const struct dcc_oscar *s, struct dcc_verdict *out)
@@ -327,7 +326,7 @@ static inline void dcc_oscar_verdict(const struct dcc_oscar *s, struct dcc_verdi
 	u64 rate = dcc_scale_q24(s->path.line_rate_bps, s->u_q24);
 
 	if (s->pulse == DCC_OSCAR_PULSE_SENDING) {
-		/* The queue is empty: in flight is a base RTT of the pulse's rate, and some slack. */
+		/* The queue is empty: a base RTT of the pulse's rate is in flight, and slack. */
 		rate = dcc_scale_q24(s->path.line_rate_bps, s->pulse_q24);
 		window = dcc_max_u64(window, dcc_scale_q24(s->bdp_window_q16,
 							   s->pulse_q24 + s->pulse_q24 / 2));
@@ -341,19 +340,15 @@ static inline void dcc_oscar_verdict(const struct dcc_oscar *s, struct dcc_verdi
 /* Pauses matter to the estimator from here on; the paper's own has no such rule. */
 static inline void dcc_oscar_set_gap(struct dcc_oscar *s)
 {
-	/* Times u_q24 >> 24, so that fast flows need no division. */
-	u64 train_ns_q24 = ((u64)s->packet_ns_q8 * DCC_OSCAR_GAP_PACKETS) << 16;
-	u64 gap_ns = s->tau_ns / 2;
+	/* Over u_q24 it is a time; compared as products, so that fast flows need no division. */
+	u64 train_ns_q24 = (s->packet_ns_q24 >> 1) * DCC_OSCAR_GAP_HALF_PACKETS;
+	u64 gap_ns = s->tau_ns / 4;
 
 	if (s->params.law == DCC_OSCAR_LAW_PAPER) {
 		s->batch.gap_ns = DCC_BATCH_NO_GAP;
 		return;
 	}
-	if (s->params.law == DCC_OSCAR_LAW_PULSE) {
-		train_ns_q24 = ((u64)s->packet_ns_q8 * DCC_OSCAR_PAUSE_HALF_PACKETS) << 15;
-		gap_ns = s->tau_ns / 4;
-		s->batch.sparse = 1;
-	}
+	s->batch.sparse = s->params.law == DCC_OSCAR_LAW_PULSE;
 	if (train_ns_q24 > gap_ns * s->u_q24)
 		gap_ns = dcc_div_u64(train_ns_q24, s->u_q24);
 	s->batch.gap_ns = gap_ns;
@@ -748,8 +743,7 @@ static inline void dcc_oscar_pulse_begin(struct dcc_oscar *s, u64 now_ns)
 	if (s->pulse != DCC_OSCAR_PULSE_NONE || s->u_q24 >= DCC_RATIO_ONE)
 		return;
 	s->pulse_q24 = dcc_min_u32(2 * s->u_q24, DCC_RATIO_ONE);
-	train_ns = dcc_div_u64(((u64)s->packet_ns_q8 * DCC_OSCAR_PULSE_PACKETS) << 16,
-			       s->pulse_q24);
+	train_ns = dcc_div_u64(s->packet_ns_q24 * DCC_OSCAR_PULSE_PACKETS, s->pulse_q24);
 	s->pulse = DCC_OSCAR_PULSE_SENDING;
 	s->pulse_from_ns = now_ns;
 	s->pulse_to_ns = now_ns + dcc_clamp_u64(train_ns, s->base_ns / 4, 4 * (u64)s->base_ns);
@@ -812,7 +806,8 @@ static inline bool dcc_oscar_pulse_step(struct dcc_oscar *s, const struct dcc_ac
 		return changed;
 	if (s->pulse == DCC_OSCAR_PULSE_AWAITED && ack->send_ns > s->pulse_to_ns)
 		return dcc_oscar_pulse_judge(s, ack) || changed;
-	dcc_batch_add(&s->echo, ack);
+	if (s->echo.count < DCC_BATCH_MAX_COUNT)
+		dcc_batch_add(&s->echo, ack);
 	s->pulse_delay_ns = ack->rtt_ns;
 	return changed;
 }
@@ -885,11 +880,12 @@ static inline u32 dcc_oscar_window_ratio_exact(const struct dcc_oscar *s,
  */
 static inline u32 dcc_oscar_ai_since(const struct dcc_oscar *s, u64 first_ns, u64 now_ns)
 {
-	u64 interval_ns = dcc_max_u64(s->tau_ns, now_ns - s->decided_ns);
+	/* Two minutes at most: the product below fits, also after the clock went back. */
+	u64 interval_ns = dcc_clamp_u64(now_ns - s->decided_ns, s->tau_ns, 1ULL << 37);
 	u64 elapsed_ns = dcc_clamp_u64(now_ns - first_ns, interval_ns,
 				       interval_ns * DCC_OSCAR_AI_STEPS);
 
-	return (u32)dcc_div_u64(s->u_ai_q24 * dcc_min_u64(elapsed_ns, 1ULL << 39), interval_ns);
+	return (u32)dcc_div_u64(s->u_ai_q24 * elapsed_ns, interval_ns);
 }
 
 /*
@@ -1033,10 +1029,11 @@ static inline void dcc_oscar_loss(struct dcc_oscar *s, const struct dcc_path *pa
 {
 	u64 rtt_ns = dcc_max_u32(s->last.delay_ns, s->base_ns);
 	u32 cut = s->last.delay_ns < s->target_ns ? s->u_q24 / 8 : s->u_q24 / 2;
+	bool empty = s->last.delay_ns <= s->empty_ns;
 
 	(void)path;
 	(void)p;
-	if (!s->loss_holds && (!s->loss_ns || now_ns - s->loss_ns >= rtt_ns)) {
+	if (!empty && !s->loss_holds && (!s->loss_ns || now_ns - s->loss_ns >= rtt_ns)) {
 		dcc_oscar_set_ratio(s, now_ns, s->u_q24 - cut, DCC_OSCAR_LOSS);
 		/* Decide next on what the smaller ratio did. */
 		dcc_batch_restart(&s->batch, now_ns);
