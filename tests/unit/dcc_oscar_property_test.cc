@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The fixed-point core against its double-precision twin on random traces: after every decision
+// window and rate agree within 1 %.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <string>
+
+#include "dcc_oscar.h"
+#include "oscar_twin.h"
+
+namespace {
+
+using delaycc_test::OscarTwin;
+
+class Random {
+ public:
+  explicit Random(u64 seed) : rng_(seed) {}
+  u64 Below(u64 n) { return rng_() % n; }
+  bool OneIn(u64 n) { return Below(n) == 0; }
+  double Unit() { return static_cast<double>(rng_() >> 11) * 0x1p-53; }
+  double LogUniform(double low, double high) { return low * std::pow(high / low, Unit()); }
+
+ private:
+  std::mt19937_64 rng_;
+};
+
+// What the twin and the core are both shown.
+class Trace {
+ public:
+  Trace(u64 seed, u32 law) : random_(seed), law_(law) {
+    path_.line_rate_bps = static_cast<u64>(random_.LogUniform(1e6, 8e11));
+    path_.base_rtt_ns = static_cast<u32>(random_.LogUniform(1e3, 1e9));
+    path_.wire_bytes = static_cast<u32>(random_.LogUniform(64, 65535));
+    if (random_.OneIn(2)) {  // a data center
+      path_.line_rate_bps = 100000000000;
+      path_.base_rtt_ns = 12000;
+      path_.wire_bytes = 1500;
+    }
+    dcc_oscar_params_default(&params_);
+    params_.law = law;
+    if (random_.OneIn(3))
+      params_.target_delay_ns =
+          static_cast<u32>(std::max(2000.0, path_.base_rtt_ns * random_.LogUniform(1.1, 2)));
+    if (random_.OneIn(3)) params_.tau_ns = static_cast<u32>(random_.LogUniform(500, 1e9));
+    if (random_.OneIn(3)) params_.u_ai_ppm = static_cast<u32>(random_.Below(100001));
+    if (random_.OneIn(3)) params_.u_hai_ppm = static_cast<u32>(1 + random_.Below(1000000));
+    now_ = 1 + random_.Below(1ULL << 50);
+    delay_ = path_.base_rtt_ns;
+    extreme_ = random_.OneIn(5);
+  }
+
+  const dcc_path& path() const { return path_; }
+  const dcc_oscar_params& params() const { return params_; }
+  u64 now() const { return now_; }
+
+  // The next acknowledgment of a flow that obeys the ratio u.
+  dcc_ack Next(double u) {
+    const double packet_ns =
+        path_.wire_bytes * 8e9 / static_cast<double>(path_.line_rate_bps) / std::max(u, 1e-4);
+    double step = packet_ns * (0.5 + random_.Unit());
+    if (random_.OneIn(200)) step += path_.base_rtt_ns * random_.LogUniform(0.1, 10);  // a pause
+    send_step_ = static_cast<u64>(std::min(step, 2e9)) + (random_.OneIn(2) ? 1 : 0);
+    now_ += send_step_;
+
+    if (random_.OneIn(300)) trend_ = (random_.Unit() * 3 - 1.5);
+    delay_ += trend_ * static_cast<double>(send_step_);
+    delay_ = std::clamp(delay_, static_cast<double>(path_.base_rtt_ns),
+                        std::min(4e9, path_.base_rtt_ns * 20.0));
+    const double noise = path_.base_rtt_ns * 0.05 * random_.Unit();
+    u32 rtt = static_cast<u32>(delay_ + noise);
+    if (extreme_ && random_.OneIn(50)) rtt = random_.OneIn(2) ? 0 : 0xffffffff;
+
+    dcc_ack ack = {};
+    ack.rtt_ns = rtt;
+    ack.now_ns = now_ + 5000000000ULL;  // later than the longest RTT
+    ack.send_ns = ack.now_ns - rtt;
+    // Sends in order: an RTT that shrinks faster than time passes would reorder them.
+    if (ack.send_ns < last_send_ && !random_.OneIn(20)) ack.send_ns = last_send_;
+    if (random_.OneIn(1000)) ack.send_ns -= std::min<u64>(ack.send_ns, path_.base_rtt_ns / 3);
+    last_send_ = std::max(last_send_, ack.send_ns);
+    ack.acked_bytes =
+        path_.wire_bytes * static_cast<u32>(1 + random_.Below(random_.OneIn(10) ? 8 : 1));
+    ack.inflight_bytes =
+        static_cast<u32>(std::min(4e9, u * rtt * static_cast<double>(path_.line_rate_bps) / 8e9 +
+                                           path_.wire_bytes * (1 + random_.Unit())));
+    if (random_.OneIn(50)) ack.flags |= DCC_ACK_NO_RTT;
+    if (random_.OneIn(300)) app_limited_ = !app_limited_;
+    if (app_limited_) ack.flags |= DCC_ACK_APP_LIMITED;
+    if (extreme_ && random_.OneIn(500)) JumpBack(&ack);
+    return ack;
+  }
+
+  bool Loss() { return random_.OneIn(400); }
+  bool Rto() { return random_.OneIn(3000); }
+
+ private:
+  void JumpBack(dcc_ack* ack) {
+    const u64 by = std::min<u64>(now_ - 1, static_cast<u64>(random_.LogUniform(1, 1e12)));
+    now_ -= by;
+    last_send_ = 0;
+    ack->now_ns -= by;
+    ack->send_ns = ack->now_ns - ack->rtt_ns;
+  }
+
+  Random random_;
+  u32 law_;
+  dcc_path path_ = {};
+  dcc_oscar_params params_ = {};
+  u64 now_ = 0, send_step_ = 0, last_send_ = 0;
+  double delay_ = 0, trend_ = 0.5;
+  bool extreme_ = false, app_limited_ = false;
+};
+
+class OscarAgainstTwin : public ::testing::TestWithParam<u32> {};
+
+TEST_P(OscarAgainstTwin, WindowAndRateAgreeWithinOnePercent) {
+  int decisions = 0, edges = 0, undecided = 0;
+  for (u64 seed = 1; seed <= 400; ++seed) {
+    Trace trace(seed, GetParam());
+    OscarTwin twin(trace.path(), trace.params());
+    dcc_oscar core;
+    dcc_verdict verdict;
+    dcc_oscar_init(&core, &trace.path(), &trace.params(), &verdict);
+    for (int i = 0; i < 3000; ++i) {
+      const dcc_ack ack = trace.Next(core.u_q24 / 16777216.0);
+      const bool core_decided =
+          dcc_oscar_ack(&core, &trace.path(), &trace.params(), &ack, &verdict);
+      const bool twin_decided = twin.Ack(ack);
+      const std::string where = "law " + std::to_string(GetParam()) + " seed " +
+                                std::to_string(seed) + " ack " + std::to_string(i) + " branch " +
+                                std::to_string(core.last.branch);
+      if (twin.undecided()) {
+        ++undecided;
+        break;  // the next seed
+      }
+      if (twin.knife_edge()) {
+        ++edges;
+        twin.Follow(core);
+      } else {
+        ASSERT_EQ(core_decided, twin_decided) << where;
+      }
+      if (core_decided) {
+        ++decisions;
+        // The core holds windows in 1/65536 packets, one unit at least.
+        ASSERT_NEAR(static_cast<double>(verdict.cwnd_q16), twin.window() * 65536,
+                    std::max(2.0, 0.01 * twin.window() * 65536))
+            << where;
+        ASSERT_NEAR(static_cast<double>(verdict.pacing_bps), twin.rate(), 0.01 * twin.rate())
+            << where;
+      }
+      ASSERT_NEAR(static_cast<double>(core.batch.gap_ns), twin.gap(), 0.01 * twin.gap()) << where;
+      ASSERT_NEAR(static_cast<double>(core.pulse_to_ns), twin.pulse_to(),
+                  1 + 0.01 * (twin.pulse_to() - static_cast<double>(core.pulse_from_ns)))
+          << where;
+      twin.AdoptRounding(core);
+      if (trace.Loss()) {
+        dcc_oscar_loss(&core, &trace.path(), &trace.params(), ack.now_ns, &verdict);
+        twin.Loss(ack.now_ns);
+      }
+      if (trace.Rto()) {
+        dcc_oscar_rto(&core, &trace.path(), &trace.params(), ack.now_ns, &verdict);
+        twin.Rto(ack.now_ns);
+      }
+    }
+  }
+  EXPECT_GT(decisions, 10000);
+  EXPECT_LT(edges, decisions / 50) << "too many decisions were excused";
+  EXPECT_LT(undecided, 40) << "too many traces were cut short";
+}
+
+INSTANTIATE_TEST_SUITE_P(AllLaws, OscarAgainstTwin,
+                         ::testing::Range<u32>(0, DCC_OSCAR_LAW_MAX + 1));
+
+}  // namespace

@@ -1,0 +1,514 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dcc_oscar.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace {
+
+constexpr u64 kMax = std::numeric_limits<u64>::max();
+constexpr double kOne = DCC_RATIO_ONE;
+
+dcc_path DataCenter() { return {100000000000ULL, 12000, 1500}; }
+
+dcc_oscar_params Params(u32 law) {
+  dcc_oscar_params params;
+  dcc_oscar_params_default(&params);
+  params.law = law;
+  return params;
+}
+
+// One flow under a core; time goes on with each packet.
+class Flow {
+ public:
+  explicit Flow(u32 law, dcc_path path = DataCenter()) : path(path), params(Params(law)) {
+    dcc_oscar_init(&state, &path, &params, &verdict);
+  }
+
+  // Acknowledges a packet sent spacing_ns after the one before.
+  bool Ack(u32 rtt_ns, u64 spacing_ns, u32 inflight_bytes, u32 flags = 0) {
+    send_ns += spacing_ns;
+    now_ns = send_ns + rtt_ns;
+    const dcc_ack ack = {now_ns, send_ns, rtt_ns, path.wire_bytes, inflight_bytes, flags};
+    return dcc_oscar_ack(&state, &path, &params, &ack, &verdict);
+  }
+
+  // Constant delay and inflight until the next decision.
+  void Decide(u32 rtt_ns, u64 spacing_ns, u32 inflight_bytes, u32 flags = 0) {
+    for (int i = 0; i < 1000; ++i)
+      if (Ack(rtt_ns, spacing_ns, inflight_bytes, flags)) return;
+    FAIL() << "no decision in 1000 packets";
+  }
+
+  void Loss() { dcc_oscar_loss(&state, &path, &params, now_ns, &verdict); }
+  void Rto() { dcc_oscar_rto(&state, &path, &params, now_ns, &verdict); }
+
+  // From now on packets are sent under the last verdict.
+  void SkipToNow() { send_ns = now_ns; }
+
+  double u() const { return state.u_q24 / kOne; }
+
+  dcc_path path;
+  dcc_oscar_params params;
+  dcc_oscar state;
+  dcc_verdict verdict;
+  u64 send_ns = 1000000000;
+  u64 now_ns = 1000000000;
+};
+
+TEST(OscarParameters, DefaultsAreValid) {
+  dcc_oscar_params params;
+  dcc_oscar_params_default(&params);
+  EXPECT_TRUE(dcc_oscar_params_valid(&params));
+}
+
+TEST(OscarParameters, RefusesEachValueOutsideItsRange) {
+  const auto refused = [](auto change) {
+    dcc_oscar_params params;
+    dcc_oscar_params_default(&params);
+    change(params);
+    return !dcc_oscar_params_valid(&params);
+  };
+  EXPECT_TRUE(refused([](auto& p) { p.target_delay_ns = DCC_OSCAR_TARGET_MIN_NS - 1; }));
+  EXPECT_TRUE(refused([](auto& p) { p.target_delay_ns = DCC_OSCAR_TARGET_MAX_NS + 1; }));
+  EXPECT_TRUE(refused([](auto& p) { p.tau_ns = DCC_OSCAR_TAU_MIN_NS - 1; }));
+  EXPECT_TRUE(refused([](auto& p) { p.tau_ns = DCC_OSCAR_TAU_MAX_NS + 1; }));
+  EXPECT_TRUE(refused([](auto& p) { p.u_ai_ppm = DCC_OSCAR_U_AI_MAX_PPM + 1; }));
+  EXPECT_TRUE(refused([](auto& p) { p.u_hai_ppm = DCC_OSCAR_U_HAI_MAX_PPM + 1; }));
+  EXPECT_TRUE(refused([](auto& p) { p.law = DCC_OSCAR_LAW_MAX + 1; }));
+  EXPECT_FALSE(refused([](auto& p) { p.target_delay_ns = DCC_OSCAR_TARGET_MIN_NS; }));
+  EXPECT_FALSE(refused([](auto& p) { p.tau_ns = DCC_OSCAR_TAU_MAX_NS; }));
+}
+
+class OscarAllLaws : public ::testing::TestWithParam<u32> {};
+INSTANTIATE_TEST_SUITE_P(Laws, OscarAllLaws, ::testing::Range<u32>(0, DCC_OSCAR_LAW_MAX + 1));
+
+TEST_P(OscarAllLaws, StartsAtLineRateWithOneBdp) {
+  const Flow flow(GetParam());
+  EXPECT_EQ(flow.verdict.pacing_bps, 100000000000ULL);
+  EXPECT_NEAR(flow.verdict.cwnd_q16 / 65536.0, 100, 0.01);
+  EXPECT_EQ(flow.verdict.probe_ns, 0u);
+}
+
+TEST_P(OscarAllLaws, AloneOnTheLinkStaysAtLineRate) {
+  Flow flow(GetParam());
+  for (int i = 0; i < 100; ++i) flow.Decide(12000, 120, 150000);
+  EXPECT_EQ(flow.state.u_q24, DCC_RATIO_ONE);
+  EXPECT_EQ(flow.verdict.pacing_bps, 100000000000ULL);
+}
+
+TEST_P(OscarAllLaws, DecidesOncePerTau) {
+  Flow flow(GetParam());
+  int decisions = 0;
+  for (int i = 0; i < 5000; ++i) decisions += flow.Ack(18000, 120, 100000);
+  EXPECT_NEAR(decisions, 5000 * 120 / 6000, 3);
+}
+
+// Ten flows start at line rate with a BDP each: the delay is ten base RTTs, and one decision
+// brings each to its tenth.
+TEST_P(OscarAllLaws, OneDecisionAfterAnIncastGivesTheFairShare) {
+  Flow flow(GetParam());
+  flow.Decide(120000, 120, 150000);
+  EXPECT_NEAR(flow.u(), 0.101, 0.002);
+  EXPECT_EQ(flow.state.last.delay_ns, 120000u);
+  EXPECT_NEAR(flow.verdict.cwnd_q16 / 65536.0, 0.101 * 150, 0.3);
+}
+
+// While the queue still rises the gradient knows the same before the delay does.
+TEST_P(OscarAllLaws, TheGradientSeesAnIncastWhileTheQueueRises) {
+  Flow flow(GetParam());
+  u32 rtt_ns = 20000;
+  while (!flow.Ack(rtt_ns, 120, 150000)) rtt_ns += 9 * 120;
+  EXPECT_NEAR(flow.state.last.gradient_q16 / 65536.0, 9, 0.05);
+  EXPECT_LT(flow.u(), 0.12);
+}
+
+TEST_P(OscarAllLaws, AtTheTargetNothingButTheAdditiveTermChanges) {
+  Flow flow(GetParam());
+  flow.Decide(120000, 120, 150000);
+  const double share = flow.u();
+  flow.SkipToNow();
+  // Ten such flows: 22.5 KB of 225 KB each, at the target of 18 us.
+  flow.Decide(18000, 1200, static_cast<u32>(share * 225000));
+  EXPECT_NEAR(flow.u(), share + 0.001, 0.003);
+}
+
+TEST_P(OscarAllLaws, SendsMoreWhenTheQueueIsEmpty) {
+  Flow flow(GetParam());
+  flow.Decide(120000, 120, 150000);
+  const u64 before = flow.verdict.pacing_bps;
+  flow.SkipToNow();
+  u64 highest = 0;
+  for (int i = 0; i < 4; ++i) {
+    flow.Decide(12500, 1200, 15000);
+    highest = std::max(highest, flow.verdict.pacing_bps);
+  }
+  EXPECT_GT(highest, before + before / 25);
+}
+
+TEST_P(OscarAllLaws, AnApplicationLimitedFlowKeepsItsShareBelowTheTarget) {
+  Flow flow(GetParam());
+  flow.Decide(36000, 120, 150000);
+  const double before = flow.u();
+  for (int i = 0; i < 50; ++i) flow.Decide(14000, 1500, 3000, DCC_ACK_APP_LIMITED);
+  EXPECT_GE(flow.u(), before * 0.999);
+  EXPECT_LE(flow.u(), before * 1.1);
+}
+
+TEST_P(OscarAllLaws, AnApplicationLimitedFlowStillYieldsAboveTheTarget) {
+  Flow flow(GetParam());
+  for (int i = 0; i < 10; ++i) flow.Decide(36000, 1500, 3000, DCC_ACK_APP_LIMITED);
+  EXPECT_LT(flow.u(), 0.6);
+}
+
+TEST_P(OscarAllLaws, LossAboveTheTargetHalvesOncePerRtt) {
+  Flow flow(GetParam());
+  flow.Decide(30000, 120, 150000);
+  const double before = flow.u();
+  flow.Loss();
+  EXPECT_NEAR(flow.u(), before / 2, 1e-6);
+  flow.Loss();
+  flow.Loss();
+  EXPECT_NEAR(flow.u(), before / 2, 1e-6);
+  EXPECT_EQ(flow.state.last.branch, static_cast<u32>(DCC_OSCAR_LOSS));
+}
+
+TEST_P(OscarAllLaws, LossBelowTheTargetCostsAnEighth) {
+  Flow flow(GetParam());
+  flow.Decide(15000, 120, 187500);
+  flow.Loss();
+  EXPECT_NEAR(flow.u(), 0.875, 1e-6);
+}
+
+TEST_P(OscarAllLaws, LossWithAnEmptyQueueIsNotCongestion) {
+  Flow flow(GetParam());
+  flow.Decide(12500, 120, 150000);
+  flow.Loss();
+  EXPECT_EQ(flow.state.u_q24, DCC_RATIO_ONE);
+}
+
+TEST_P(OscarAllLaws, PacketsSentBeforeALossDoNotUndoTheReaction) {
+  Flow flow(GetParam());
+  flow.Decide(15000, 120, 187500);
+  flow.Loss();  // 15 us after the last packet was sent
+  const double after = flow.u();
+  for (int i = 0; i < 125; ++i) EXPECT_FALSE(flow.Ack(15000, 120, 187500));
+  EXPECT_EQ(flow.u(), after);
+}
+
+TEST_P(OscarAllLaws, EveryRttOfLossesStillLeavesDecisionsBetween) {
+  Flow flow(GetParam());
+  for (int i = 0; i < 20000; ++i) {
+    flow.Ack(12100, 120, 150000);
+    if (i % 100 == 0) flow.Loss();
+  }
+  EXPECT_GT(flow.u(), 0.9) << "1 % of random loss must not stop a flow";
+}
+
+TEST_P(OscarAllLaws, ATimeoutLeavesOnePacket) {
+  Flow flow(GetParam());
+  flow.Rto();
+  EXPECT_NEAR(flow.verdict.cwnd_q16 / 65536.0, 1, 0.01);
+  flow.Rto();
+  EXPECT_NEAR(flow.verdict.cwnd_q16 / 65536.0, 1, 0.01);
+}
+
+TEST_P(OscarAllLaws, ATimeoutNeverRaisesAWindowBelowOnePacket) {
+  Flow flow(GetParam());
+  flow.Decide(100000000, 120, 1500);
+  ASSERT_LT(flow.verdict.cwnd_q16, DCC_WINDOW_ONE);
+  const u64 before = flow.verdict.cwnd_q16;
+  flow.Rto();
+  EXPECT_EQ(flow.verdict.cwnd_q16, before);
+}
+
+TEST_P(OscarAllLaws, RestartsAtLineRate) {
+  Flow flow(GetParam());
+  flow.Decide(120000, 120, 150000);
+  dcc_oscar_restart(&flow.state, &flow.path, &flow.params, flow.send_ns + 1000000, &flow.verdict);
+  EXPECT_EQ(flow.state.u_q24, DCC_RATIO_ONE);
+  EXPECT_EQ(flow.verdict.pacing_bps, 100000000000ULL);
+  EXPECT_EQ(flow.state.batch.count, 0u);
+}
+
+TEST_P(OscarAllLaws, TakesUpAChangedPathWithoutLosingItsShare) {
+  Flow flow(GetParam());
+  flow.Decide(120000, 120, 150000);
+  const u32 share = flow.state.u_q24;
+  flow.path.line_rate_bps = 40000000000ULL;
+  flow.path.base_rtt_ns = 20000;
+  flow.Decide(120000, 1200, 15000);
+  EXPECT_EQ(flow.state.u_q24, share);
+  EXPECT_NEAR(static_cast<double>(flow.verdict.pacing_bps), share / kOne * 40e9, 1e6);
+  flow.Decide(60000, 1200, 15000);
+  EXPECT_EQ(flow.state.base_ns, 20000u);
+}
+
+TEST_P(OscarAllLaws, ZeroedStateSurvivesAnyCall) {
+  Flow flow(GetParam());
+  flow.state = {};
+  for (int i = 0; i < 20; ++i) flow.Ack(12000, 120, 1500);
+  flow.state = {};
+  flow.Loss();
+  flow.state = {};
+  flow.Rto();
+  EXPECT_GE(flow.verdict.cwnd_q16, 1u);
+  EXPECT_GE(flow.verdict.pacing_bps, 1000u);
+}
+
+TEST_P(OscarAllLaws, RttOfZeroAndOfTheLargestValueStayWithinBounds) {
+  for (const u32 rtt_ns : {0u, 0xffffffffu}) {
+    Flow flow(GetParam());
+    for (int i = 0; i < 5000; ++i) flow.Ack(rtt_ns, 120, 150000);
+    EXPECT_GE(flow.state.u_q24, DCC_OSCAR_RATIO_MIN);
+    EXPECT_LE(flow.state.u_q24, DCC_RATIO_ONE);
+    EXPECT_GE(flow.verdict.cwnd_q16, 1u);
+  }
+}
+
+TEST_P(OscarAllLaws, OnePacketPerRttStillGetsDecisions) {
+  Flow flow(GetParam());
+  flow.Rto();
+  flow.send_ns += 1000000;
+  int decisions = 0;
+  for (int i = 0; i < 300; ++i) decisions += flow.Ack(18000, 18000, 1500);
+  EXPECT_GE(decisions, 90);
+}
+
+TEST_P(OscarAllLaws, EveryRateAndRttGivesASaneVerdict) {
+  for (const u64 rate : {1000000ULL, 10000000000ULL, 800000000000ULL}) {
+    for (const u32 rtt : {1000u, 12000u, 1000000u, 1000000000u}) {
+      for (const u32 wire : {64u, 1500u, 65535u}) {
+        Flow flow(GetParam(), {rate, rtt, wire});
+        const double bdp = static_cast<double>(rate) / 8e9 * rtt / wire;
+        EXPECT_NEAR(flow.verdict.cwnd_q16 / 65536.0, bdp, bdp * 1e-4 + 1.0 / 32768);
+        const u64 spacing = std::max<u64>(1, wire * 8000000000ULL / rate);
+        for (int i = 0; i < 300; ++i)
+          flow.Ack(std::min(4000000000u, rtt + rtt / 2), spacing,
+                   static_cast<u32>(std::min(bdp * wire + wire, 4e9)));
+        EXPECT_LE(flow.verdict.pacing_bps, rate);
+        EXPECT_GE(flow.verdict.pacing_bps, 1000u);
+        EXPECT_LE(flow.verdict.cwnd_q16 / 65536.0, bdp * 1.0001 + 1.0 / 32768);
+      }
+    }
+  }
+}
+
+TEST_P(OscarAllLaws, ValuesOutsideAPathsRangeAreCutNotTrusted) {
+  for (const dcc_path& path :
+       {dcc_path{0, 0, 0}, dcc_path{kMax, 0xffffffff, 0xffffffff}, dcc_path{1, 1, 1}}) {
+    Flow flow(GetParam(), path);
+    for (int i = 0; i < 1000; ++i) flow.Ack(12000 + static_cast<u32>(i), 120, 15000);
+    EXPECT_GE(flow.verdict.cwnd_q16, 1u);
+    EXPECT_GE(flow.verdict.pacing_bps, 1000u);
+  }
+}
+
+TEST(OscarPaperLaw, UsesTheSmallerLoopAboveTheTarget) {
+  Flow flow(DCC_OSCAR_LAW_PAPER);
+  // Falling at -0.5 from far above: delay says 1/4 of inflight's ratio, the gradient twice the
+  // rate.
+  u32 rtt_ns = 50000;
+  while (!flow.Ack(rtt_ns, 120, 150000)) rtt_ns -= 60;
+  EXPECT_EQ(flow.state.last.branch, static_cast<u32>(DCC_OSCAR_DOWN_WINDOW));
+  EXPECT_NEAR(flow.u(), 150000 / (48500 * 12.5) + 0.001, 0.002);
+}
+
+TEST(OscarPaperLaw, UsesTheLargerLoopBelowTheTarget) {
+  Flow flow(DCC_OSCAR_LAW_PAPER);
+  flow.Decide(120000, 120, 150000);
+  u32 rtt_ns = 17000;
+  while (!flow.Ack(rtt_ns, 600, 30000)) rtt_ns -= 300;
+  EXPECT_EQ(flow.state.last.branch, static_cast<u32>(DCC_OSCAR_UP_RATE));
+  // Sent at a fifth of the line while the queue fell at half of it: 0.2 / (1 - 0.5).
+  EXPECT_NEAR(flow.u(), 0.401, 0.02);
+}
+
+TEST(OscarUnbiasedLaw, ThreePacketsABatchDoNotInflateTheRate) {
+  // One packet each 0.6 tau, three to a batch, level queue just below target.
+  Flow flow(DCC_OSCAR_LAW_AI);
+  flow.Decide(120000, 120, 150000);
+  flow.send_ns += 50000;
+  flow.Decide(17000, 3600, 4500);
+  flow.Decide(17000, 3600, 4500);
+  EXPECT_NEAR(flow.u(), 1500 / 3600.0 / 12.5 + 0.001, 0.002);
+}
+
+TEST(OscarTrackerLaw, HandsOutTheIdleShareWhenTheTrackedFallEmptiesTheQueue) {
+  Flow flow(DCC_OSCAR_LAW_TRACKER);
+  // One of two flows: half the line, 18 us.
+  flow.Decide(24000, 120, 150000);
+  flow.SkipToNow();
+  for (int i = 0; i < 10; ++i) flow.Decide(18000, 240, 112500);
+  ASSERT_NEAR(flow.u(), 0.5, 0.05);
+  // The other leaves: the queue falls at half the line rate, then is empty.
+  u32 rtt_ns = 18000;
+  while (rtt_ns > 12100) {
+    flow.Ack(rtt_ns, 240, 112500);
+    rtt_ns -= 120;
+  }
+  for (int i = 0; i < 10; ++i) flow.Ack(12000, 240, 75000);
+  EXPECT_GT(flow.u(), 0.95);
+}
+
+TEST(OscarTrackerLaw, AFallThatDoesNotEmptyTheQueueGivesNothing) {
+  Flow flow(DCC_OSCAR_LAW_TRACKER);
+  flow.Decide(24000, 120, 150000);
+  flow.SkipToNow();
+  for (int i = 0; i < 10; ++i) flow.Decide(18000, 240, 112500);
+  for (int round = 0; round < 10; ++round) {
+    for (u32 rtt_ns = 19000; rtt_ns > 17000; rtt_ns -= 120) flow.Ack(rtt_ns, 240, 112500);
+    for (u32 rtt_ns = 17000; rtt_ns < 19000; rtt_ns += 120) flow.Ack(rtt_ns, 240, 112500);
+  }
+  EXPECT_LT(flow.u(), 0.6);
+}
+
+// One of two flows at the target: half the line each, 18 us.  Batches so long that none closes in
+// the tests that follow: what happens then is the tracker's doing alone.
+Flow HalfTheLine() {
+  Flow flow(DCC_OSCAR_LAW_PULSE);
+  flow.params.tau_ns = 24000;
+  dcc_oscar_init(&flow.state, &flow.path, &flow.params, &flow.verdict);
+  flow.Decide(24000, 120, 150000);
+  flow.SkipToNow();
+  for (int i = 0; i < 3; ++i) flow.Decide(18000, 240, 112500);
+  return flow;
+}
+
+TEST(OscarPulseLaw, HandsOutTheIdleShareAtTheAckThatShowsTheQueueEmpty) {
+  Flow flow = HalfTheLine();
+  ASSERT_NEAR(flow.u(), 0.5, 0.02);
+  const double before = flow.u();
+  u32 rtt_ns = 18000;
+  for (; rtt_ns > flow.state.empty_ns; rtt_ns -= 120) {
+    flow.Ack(rtt_ns, 240, 112500);
+    ASSERT_EQ(flow.u(), before) << "not while the queue still falls, at " << rtt_ns;
+  }
+  ASSERT_TRUE(flow.Ack(rtt_ns, 240, 112500));
+  EXPECT_EQ(flow.state.last.branch, static_cast<u32>(DCC_OSCAR_REFILL));
+  EXPECT_GT(flow.u(), 0.95);
+}
+
+TEST(OscarPulseLaw, AFallAfterALongQueueHandsOutNothing) {
+  Flow flow = HalfTheLine();
+  flow.Ack(flow.state.high_ns + 1, 240, 112500);
+  const double before = flow.u();
+  for (u32 rtt_ns = 18000; rtt_ns > 12000; rtt_ns -= 240) flow.Ack(rtt_ns, 240, 112500);
+  EXPECT_NE(flow.state.last.branch, static_cast<u32>(DCC_OSCAR_REFILL));
+  EXPECT_EQ(flow.u(), before);
+}
+
+TEST(OscarPulseLaw, APauseOfItsOwnIsNoFall) {
+  Flow flow = HalfTheLine();
+  const double before = flow.u();
+  for (u32 rtt_ns = 18000; rtt_ns > 16000; rtt_ns -= 120) flow.Ack(rtt_ns, 240, 112500);
+  flow.Ack(12000, 8000, 112500);
+  for (int i = 0; i < 5; ++i) {
+    flow.Ack(12000, 240, 112500);
+    EXPECT_NE(flow.state.last.branch, static_cast<u32>(DCC_OSCAR_REFILL));
+  }
+  EXPECT_EQ(flow.u(), before);
+}
+
+// A flow at a tenth of the line that finds the queue empty.
+class OscarPulse : public ::testing::Test {
+ protected:
+  OscarPulse() : flow_(DCC_OSCAR_LAW_PULSE) {
+    flow_.Decide(120000, 120, 150000);
+    flow_.SkipToNow();
+    flow_.send_ns += 60000;
+    for (int i = 0; i < 100 && flow_.state.pulse == DCC_OSCAR_PULSE_NONE; ++i)
+      flow_.Decide(12000, 1200, 15000);
+  }
+
+  // Lets the pulse end; its packets then come back with the delays that echo gives for the time
+  // since it began.
+  template <typename Echo>
+  void Judge(Echo echo) {
+    const u64 from = flow_.state.pulse_from_ns;
+    for (int i = 0; i < 200 && flow_.state.pulse != DCC_OSCAR_PULSE_NONE; ++i) {
+      const u64 send = flow_.send_ns + 600;
+      flow_.Ack(send < from ? 12000 : echo(send - from), 600, 15000);
+      if (flow_.state.last.branch == DCC_OSCAR_PULSE_FREE ||
+          flow_.state.last.branch == DCC_OSCAR_PULSE_SHARE)
+        return;
+    }
+  }
+
+  Flow flow_;
+};
+
+TEST_F(OscarPulse, BeginsOnAnEmptyBatchAtTwiceTheRate) {
+  EXPECT_EQ(flow_.state.last.branch, static_cast<u32>(DCC_OSCAR_PULSE_BEGIN));
+  EXPECT_NEAR(flow_.u(), 0.103, 0.003) << "u itself stays";
+  EXPECT_NEAR(static_cast<double>(flow_.verdict.pacing_bps), 2 * flow_.u() * 100e9, 3e8);
+  EXPECT_GE(flow_.verdict.cwnd_q16 / 65536.0, 2 * flow_.u() * 100);
+}
+
+TEST_F(OscarPulse, EndsAfterAQuarterOfABaseRttAndAwaitsItsEcho) {
+  const u64 length = flow_.state.pulse_to_ns - flow_.state.pulse_from_ns;
+  EXPECT_EQ(length, 3000u);
+  while (flow_.state.pulse == DCC_OSCAR_PULSE_SENDING) flow_.Ack(12000, 600, 15000);
+  EXPECT_EQ(flow_.state.pulse, DCC_OSCAR_PULSE_AWAITED);
+  EXPECT_NEAR(static_cast<double>(flow_.verdict.pacing_bps), flow_.u() * 100e9, 1e8);
+}
+
+TEST_F(OscarPulse, ThatMeetsNoQueueDoublesAndTriesAgain) {
+  const double before = flow_.u();
+  Judge([](u64) { return 12000u; });
+  EXPECT_EQ(flow_.state.last.branch, static_cast<u32>(DCC_OSCAR_PULSE_FREE));
+  EXPECT_NEAR(flow_.u(), 2 * before, 0.01);
+  EXPECT_EQ(flow_.state.pulse, DCC_OSCAR_PULSE_SENDING);
+}
+
+// Others send 0.9 of the line beside the pulse's 0.2: the queue grows at 0.1.
+TEST_F(OscarPulse, ThatMeetsOthersMeasuresItsShare) {
+  const double others = 0.9 + 0.2 - flow_.state.pulse_q24 / kOne;
+  const double before = flow_.u();
+  Judge([](u64 since) { return static_cast<u32>(13000 + since / 10); });
+  EXPECT_EQ(flow_.state.last.branch, static_cast<u32>(DCC_OSCAR_PULSE_SHARE));
+  EXPECT_NEAR(flow_.u(), std::max(before, before / (others + before)), 0.01);
+  EXPECT_EQ(flow_.state.pulse, DCC_OSCAR_PULSE_NONE);
+}
+
+TEST_F(OscarPulse, IsGivenUpOnALossAndOnATimeout) {
+  Flow again = flow_;
+  flow_.Rto();
+  EXPECT_EQ(flow_.state.pulse, DCC_OSCAR_PULSE_NONE);
+  again.state.last.delay_ns = 20000;
+  again.Loss();
+  EXPECT_EQ(again.state.pulse, DCC_OSCAR_PULSE_NONE);
+}
+
+TEST(OscarPulseLaw, HoldsItsShareWhileALongQueueDrains) {
+  Flow flow(DCC_OSCAR_LAW_PULSE);
+  flow.Decide(120000, 120, 150000);
+  flow.SkipToNow();
+  const double before = flow.u();
+  // The others have cut too: what stands in the queue are old packets.
+  u32 rtt_ns = 70000;
+  for (int i = 0; i < 60; ++i) flow.Ack(rtt_ns -= 600, 1200, 15000);
+  EXPECT_EQ(flow.state.last.branch, static_cast<u32>(DCC_OSCAR_DRAIN));
+  EXPECT_NEAR(flow.u(), before, 0.05);
+}
+
+TEST(OscarPulseLaw, SharesBecomeEqualAtUaiPerTau) {
+  // At the target with a feedback of 18 us = 3 tau: each tau adds one U_AI although the
+  // reference is three decisions old.
+  Flow flow(DCC_OSCAR_LAW_PULSE);
+  flow.Decide(24000, 120, 150000);
+  flow.SkipToNow();
+  const u64 begin = flow.now_ns;
+  const double before = flow.u();
+  for (int i = 0; i < 100; ++i) flow.Decide(18000, 240, 112500);
+  EXPECT_EQ(flow.state.last.branch, static_cast<u32>(DCC_OSCAR_NEAR));
+  const double per_tau = (flow.u() - before) / static_cast<double>(flow.now_ns - begin) * 6000;
+  EXPECT_GT(per_tau, 0.0007);
+  EXPECT_LT(per_tau, 0.0011);
+}
+
+}  // namespace

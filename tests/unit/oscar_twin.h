@@ -1,0 +1,618 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// OSCAR in double precision, written from the formulas (Algorithms 1 and 2 and the rules listed in
+// dcc_oscar.h), without the fixed-point core's tricks: a batch is a list of samples, a mean is a
+// mean, a slope is a covariance over a variance.  The property tests hold the two together.
+//
+// Whole numbers stay whole where the core decides by comparing them: times, and the mean delay,
+// which both round down to a nanosecond.
+#ifndef DELAYCC_TESTS_UNIT_OSCAR_TWIN_H_
+#define DELAYCC_TESTS_UNIT_OSCAR_TWIN_H_
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "dcc_oscar.h"
+
+namespace delaycc_test {
+
+// Algorithm 1, with its rules for pauses, wide batches and time that goes back.
+class BatchTwin {
+ public:
+  struct Estimate {
+    double delay = 0;  // rounded down to a nanosecond
+    double gradient = 0;
+    double mean_inflight = 0;
+    double mean_rtt = 0;
+    double bytes = 0;              // of all samples
+    double bytes_after_first = 0;  // of all but the first
+    u64 start = 0, first = 0, last = 0;
+    bool slope_valid = false;
+    bool app_limited = false;
+  };
+
+  void Configure(u64 tau, bool sparse) {
+    tau_ = tau;
+    sparse_ = sparse;
+    gap_restarts_ = DCC_BATCH_GAP_RESTARTS;
+    Restart(0);
+  }
+  void set_gap(double gap_ns) { gap_ = gap_ns; }
+
+  void Restart(u64 not_before) {
+    Clear();
+    start_.reset();
+    not_before_ = not_before;
+    newest_ = not_before;
+  }
+
+  // Takes a sample in, if it belongs to the batch.
+  bool Take(const dcc_ack& ack) {
+    if (ack.flags & (DCC_ACK_NO_RTT | DCC_ACK_DELAYED)) {
+      bytes_ += ack.acked_bytes;
+      return false;
+    }
+    if (!Admit(ack)) return false;
+    if (samples_.empty()) bytes_of_first_ = bytes_ + ack.acked_bytes;
+    bytes_ += ack.acked_bytes;
+    samples_.push_back(ack);
+    newest_ = std::max(newest_, ack.send_ns);
+    return true;
+  }
+
+  std::optional<Estimate> Add(const dcc_ack& ack) {
+    if (!Take(ack)) return std::nullopt;
+    const bool enough = samples_.size() >= 3 || (sparse_ && irregular_);
+    if (!(ack.send_ns - *start_ >= tau_ && enough) && samples_.size() < DCC_BATCH_MAX_COUNT)
+      return std::nullopt;
+    return Close();
+  }
+
+  size_t count() const { return samples_.size(); }
+
+  // A pause has come within rounding of the longest allowed: the core's batch may be another one
+  // from here on.
+  bool undecided() const { return undecided_; }
+
+  double Slope() const {
+    const double n = static_cast<double>(samples_.size());
+    double mean_x = 0, mean_y = 0, cov = 0, var = 0;
+    for (const dcc_ack& s : samples_) {
+      mean_x += X(s) / n;
+      mean_y += Y(s) / n;
+    }
+    for (const dcc_ack& s : samples_) {
+      cov += (X(s) - mean_x) * (Y(s) - mean_y);
+      var += (X(s) - mean_x) * (X(s) - mean_x);
+    }
+    return var > 0 ? std::clamp(cov / var, -0.9, 1024.0) : 0;
+  }
+
+ private:
+  void Clear() {
+    samples_.clear();
+    bytes_ = bytes_of_first_ = 0;
+    irregular_ = false;
+  }
+
+  void Anchor(u64 send) {
+    Clear();
+    start_ = newest_ = send;
+  }
+
+  bool Admit(const dcc_ack& ack) {
+    const u64 send = ack.send_ns;
+    if (start_ && send >= newest_ &&
+        std::fabs(static_cast<double>(send - newest_) - gap_) < 1 + 1e-4 * gap_)
+      undecided_ = true;
+    const bool regular = start_ && send >= newest_ && static_cast<double>(send - newest_) <= gap_ &&
+                         send - *start_ <= 3 * tau_;
+    if (regular) return true;
+    if (newest_ > ack.now_ns || not_before_ > ack.now_ns) {
+      not_before_ = 0;
+      Anchor(send);
+      return true;
+    }
+    if (send < not_before_) return false;
+    if (!start_) {
+      Anchor(send);
+      return true;
+    }
+    if (send < *start_) return false;
+    if (send < newest_) return true;
+    if (static_cast<double>(send - newest_) > gap_) {
+      if (gap_restarts_ > 0) {
+        --gap_restarts_;
+        Anchor(send);
+        return true;
+      }
+      irregular_ = true;
+    }
+    if (send - *start_ > 3 * tau_) irregular_ = true;
+    return true;
+  }
+
+  Estimate Close() {
+    Estimate e;
+    e.start = *start_;
+    e.first = samples_.front().send_ns;
+    e.last = newest_;
+    e.bytes = bytes_;
+    e.bytes_after_first = bytes_ - bytes_of_first_;
+    const double n = static_cast<double>(samples_.size());
+    for (const dcc_ack& s : samples_) {
+      e.mean_rtt += s.rtt_ns / n;
+      e.mean_inflight += s.inflight_bytes / n;
+      e.app_limited |= (s.flags & DCC_ACK_APP_LIMITED) != 0;
+    }
+    double sum_rtt = 0;
+    for (const dcc_ack& s : samples_) sum_rtt += s.rtt_ns;
+    e.delay = std::floor(sum_rtt / n);
+    e.slope_valid = !irregular_ && e.last > e.first;
+    if (e.slope_valid) e.gradient = Slope();
+
+    if (!irregular_) gap_restarts_ = DCC_BATCH_GAP_RESTARTS;
+    const u64 last = newest_;
+    Clear();
+    start_ = last;
+    return e;
+  }
+
+  double X(const dcc_ack& s) const {
+    return static_cast<double>(std::min(s.send_ns - *start_, 3 * tau_));
+  }
+
+  // The core's sums take delays up to 2^25 of its time units, of which 3 tau has 2^18.
+  double Y(const dcc_ack& s) const {
+    double unit = 1;
+    while (static_cast<double>(3 * tau_) >= unit * (1 << DCC_BATCH_X_BITS)) unit *= 2;
+    return std::min(static_cast<double>(s.rtt_ns), unit * DCC_BATCH_Y_MAX);
+  }
+
+  u64 tau_ = 1;
+  bool sparse_ = false;
+  double gap_ = std::numeric_limits<double>::infinity();
+  int gap_restarts_ = 0;
+  std::optional<u64> start_;
+  u64 newest_ = 0;
+  u64 not_before_ = 0;
+  std::vector<dcc_ack> samples_;
+  double bytes_ = 0, bytes_of_first_ = 0;
+  bool irregular_ = false, undecided_ = false;
+};
+
+class OscarTwin {
+ public:
+  OscarTwin(const dcc_path& path, const dcc_oscar_params& params) : law_(params.law) {
+    mu_ = static_cast<double>(path.line_rate_bps) / 8e9;  // bytes per nanosecond
+    packet_ = path.wire_bytes;
+    base_ = path.base_rtt_ns;
+    target_ = params.target_delay_ns ? params.target_delay_ns : base_ + std::floor(base_ / 2);
+    target_ = std::clamp(target_, base_ + std::floor(base_ / 8),
+                         static_cast<double>(DCC_OSCAR_TARGET_MAX_NS));
+    tau_ = params.tau_ns ? params.tau_ns : std::max(500.0, std::floor(base_ / 2));
+    const double queue = target_ - base_;
+    empty_ = base_ + std::min(1000.0, std::floor(queue / 4));
+    band_ = std::min(500.0, std::floor(queue / 8));
+    near_ = law_ == DCC_OSCAR_LAW_PULSE ? std::floor(queue / 3)
+                                        : std::min(700.0, std::floor(queue / 8));
+    high_ = target_ + std::floor(target_ / 8);
+    fall_ = std::floor(queue / 5) * 2;
+    u_ai_ = params.u_ai_ppm / 1e6;
+    const double hai = law_ == DCC_OSCAR_LAW_AI ? 0.25 : 0.01;
+    u_hai_ = params.u_hai_ppm ? params.u_hai_ppm / 1e6 : hai;
+    batch_.Configure(static_cast<u64>(tau_), law_ == DCC_OSCAR_LAW_PULSE);
+    points_.assign(DCC_OSCAR_POINTS, Point{});
+    ratios_.assign(DCC_OSCAR_RATIOS, Ratio{0, 1.0});
+    delay_ = base_;
+    SetRatio(0, 1.0);
+  }
+
+  double u() const { return u_; }
+  // Windows in packets, rates in bits per second.
+  double window() const {
+    double w = u_ * target_ * mu_ / packet_;
+    if (pulse_ == DCC_OSCAR_PULSE_SENDING) w = std::max(w, 1.5 * pulse_u_ * base_ * mu_ / packet_);
+    return std::min(w, base_ * mu_ / packet_);
+  }
+  double rate() const {
+    return std::max(1000.0, (pulse_ == DCC_OSCAR_PULSE_SENDING ? pulse_u_ : u_) * mu_ * 8e9);
+  }
+
+  // Did this acknowledgment hang on a comparison of values that the core holds rounded?
+  bool knife_edge() const { return knife_edge_; }
+
+  bool undecided() const { return batch_.undecided(); }
+
+  // Take the core's state over, so that one such comparison is not counted for ever after.
+  void Follow(const dcc_oscar& core) {
+    u_ = core.u_q24 / kOne;
+    for (size_t i = 0; i < ratios_.size(); ++i) {
+      const size_t at = (core.ratio_head + i) % DCC_OSCAR_RATIOS;
+      ratios_[i] = {core.ratio_since_ns[at], core.ratio_q24[at] / kOne};
+    }
+    best_ = core.best_q24 / kOne;
+    best_time_ = core.best_ns;
+    raised_ = core.raised_ns;
+    delay_ = core.last.delay_ns;
+    pulse_ = core.pulse;
+    pulse_u_ = core.pulse_q24 / kOne;
+    pulse_from_ = core.pulse_from_ns;
+    pulse_to_ = core.pulse_to_ns;
+    if (pulse_ == DCC_OSCAR_PULSE_SENDING && core.echo.count == 0)
+      echo_.Configure(static_cast<u64>(tau_), false);
+    SetGap();
+  }
+
+  // Times that follow from the ratio, which the core holds rounded, decide to the nanosecond: the
+  // longest pause within a batch and the end of a pulse.  The test compares them, then has the
+  // twin take the core's.  A core at exactly 1 is at 1.
+  double gap() const { return gap_; }
+  double pulse_to() const { return static_cast<double>(pulse_to_); }
+  void AdoptRounding(const dcc_oscar& core) {
+    gap_ = static_cast<double>(core.batch.gap_ns);
+    batch_.set_gap(gap_);
+    pulse_to_ = core.pulse_to_ns;
+    if (core.u_q24 == DCC_RATIO_ONE) u_ = 1;
+  }
+
+  // Algorithm 2.  True when a decision was made.
+  bool Ack(const dcc_ack& ack) {
+    knife_edge_ = false;
+    bool decided = false;
+    if (law_ == DCC_OSCAR_LAW_TRACKER) decided = Refill(ack);
+    if (law_ == DCC_OSCAR_LAW_PULSE) decided = Watch(ack);
+    if (const auto e = batch_.Add(ack)) {
+      Decide(*e, ack);
+      decided = true;
+    }
+    return decided;
+  }
+
+  void Loss(u64 now) {
+    if (loss_holds_ || delay_ <= empty_) return;
+    if (loss_ != 0 && static_cast<double>(now - loss_) < std::max(delay_, base_)) return;
+    SetRatio(now, delay_ < target_ ? u_ * 7 / 8 : u_ / 2);
+    ReactedToLoss(now);
+  }
+
+  void Rto(u64 now) {
+    SetRatio(now, std::min(u_, packet_ / (target_ * mu_)));
+    ReactedToLoss(now);
+  }
+
+ private:
+  struct Ratio {
+    u64 since;
+    double u;
+  };
+  struct Point {
+    u64 send = 0;
+    double delay = 0;
+    double delivered = 0;
+  };
+  using Estimate = BatchTwin::Estimate;
+
+  void ReactedToLoss(u64 now) {
+    batch_.Restart(now);
+    loss_ = now;
+    loss_holds_ = true;
+    best_ = 0;
+    pulse_ = DCC_OSCAR_PULSE_NONE;
+  }
+
+  void SetRatio(u64 now, double u) {
+    u_ = std::clamp(u, 1.0 / 16384, 1.0);
+    ratios_.pop_front();
+    ratios_.push_back({now, u_});
+    SetGap();
+  }
+
+  void SetGap() {
+    if (law_ == DCC_OSCAR_LAW_PAPER) return;
+    const double interval = packet_ / (u_ * mu_);
+    gap_ = std::max(std::floor(tau_ / 4), 2.5 * interval);
+    batch_.set_gap(gap_);
+  }
+
+  double RatioAt(u64 send) const {
+    for (auto it = ratios_.rbegin(); it != ratios_.rend(); ++it)
+      if (it->since <= send) return it->u;
+    return ratios_.front().u;
+  }
+
+  double WindowRatio(const Estimate& e) const {
+    return e.mean_rtt > 0 ? std::min(1.0, e.mean_inflight / (e.mean_rtt * mu_)) : 1.0;
+  }
+
+  double RateRatio(double bytes, u64 span, double gradient) const {
+    return std::min(1.0, bytes / static_cast<double>(span) / ((1 + gradient) * mu_));
+  }
+
+  double ScaleToTarget(const Estimate& e, double u) const {
+    return std::min(1.0, u * target_ / e.delay);
+  }
+
+  double Coordinate(const Estimate& e, bool accelerate, double u_r) const {
+    const double u_w = WindowRatio(e);
+    if (!e.slope_valid) return u_w;
+    return accelerate ? std::max(u_w, u_r) : std::min(u_w, u_r);
+  }
+
+  double BothLoops(const Estimate& e) const {
+    const double u_r = RateRatio(e.bytes_after_first, e.last - e.first, e.gradient);
+    return Coordinate(e, e.delay < target_ - band_, u_r);
+  }
+
+  double LawPaper(const Estimate& e) const {
+    if (e.delay <= empty_) return u_ + u_hai_;
+    const double u_r = RateRatio(e.bytes, e.last - e.start, e.gradient);
+    return Coordinate(e, e.delay < target_, u_r) + u_ai_;
+  }
+
+  double LawAi(const Estimate& e) const {
+    return e.delay <= empty_ ? u_ + u_hai_ : BothLoops(e) + u_ai_;
+  }
+
+  double LawTracker(const Estimate& e, const dcc_ack& ack) {
+    if (e.delay <= empty_) {
+      double u = u_ + u_hai_;
+      if (e.first >= raised_) {
+        u *= 1.25;
+        raised_ = ack.now_ns;
+      }
+      return u;
+    }
+    const bool level = std::fabs(e.gradient) < 0.25;
+    if (std::fabs(e.delay - target_) < near_ && std::fabs(std::fabs(e.gradient) - 0.25) < 1e-3)
+      knife_edge_ = true;
+    const double v =
+        u_ai_ + (std::fabs(e.delay - target_) < near_ && level ? ScaleToTarget(e, RatioAt(e.first))
+                                                               : BothLoops(e));
+    return e.first < raised_ && ack.rtt_ns < target_ ? std::max(u_, v) : v;
+  }
+
+  void TrackFall(const dcc_ack& ack) {
+    const Point& newest = points_.back();
+    const Point& oldest = points_[points_.size() - DCC_OSCAR_POINTS_BACK];
+    if (ack.send_ns < newest.send ||
+        static_cast<double>(ack.send_ns - newest.send) * DCC_OSCAR_POINTS_PER_TAU < tau_)
+      return;
+    if (ack.rtt_ns - newest.delay > 500) best_ = 0;
+    if (static_cast<double>(ack.now_ns - best_time_) > base_) best_ = 0;
+    const double span = static_cast<double>(ack.send_ns - oldest.send);
+    const double drop = std::max(0.0, oldest.delay - ack.rtt_ns);
+    if (drop >= 600 && span <= tau_ && span >= 0.3 * tau_ && drop >= 0.3 * span) {
+      const double sent = std::min(1.0, (delivered_ - oldest.delivered) / span / mu_);
+      const double own = std::min(sent, RatioAt(oldest.send));
+      const double rest = std::max(span - drop, std::floor(span / 20));
+      const double u = rest > 0 ? std::min(1.0, own * span / rest) : 1.0;
+      if (u > best_) {
+        best_ = u;
+        best_time_ = ack.now_ns;
+      }
+    }
+    points_.pop_front();
+    points_.push_back({ack.send_ns, static_cast<double>(ack.rtt_ns), delivered_});
+  }
+
+  bool Refill(const dcc_ack& ack) {
+    delivered_ += ack.acked_bytes;
+    if (ack.flags & (DCC_ACK_NO_RTT | DCC_ACK_DELAYED)) return false;
+    if (ack.rtt_ns > high_) high_send_ = ack.send_ns;
+    TrackFall(ack);
+    if (best_ <= 0 || ack.rtt_ns > empty_) return false;
+    if (static_cast<double>(ack.send_ns - high_send_) < 2 * base_) return false;
+    const double u = std::min(1.0, 1.5 * best_);
+    best_ = 0;
+    raised_ = ack.now_ns;
+    delay_ = ack.rtt_ns;
+    SetRatio(ack.now_ns, std::max(u_, u));
+    return true;
+  }
+
+  bool Calm(u64 send) const { return static_cast<double>(send - high_send_) > 2 * base_; }
+
+  void ForgetPoints() {
+    for (Point& p : points_) p.delay = 0;
+    have_point_ = false;
+  }
+
+  void TrackDrop(const dcc_ack& ack) {
+    const Point& newest = points_.back();
+    if (have_point_ &&
+        (ack.send_ns <= newest.send || static_cast<double>(ack.send_ns - newest.send) * 6 < tau_))
+      return;
+    for (const Point& p : points_) {
+      const double span = static_cast<double>(ack.send_ns - p.send);
+      const double drop = std::max(0.0, p.delay - ack.rtt_ns);
+      if (drop < fall_ || p.delay > high_ || drop < 0.3 * span || span > 4 * tau_) continue;
+      const double sent = span > 0 ? std::min(1.0, (delivered_ - p.delivered) / span / mu_) : 1.0;
+      const double own = std::min(sent, RatioAt(p.send));
+      const double rest = std::max(span - drop, std::max(1.0, std::floor(span / 20)));
+      best_ = std::max(best_, std::min(1.0, own * span / rest));
+    }
+    points_.pop_front();
+    points_.push_back({ack.send_ns, static_cast<double>(ack.rtt_ns), delivered_});
+    have_point_ = true;
+  }
+
+  void PulseBegin(u64 now) {
+    if (pulse_ != DCC_OSCAR_PULSE_NONE || u_ >= 1) return;
+    pulse_u_ = std::min(1.0, 2 * u_);
+    const double train = DCC_OSCAR_PULSE_PACKETS * packet_ / (pulse_u_ * mu_);
+    pulse_ = DCC_OSCAR_PULSE_SENDING;
+    pulse_from_ = now;
+    pulse_to_ = now + static_cast<u64>(std::clamp(train, std::floor(base_ / 4), 4 * base_));
+    pulse_delay_ = 0;
+    echo_.Configure(static_cast<u64>(tau_), false);
+  }
+
+  bool PulseJudge(const dcc_ack& ack) {
+    pulse_ = DCC_OSCAR_PULSE_NONE;
+    if (echo_.count() < 2) return false;
+    const bool free = pulse_delay_ <= base_ + std::floor((empty_ - base_) / 2);
+    double u = u_;
+    if (free) {
+      u = std::max(u_, pulse_u_);
+    } else if (ack.rtt_ns < target_) {
+      const double total = std::min(100.0, 1 + echo_.Slope());
+      const double others = std::max(0.0, total - pulse_u_);
+      u = std::max(u_, std::min(pulse_u_, u_ / (others + u_)));
+    } else {
+      return false;
+    }
+    raised_ = ack.now_ns;
+    delay_ = pulse_delay_;
+    SetRatio(ack.now_ns, u);
+    if (1 - u_ < 1e-4) knife_edge_ = true;
+    if (free) PulseBegin(ack.now_ns);
+    return true;
+  }
+
+  bool PulseStep(const dcc_ack& ack) {
+    bool changed = false;
+    if (pulse_ == DCC_OSCAR_PULSE_SENDING && ack.now_ns >= pulse_to_) {
+      pulse_ = DCC_OSCAR_PULSE_AWAITED;
+      pulse_to_ = ack.now_ns;
+      changed = true;
+    }
+    if (ack.send_ns < pulse_from_) return changed;
+    if (pulse_ == DCC_OSCAR_PULSE_AWAITED && ack.send_ns > pulse_to_)
+      return PulseJudge(ack) || changed;
+    if (echo_.count() < DCC_BATCH_MAX_COUNT) echo_.Take(ack);
+    pulse_delay_ = ack.rtt_ns;
+    return changed;
+  }
+
+  bool Watch(const dcc_ack& ack) {
+    delivered_ += ack.acked_bytes;
+    if (ack.flags & (DCC_ACK_NO_RTT | DCC_ACK_DELAYED)) return false;
+    if (sent_ > ack.now_ns) {
+      ForgetPoints();
+      pulse_ = DCC_OSCAR_PULSE_NONE;
+      high_send_ = raised_ = 0;
+      best_ = 0;
+      sent_ = ack.send_ns;
+    }
+    if (ack.send_ns > sent_ && static_cast<double>(ack.send_ns - sent_) > gap_) ForgetPoints();
+    sent_ = std::max(sent_, ack.send_ns);
+    if (ack.rtt_ns > high_) high_send_ = ack.send_ns;
+    if (ack.rtt_ns - sample_ > 500) best_ = 0;
+    sample_ = ack.rtt_ns;
+
+    bool changed = pulse_ != DCC_OSCAR_PULSE_NONE && PulseStep(ack);
+    TrackDrop(ack);
+    if (best_ <= 0 || ack.rtt_ns > empty_) return changed;
+    if (std::fabs(best_ - u_) < 1e-3 * u_) knife_edge_ = true;
+    if (best_ > u_ && Calm(ack.send_ns)) {
+      raised_ = ack.now_ns;
+      delay_ = ack.rtt_ns;
+      SetRatio(ack.now_ns, best_);
+      changed = true;
+    }
+    best_ = 0;
+    return changed;
+  }
+
+  // Bytes in flight within a packet of what pacing or window allowed are exactly that.
+  double WindowRatioExact(const Estimate& e, double us) {
+    const double paced = us * mu_ * e.delay;
+    const double windowed = us * mu_ * target_;
+    for (const double allowed : {paced, windowed})
+      if (std::fabs(std::fabs(e.mean_inflight - allowed) - packet_) < 4 + 1e-3 * allowed)
+        knife_edge_ = true;
+    if (std::fabs(e.mean_inflight - paced) <= packet_) return us;
+    if (std::fabs(e.mean_inflight - windowed) <= packet_) return ScaleToTarget(e, us);
+    return WindowRatio(e);
+  }
+
+  double AiSince(u64 first, u64 now) const {
+    const u64 interval = std::clamp(now - decided_, static_cast<u64>(tau_), u64{1} << 37);
+    const u64 elapsed = std::min(std::max(now - first, interval), interval * DCC_OSCAR_AI_STEPS);
+    return u_ai_ * static_cast<double>(elapsed) / static_cast<double>(interval);
+  }
+
+  bool Draining(const Estimate& e) const {
+    return batch_delay_ > e.delay && e.last > batch_last_ &&
+           batch_delay_ - e.delay >= 0.3 * static_cast<double>(e.last - batch_last_);
+  }
+
+  double LawPulse(const Estimate& e, const dcc_ack& ack) {
+    if (e.delay <= empty_) {
+      const double u = u_ + u_ai_;
+      if (e.first > raised_) PulseBegin(ack.now_ns);
+      return u;
+    }
+    const double us = RatioAt(e.first);
+    const double off = std::fabs(e.delay - target_);
+    double u;
+    if (off < near_ && std::fabs(std::fabs(e.gradient) - 0.15) < 1e-3) knife_edge_ = true;
+    if (off < near_ && std::fabs(e.gradient) < 0.15) {
+      u = ScaleToTarget(e, us);
+    } else {
+      const bool accelerate = e.delay < target_ - band_;
+      const double u_w = WindowRatioExact(e, us);
+      double u_r = u_w;
+      if (!accelerate || Calm(e.last))
+        u_r = RateRatio(e.bytes_after_first, e.last - e.first, e.gradient);
+      u = u_w;
+      if (e.slope_valid) u = accelerate ? std::max(u_w, u_r) : std::min(u_w, u_r);
+      if (e.delay > high_ && Draining(e)) {
+        if (std::fabs(u - u_) < 1e-3 * u_) knife_edge_ = true;
+        if (u < u_) return u_;
+      }
+    }
+    u += AiSince(e.first, ack.now_ns);
+    return e.first < raised_ && ack.rtt_ns < target_ ? std::max(u_, u) : u;
+  }
+
+  void Decide(const Estimate& e, const dcc_ack& ack) {
+    double u = u_;
+    if (e.app_limited) {
+      if (e.delay >= target_) u = ScaleToTarget(e, RatioAt(e.first)) + u_ai_;
+    } else if (law_ == DCC_OSCAR_LAW_PAPER) {
+      u = LawPaper(e);
+    } else if (law_ == DCC_OSCAR_LAW_AI) {
+      u = LawAi(e);
+    } else if (law_ == DCC_OSCAR_LAW_TRACKER) {
+      u = LawTracker(e, ack);
+    } else {
+      u = LawPulse(e, ack);
+    }
+    decided_ = ack.now_ns;
+    batch_last_ = e.last;
+    batch_delay_ = e.delay;
+    delay_ = e.delay;
+    loss_holds_ = false;
+    SetRatio(ack.now_ns, u);
+  }
+
+  static constexpr double kOne = 1 << 24;
+
+  u32 law_;
+  double mu_, packet_, base_, target_, tau_, empty_, band_, near_, high_, fall_, u_ai_, u_hai_;
+  BatchTwin batch_;
+  double u_ = 1;
+  double gap_ = static_cast<double>(DCC_BATCH_NO_GAP);
+  std::deque<Ratio> ratios_;
+  std::deque<Point> points_;
+  u64 raised_ = 0, high_send_ = 0, best_time_ = 0, loss_ = 0;
+  double best_ = 0, delivered_ = 0, delay_ = 0;
+  bool loss_holds_ = false, knife_edge_ = false;
+
+  // Law 3.
+  BatchTwin echo_;
+  u32 pulse_ = DCC_OSCAR_PULSE_NONE;
+  double pulse_u_ = 0, pulse_delay_ = 0, sample_ = 0, batch_delay_ = 0;
+  u64 pulse_from_ = 0, pulse_to_ = 0, sent_ = 0, decided_ = 0, batch_last_ = 0;
+  bool have_point_ = false;
+};
+
+}  // namespace delaycc_test
+
+#endif  // DELAYCC_TESTS_UNIT_OSCAR_TWIN_H_
