@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// OSCAR's core under arbitrary paths, parameters and acknowledgments.  Whatever comes in, the state
+// and the verdict stay within their documented bounds; the sanitizers watch the arithmetic.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+
+#include "dcc_oscar.h"
+
+namespace {
+
+// Takes values off the front of the input; zeros once it is used up.
+class Input {
+ public:
+  Input(const std::uint8_t* data, std::size_t size) : data_(data), left_(size) {}
+
+  bool empty() const { return left_ == 0; }
+
+  template <typename T>
+  T Take() {
+    T value = 0;
+    const std::size_t n = left_ < sizeof(T) ? left_ : sizeof(T);
+    std::memcpy(&value, data_, n);
+    data_ += n;
+    left_ -= n;
+    return value;
+  }
+
+ private:
+  const std::uint8_t* data_;
+  std::size_t left_;
+};
+
+void Require(bool holds) {
+  if (!holds) std::abort();
+}
+
+void CheckBounds(const dcc_oscar& s, const dcc_path& path, const dcc_verdict& v) {
+  Require(s.u_q24 >= DCC_OSCAR_RATIO_MIN && s.u_q24 <= DCC_RATIO_ONE);
+  Require(s.last.u_q24 == s.u_q24);
+  Require(s.last.gradient_q16 >= DCC_GRADIENT_MIN && s.last.gradient_q16 <= DCC_GRADIENT_MAX);
+  Require(v.cwnd_q16 >= 1);
+  Require(v.pacing_bps >= 1000);
+  Require(v.pacing_bps <= dcc_max_u64(path.line_rate_bps, 1000));
+  Require(s.batch.count < DCC_BATCH_MAX_COUNT);
+}
+
+dcc_path TakePath(Input& in) {
+  dcc_path path = {in.Take<u64>(), in.Take<u32>(), in.Take<u32>()};
+  if (in.Take<u8>() % 2) {  // within the documented ranges
+    path.line_rate_bps = dcc_clamp_u64(path.line_rate_bps, 1000000, 800000000000);
+    path.base_rtt_ns = dcc_clamp_u32(path.base_rtt_ns, 1000, 1000000000);
+    path.wire_bytes = dcc_clamp_u32(path.wire_bytes, 64, 65535);
+  }
+  return path;
+}
+
+dcc_oscar_params TakeParams(Input& in) {
+  dcc_oscar_params params = {};
+  params.target_delay_ns = in.Take<u32>();
+  params.tau_ns = in.Take<u32>();
+  params.u_ai_ppm = in.Take<u32>();
+  params.u_hai_ppm = in.Take<u32>();
+  params.law = in.Take<u8>() % (DCC_OSCAR_LAW_MAX + 1);
+  if (!dcc_oscar_params_valid(&params)) {
+    const u32 law = params.law;
+    dcc_oscar_params_default(&params);
+    params.law = law;
+  }
+  return params;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  Input in(data, size);
+  dcc_path path = TakePath(in);
+  dcc_oscar_params params = TakeParams(in);
+  dcc_oscar state;
+  dcc_verdict verdict;
+  u64 now_ns = in.Take<u32>();
+
+  dcc_oscar_init(&state, &path, &params, &verdict);
+  CheckBounds(state, path, verdict);
+  while (!in.empty()) {
+    const u8 what = in.Take<u8>();
+    switch (what % 16) {
+      case 0:
+        dcc_oscar_loss(&state, &path, &params, now_ns, &verdict);
+        break;
+      case 1:
+        dcc_oscar_rto(&state, &path, &params, now_ns, &verdict);
+        break;
+      case 2:
+        if (what < 64) path = TakePath(in);
+        dcc_oscar_restart(&state, &path, &params, now_ns, &verdict);
+        break;
+      case 3:
+        if (what < 64) params = TakeParams(in);
+        break;
+      case 4:
+        now_ns = in.Take<u64>();  // the clock jumps
+        break;
+      default: {
+        dcc_ack ack = {};
+        now_ns += in.Take<u16>();
+        ack.now_ns = now_ns;
+        ack.rtt_ns = what < 240 ? in.Take<u16>() : in.Take<u32>();
+        ack.send_ns = what % 16 == 5 ? in.Take<u64>() : now_ns - ack.rtt_ns;
+        ack.acked_bytes = what < 240 ? path.wire_bytes : in.Take<u32>();
+        ack.inflight_bytes = in.Take<u32>();
+        ack.flags = what % 16 == 6 ? in.Take<u8>() : 0;
+        // A run of evenly sent packets, so that batches close within few input bytes.
+        const u32 run = what % 16 > 10 ? 1 + what / 4U : 1;
+        for (u32 i = 0; i < run; ++i) {
+          dcc_verdict before = verdict;
+          const bool decided = dcc_oscar_ack(&state, &path, &params, &ack, &verdict);
+          // Not decided: the verdict was left alone.
+          Require(decided || std::memcmp(&before, &verdict, sizeof(before)) == 0);
+          ack.now_ns += 120;
+          ack.send_ns += 120;
+        }
+        now_ns = ack.now_ns;
+      }
+    }
+    CheckBounds(state, state.path, verdict);
+  }
+  return 0;
+}
