@@ -35,6 +35,9 @@
  */
 #define DELAYCC_DELAYED_ACK_NS 20000000U
 
+/* Packets that a receiver gathers before it sends an ACK, less the first. */
+#define DELAYCC_ACK_SLACK 1
+
 /* A gate shorter than this is not worth moving: a full packet at 6 Gbit/s. */
 #define DELAYCC_REGATE_NS 2000U
 
@@ -481,6 +484,15 @@ static void delaycc_regate(struct sock *sk, u64 old_rate, u64 new_rate)
 						  old_rate, new_rate));
 }
 
+/* Packets that TCP hands down in one piece. */
+static u32 delaycc_burst(const struct sock *sk, const struct delaycc_sock *ds)
+{
+	u32 segs = sk->sk_gso_max_segs;
+
+	/* Without a limit of ours, the 44 packets of a full super-packet. */
+	return min_t(u32, segs, ds->max_tso_segs ?: 44);
+}
+
 /**
  * delaycc_apply() - window and pacing rate of a verdict
  * @sk: the socket
@@ -505,8 +517,16 @@ void delaycc_apply(struct sock *sk, struct delaycc_sock *ds,
 	 * Rounded up: the pace holds back the fraction.  The ACK of a lone
 	 * packet may be held by the receiver, a second one releases it.
 	 */
-	cwnd = min_t(u64, (cwnd_q16 + DCC_WINDOW_ONE - 1) >> DCC_WINDOW_SHIFT,
-		     tp->snd_cwnd_clamp);
+	cwnd_q16 += DCC_WINDOW_ONE - 1;
+	/*
+	 * A window of exactly one BDP loses 1 % of the link to a receiver that
+	 * acknowledges every second packet, and more to segmentation offload.
+	 * At line rate the pace is the limit, so those packets make no queue.
+	 */
+	if (verdict->pacing_bps >= ds->path.line_rate_bps)
+		cwnd_q16 += (u64)(DELAYCC_ACK_SLACK + delaycc_burst(sk, ds))
+			    << DCC_WINDOW_SHIFT;
+	cwnd = min_t(u64, cwnd_q16 >> DCC_WINDOW_SHIFT, tp->snd_cwnd_clamp);
 	tcp_snd_cwnd_set(tp, max_t(u32, cwnd, ds->delayed_acks ? 2 : 1));
 
 	/* TCP paces payload.  A rate of 0 would turn pacing off. */
