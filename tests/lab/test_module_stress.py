@@ -11,9 +11,7 @@ In the ordinary lab it runs too, faster, and sees only crashes and wrong results
 """
 
 import ctypes
-import errno
 import os
-import pathlib
 import random
 import re
 import select
@@ -22,12 +20,8 @@ import struct
 import time
 
 import inlab
+from shells import DCC, in_lab, load, mount_tracing, remove, remove_all, tracing, use, used
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-MODULES = pathlib.Path(os.environ.get("DELAYCC_MODULES", ROOT / "build/modules/lab")).resolve()
-DCC = "/proc/sys/net/ipv4/delaycc/"
-TCP_CONGESTION = 13
-SYS_INIT_MODULE, SYS_DELETE_MODULE = 175, 176
 OTHERS = ("cubic", "bbr", "dctcp", "reno", "vegas")
 
 # Name, and the ends of its range: what may be written.
@@ -48,46 +42,7 @@ COMPLAINTS = re.compile(
     r"Call Trace|ODEBUG|use-after-free|leaked|scheduling while atomic|sleeping function|suspicious RCU|Oops|Kernel panic"
 )
 
-# Inside the lab a tmpfs over /tmp may hide the project: read the files before.
-if os.getpid() == 1:
-    FILES = {
-        name: pathlib.Path(os.environ["STRESS_MODULES"], name + ".ko").read_bytes() for name in ("delaycc", "tcp_oscar")
-    }
-
-
 # ---- inside the lab ----
-
-
-def load():
-    for name in ("delaycc", "tcp_oscar"):
-        image = FILES[name]
-        inlab.check(inlab.libc.syscall(SYS_INIT_MODULE, image, ctypes.c_ulong(len(image)), b""), f"init_module {name}")
-
-
-def remove(name):
-    """0, or the error's number."""
-    if inlab.libc.syscall(SYS_DELETE_MODULE, name.encode(), os.O_NONBLOCK) == 0:
-        return 0
-    return ctypes.get_errno()
-
-
-def remove_both():
-    for name in ("tcp_oscar", "delaycc"):
-        for _ in range(100):
-            error = remove(name)
-            if not error:
-                break
-            assert error in (errno.EAGAIN, errno.EBUSY, errno.EWOULDBLOCK), f"rmmod {name}: {os.strerror(error)}"
-            time.sleep(0.1)  # sockets and namespaces are cleaned up behind our back
-        assert not error, f"rmmod {name}: {os.strerror(error)} after 10 s"
-
-
-def use(sock, algorithm):
-    sock.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, algorithm.encode())
-
-
-def used(sock):
-    return sock.getsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, 16).split(b"\0")[0].decode()
 
 
 class Traffic:
@@ -182,7 +137,7 @@ class Traffic:
 
 
 def prepare():
-    inlab.mount("tracefs", "/sys/kernel/tracing")
+    mount_tracing()
     try:
         inlab.mount("debugfs", "/sys/kernel/debug")
     except OSError:
@@ -208,10 +163,6 @@ def complaints():
             found += log[i : i + 30]
             break
     return found
-
-
-def tracing(on):
-    inlab.write("/sys/kernel/tracing/events/delaycc/ack/enable", str(int(on)))
 
 
 def in_lab_reload(times):
@@ -246,7 +197,7 @@ def in_lab_reload(times):
             use(server, "cubic")
         if extra:
             os.close(extra.fd)
-        remove_both()
+        remove_all()
         moved += traffic.run(0.0005)
     stuck = traffic.stuck(100000, 60)
     traffic.close_all()
@@ -283,7 +234,7 @@ def in_lab_extremes(combinations, seed):
     algorithms = [used(client) for client, _ in traffic.clients]
     traffic.close_all()
     time.sleep(60)
-    remove_both()
+    remove_all()
     return {"settings": len(settings), "moved": sum(moved), "stuck": stuck, "algorithms": algorithms,
             "complaints": complaints()}
 
@@ -317,19 +268,15 @@ def in_lab_switches(rounds, seed):
     stuck = traffic.stuck(100000, 60)
     traffic.close_all()
     time.sleep(60)
-    remove_both()
+    remove_all()
     return {"stuck": stuck, "complaints": complaints()}
 
 
 # ---- outside ----
 
 
-def stress(lab, function, *args):
-    return lab(function, *args, options=(f"STRESS_MODULES={MODULES}",), seconds=300, mem="1G")
-
-
 def test_modules_load_and_go_200_times_under_traffic(lab):
-    result = stress(lab, "in_lab_reload", 200)
+    result = in_lab(lab, "in_lab_reload", 200, seconds=300)
     assert result["complaints"] == []
     assert result["refused"] == 20, "a module in use was removed"
     assert result["stuck"] == 0
@@ -337,7 +284,7 @@ def test_modules_load_and_go_200_times_under_traffic(lab):
 
 
 def test_every_parameter_at_its_extremes_under_traffic(lab):
-    result = stress(lab, "in_lab_extremes", 100, 3)
+    result = in_lab(lab, "in_lab_extremes", 100, 3, seconds=300)
     assert result["complaints"] == []
     assert result["stuck"] == 0
     assert set(result["algorithms"]) == {"oscar"}
@@ -345,6 +292,6 @@ def test_every_parameter_at_its_extremes_under_traffic(lab):
 
 
 def test_algorithm_switches_under_traffic(lab):
-    result = stress(lab, "in_lab_switches", 300, 3)
+    result = in_lab(lab, "in_lab_switches", 300, 3, seconds=300)
     assert result["complaints"] == []
     assert result["stuck"] == 0

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of the kernel modules share: loading them in the lab, and their switches.
+
+The modules are built with `make -C kernel KDIR=build/lab ARCH=um TAG=lab`; DELAYCC_MODULES names another folder.
+"""
+
+import ctypes
+import errno
+import os
+import pathlib
+import socket
+import time
+
+import inlab
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+MODULES = pathlib.Path(os.environ.get("DELAYCC_MODULES", ROOT / "build/modules/lab")).resolve()
+NAMES = ("delaycc", "tcp_oscar")
+DCC = "/proc/sys/net/ipv4/delaycc/"
+TRACING = "/sys/kernel/tracing/"
+
+TCP_CONGESTION = 13
+SYS_INIT_MODULE, SYS_DELETE_MODULE = 175, 176
+
+# Inside the lab, where this is init's, a tmpfs over /tmp may hide the project later: read the files now.
+FILES = {}
+if os.getpid() == 1:
+    FILES = {name: pathlib.Path(os.environ["SHELLS_MODULES"], name + ".ko").read_bytes() for name in NAMES}
+
+
+def in_lab(lab, function, *args, **options):
+    """Runs a function of the test's file in the lab, the modules at hand."""
+    return lab(function, *args, options=(f"SHELLS_MODULES={MODULES}",), mem="1G", **options)
+
+
+def load():
+    for name in NAMES:
+        image = FILES[name]
+        inlab.check(inlab.libc.syscall(SYS_INIT_MODULE, image, ctypes.c_ulong(len(image)), b""), f"init_module {name}")
+
+
+def remove(name):
+    """0, or the error's number."""
+    if inlab.libc.syscall(SYS_DELETE_MODULE, name.encode(), os.O_NONBLOCK) == 0:
+        return 0
+    return ctypes.get_errno()
+
+
+def remove_all():
+    for name in reversed(NAMES):
+        for _ in range(100):
+            error = remove(name)
+            if not error:
+                break
+            assert error in (errno.EAGAIN, errno.EBUSY), f"rmmod {name}: {os.strerror(error)}"
+            time.sleep(0.1)  # sockets and namespaces are cleaned up behind our back
+        assert not error, f"rmmod {name}: {os.strerror(error)} after 10 s"
+
+
+def use(sock, algorithm):
+    sock.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, algorithm.encode())
+
+
+def used(sock):
+    return sock.getsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, 16).split(b"\0")[0].decode()
+
+
+def mount_tracing():
+    inlab.mount("tracefs", TRACING)
+
+
+def tracing(on):
+    inlab.write(TRACING + "events/delaycc/ack/enable", str(int(on)))
+
+
+def traced():
+    """The events delaycc:ack so far, as dicts of strings."""
+    return [dict(field.split("=") for field in line.split(" ack: ")[1].split())
+            for line in inlab.read(TRACING + "trace").splitlines() if " ack: " in line]

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The modules on the real TCP stack: RTTs to the nanosecond, a full link, parameters that take effect."""
+
+import select
+import socket
+import time
+
+import inlab
+from shells import DCC, in_lab, load, mount_tracing, traced, tracing, use
+
+TCP_NOTSENT_LOWAT = 25
+RATE_BPS = 10**11
+DELAY_NS = 5940
+# Two wires, a full packet one way, an ACK of 66 bytes the other way; each is rounded up to whole ns.
+BASE_NS = 2 * DELAY_NS + 122 + 6
+
+
+class Path:
+    """From a to b, logged, without segmentation offload; every flow has its own connection."""
+
+    def __init__(self, flows, family=socket.AF_INET, **port):
+        load()
+        mount_tracing()
+        inlab.write("/proc/sys/net/ipv4/tcp_mem", "4000000 4000000 4000000")
+        link = {"rate_bps": RATE_BPS, "delay_ns": DELAY_NS}
+        self.a, self.b = inlab.pair(left={**link, "port_id": 1, "log_flags": inlab.DATA, **port},
+                                    right={**link, "port_id": 2, "log_flags": inlab.ACKS})
+        for ns, name in ((self.a, "a0"), (self.b, "b0")):
+            with ns:
+                inlab.gso_max_segs(name, 1)
+                inlab.write("/proc/sys/net/ipv4/tcp_rmem", "4096 16000000 67108864")
+                inlab.write("/proc/sys/net/ipv4/tcp_wmem", "4096 16000000 67108864")
+        self.set("line_rate_mbps", RATE_BPS // 10**6)
+        self.poll = select.epoll()
+        self.clients, self.servers = {}, {}
+        address = "10.0.0.2" if family == socket.AF_INET else "fd00::2"
+        with self.b:
+            listener = socket.socket(family)
+            listener.bind((address, 5001))
+            listener.listen(flows)
+        for i in range(flows):
+            with self.a:
+                client = socket.socket(family)
+                use(client, "oscar")
+                client.bind(("", 10001 + i))
+                client.connect((address, 5001))
+            server, _ = listener.accept()
+            server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1 << 17)
+            client.setsockopt(socket.IPPROTO_TCP, TCP_NOTSENT_LOWAT, 1 << 17)
+            self.clients[client.fileno()], self.servers[server.fileno()] = client, server
+            self.poll.register(client.fileno(), select.EPOLLOUT)
+            self.poll.register(server.fileno(), select.EPOLLIN)
+
+    def set(self, name, value):
+        with self.a:
+            inlab.write(DCC + name, str(value))
+
+    def run(self, seconds):
+        """Every flow sends what it may; returns begin and end in ns."""
+        begin = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        end = begin + int(seconds * 1e9)
+        block = bytes(1 << 17)
+        while True:
+            left = end - time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+            if left <= 0:
+                return begin, end
+            for fd, _ in self.poll.poll(left / 1e9):
+                if fd in self.clients:
+                    self.clients[fd].send(block, socket.MSG_DONTWAIT)
+                else:
+                    self.servers[fd].recv_into(inlab.SINK, 1 << 20, socket.MSG_TRUNC | socket.MSG_DONTWAIT)
+
+
+def wire_rate_bps(begin, end):
+    size = sum(e.len_bytes for e in inlab.events() if e.port_id == 1 and begin <= e.depart_ns < end)
+    return size * 8 * 10**9 / (end - begin)
+
+
+def rtts_on_the_wire():
+    """sport -> RTT of the newest packet that each ACK covers, from the ports' log alone."""
+    sent, rtts = {}, {}
+    for event in sorted(inlab.events(), key=lambda e: e.arrival_ns):
+        if event.port_id == 1 and event.payload_bytes:
+            end_seq = (event.seq + event.payload_bytes) % 2**32
+            sent.setdefault((event.sport, end_seq), event.arrival_ns)
+        elif event.port_id == 2 and (event.dport, event.ack_seq) in sent:
+            rtt = event.depart_ns + DELAY_NS - sent[event.dport, event.ack_seq]
+            rtts.setdefault(event.dport, []).append(rtt)
+    return rtts
+
+
+def in_lab_rate(law, family):
+    path = Path(1, family)
+    if law is not None:
+        path.set("oscar/law", law)
+    path.run(0.002)
+    begin, end = path.run(0.005)
+    backlog = max(e.backlog_bytes for e in inlab.events() if begin < e.arrival_ns < end)
+    return wire_rate_bps(begin, end), backlog
+
+
+def test_a_lone_flow_fills_the_link_without_a_queue(lab):
+    for law, family in ((0, socket.AF_INET), (None, socket.AF_INET), (None, socket.AF_INET6)):
+        rate_bps, backlog = in_lab(lab, "in_lab_rate", law, family)
+        assert rate_bps >= 0.99 * RATE_BPS, (law, family)
+        assert backlog <= 20000, (law, family)
+
+
+def in_lab_rtts(flows, loss_ppm):
+    path = Path(flows, loss_ppm=loss_ppm, seed=3)
+    path.set("base_rtt_ns", BASE_NS)
+    tracing(True)
+    path.run(0.003)
+    by_port = {}
+    for event in traced():
+        by_port.setdefault(int(event["sport"]), []).append(int(event["rtt_ns"]))
+    wire = rtts_on_the_wire()
+    off = {}
+    for sport, values in by_port.items():
+        # The decisions' RTTs must be a subsequence of the wire's.
+        rest = iter(wire[sport])
+        off[sport] = sum(value not in rest for value in values) if not loss_ppm else \
+            sum(value not in set(wire[sport]) for value in values)
+    return {"decisions": sum(map(len, by_port.values())), "off": sum(off.values()), "least": min(min(v) for v in by_port.values()),
+            "most": max(max(v) for v in by_port.values())}
+
+
+def test_rtts_of_a_lone_flow_are_those_of_the_wire(lab):
+    seen = in_lab(lab, "in_lab_rtts", 1, 0)
+    assert seen["decisions"] > 300
+    assert seen["off"] == 0
+    # Its acknowledgments come in pairs, and so do its packets.
+    assert BASE_NS <= seen["least"] <= seen["most"] <= BASE_NS + 6 * 122
+
+
+def in_lab_requests():
+    path = Path(1)
+    path.set("base_rtt_ns", BASE_NS)
+    # The paper's law makes decisions of packets that are so far apart, too.
+    path.set("oscar/law", 0)
+    tracing(True)
+    client, server = *path.clients.values(), *path.servers.values()
+    for _ in range(300):
+        client.send(bytes(1448))
+        time.sleep(0.00005)
+        server.recv(1 << 16, socket.MSG_DONTWAIT)
+    return [int(event["rtt_ns"]) for event in traced()]
+
+
+def test_idle_rtt_is_exact_to_the_nanosecond(lab):
+    rtts = in_lab(lab, "in_lab_requests")
+    assert len(rtts) > 20
+    assert set(rtts) == {BASE_NS}
+
+
+def test_rtts_with_a_queue_are_those_of_the_wire(lab):
+    seen = in_lab(lab, "in_lab_rtts", 10, 0)
+    assert seen["decisions"] > 1000
+    assert seen["most"] > 5 * BASE_NS  # ten flows began at line rate
+    assert seen["off"] == 0
+
+
+def test_rtts_in_loss_recovery_are_at_most_half_a_microsecond_off(lab):
+    seen = in_lab(lab, "in_lab_rtts", 4, 2000)
+    assert seen["decisions"] > 500
+    # Selectively acknowledged packets are timed by the kernel's microseconds.
+    assert seen["off"] < 0.1 * seen["decisions"]
+    assert seen["most"] < 1_000_000, "a sample from the millisecond timestamps"
+
+
+def in_lab_new_line_rate():
+    path = Path(1)
+    path.set("base_rtt_ns", BASE_NS)
+    path.run(0.001)
+    path.set("line_rate_mbps", 25000)
+    path.run(0.0005)
+    return wire_rate_bps(*path.run(0.002))
+
+
+def test_an_open_socket_follows_a_new_line_rate(lab):
+    rate_bps = in_lab(lab, "in_lab_new_line_rate")
+    assert 0.97 * 25e9 < rate_bps < 1.01 * 25e9
+
+
+def in_lab_two_hundred():
+    path = Path(200)
+    path.set("base_rtt_ns", BASE_NS)
+    path.run(0.006)
+    begin, end = path.run(0.004)
+    backlogs = [e.backlog_bytes for e in inlab.events() if e.port_id == 1 and begin < e.arrival_ns < end]
+    return wire_rate_bps(begin, end), sum(backlogs) / len(backlogs)
+
+
+def test_windows_below_one_packet_keep_the_queue_of_200_flows_short(lab):
+    rate_bps, backlog = in_lab(lab, "in_lab_two_hundred")
+    assert rate_bps > 0.99 * RATE_BPS
+    # One packet each would be 303 KB on the way and in the queue.
+    assert backlog < 2 * 303_000
