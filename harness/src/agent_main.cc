@@ -27,8 +27,10 @@
 namespace delaycc {
 namespace {
 
-constexpr char kTrial[] = "/tmp/trial";
-constexpr char kTracing[] = "/tmp/tracing";
+// Mount points that every kernel has and that hide nothing of the host's files, which are our root:
+// empty folders of /proc.
+constexpr char kTrial[] = "/proc/fs";
+constexpr char kTracing[] = "/proc/driver";
 // The far end of every link, for the neighbour that its permanent entry names.
 constexpr char kGateway[] = "169.254.0.1";
 constexpr int kLoopbackIndex = 1;
@@ -36,10 +38,6 @@ constexpr int kLoopbackIndex = 1;
 void make_mount(const char* type, const std::string& where, const std::string& data) {
   if (mount("none", where.c_str(), type, 0, data.c_str()) < 0)
     throw system_error("mount", std::string(type) + " on " + where);
-}
-
-void make_directory(const std::string& path) {
-  if (mkdir(path.c_str(), 0700) < 0) throw system_error("mkdir", path);
 }
 
 std::string required_environment(const char* name) {
@@ -50,11 +48,9 @@ std::string required_environment(const char* name) {
   return value;
 }
 
-// What every step needs: /proc, a writable /tmp, the trial's folder, standard output.
+// What every step needs: /proc, the trial's folder, standard output.
 void mount_trial() {
   make_mount("proc", "/proc", "");
-  make_mount("tmpfs", "/tmp", "");
-  make_directory(kTrial);
   make_mount("hostfs", kTrial, required_environment("DCC_DIR"));
   // The kernel may have started us without a console: a socket must never become descriptor 2.
   const std::string path = std::string(kTrial) + "/agent.log";
@@ -77,10 +73,9 @@ void refuse_unpatched_kernel() {
     throw Error("/proc/delaycc_lab does not say \"clock_ns 1\": the lab kernel is too coarse");
 }
 
-void load_module(const Fd& directory, const std::string& name) {
-  const std::string file = name + ".ko";
-  Fd fd(openat(directory.get(), file.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) throw system_error("openat", file);
+void load_module(const std::string& directory, const std::string& name) {
+  const std::string file = directory + "/" + name + ".ko";
+  const Fd fd = open_file(file, O_RDONLY);
   if (syscall(SYS_finit_module, fd.get(), "", 0) < 0) throw system_error("finit_module", file);
 }
 
@@ -173,7 +168,6 @@ std::vector<Fd> build_network(const Plan& plan) {
 }
 
 void start_trace() {
-  make_directory(kTracing);
   make_mount("tracefs", kTracing, "");
   const std::string root = kTracing;
   write_file(root + "/trace_clock", "mono");
@@ -197,12 +191,13 @@ void copy_file(const std::string& from, const std::string& to) {
   }
 }
 
-void run_trial(const Fd& modules) {
+void run_trial() {
   const Plan plan = plan_from_json(read_file(std::string(kTrial) + "/plan.json"));
   refuse_unpatched_kernel();
 
   const rlimit files = {1 << 17, 1 << 17};
   if (setrlimit(RLIMIT_NOFILE, &files) < 0) throw system_error("setrlimit", "RLIMIT_NOFILE");
+  const std::string modules = required_environment("DCC_MODULES");
   for (const std::string& name : plan.modules) load_module(modules, name);
   write_sysctls(plan.sysctls);
   const std::vector<Fd> netns = build_network(plan);
@@ -232,11 +227,8 @@ int main() {
   try {
     if (!init)
       throw delaycc::Error("delaycc-agent runs as init of the lab kernel; use \"delaycc run\"");
-    // Opened before anything is mounted over a part of its path.
-    const delaycc::Fd modules =
-        delaycc::open_file(delaycc::required_environment("DCC_MODULES"), O_RDONLY | O_DIRECTORY);
     delaycc::mount_trial();
-    delaycc::run_trial(modules);
+    delaycc::run_trial();
   } catch (const std::exception& e) {
     fprintf(stderr, "delaycc-agent: %s\n", e.what());
     status = 1;

@@ -9,10 +9,13 @@
 namespace delaycc {
 namespace {
 
+// The kernel tells at most 100 devices a second that their link is up (net/core/link_watch.c), and
+// until then they drop what they are to send. Virtual seconds are free.
+constexpr int64_t kLinksUpNs = 2'000'000'000;
+constexpr int64_t kPerDeviceNs = 12'000'000;
+constexpr int64_t kPerFlowNs = 50'000;
 // Idle for so long between warm-up and time 0, the sender has forgotten the warm-up's window
 // (RFC 2861) and starts with its initial one.
-constexpr int64_t kWarmUpNs = 3'000'000'000;
-constexpr int64_t kPerFlowNs = 50'000;
 constexpr int64_t kIdleNs = 1'500'000'000;
 constexpr int64_t kSecondNs = 1'000'000'000;
 
@@ -62,7 +65,7 @@ void add_flows(const Scenario& scenario, const Network& network, const std::stri
         if (spec.stop_ns >= 0)
           flow.stop_ns = spec.stop_ns + stop_phase + draw(spec.stop_jitter_ns, kStopJitter, member) +
                          i * spec.stop_stagger_ns + later;
-        if (spec.size_bytes > 0) flow.size_bytes = spec.size_bytes + i * spec.size_step_bytes;
+        if (spec.size_bytes > 0) flow.size_bytes = spec.size_bytes;
         flow.pacing_bps = static_cast<int64_t>(spec.pacing_gbps * 1e9);
         flow.measured = measured.empty() ||
                         std::find(measured.begin(), measured.end(), spec.name) != measured.end();
@@ -127,8 +130,9 @@ CompiledTrial compile_trial(const Scenario& scenario, const Trial& trial,
   plan.end_ns = scenario.measure.duration_ns;
   plan.trace = trial.trace;
   add_flows(scenario, network, algorithm.cc, seed, &plan.flows);
+  plan.connect_ns = kLinksUpNs + static_cast<int64_t>(network.links.size()) * 2 * kPerDeviceNs;
   const int64_t ready_ns =
-      kWarmUpNs + static_cast<int64_t>(plan.flows.size()) * kPerFlowNs + kIdleNs;
+      plan.connect_ns + static_cast<int64_t>(plan.flows.size()) * kPerFlowNs + kIdleNs;
   plan.zero_ns = (ready_ns + kSecondNs - 1) / kSecondNs * kSecondNs;
 
   plan.modules = {"sch_dccport"};

@@ -29,6 +29,8 @@ bool is_file(const std::string& path) {
   return fs::is_regular_file(path, ignored);
 }
 
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
 std::string console_tail(const std::string& directory) {
   std::string text;
   for (const char* name : {"/console.txt", "/agent.log"}) {
@@ -132,8 +134,6 @@ Lab find_lab() {
   if (!lab.has_module("sch_dccport"))
     throw Error("no sch_dccport.ko in " + lab.modules + "; build it with \"make lab\"");
   if (!is_file(lab.agent)) throw Error("no " + lab.agent + "; build it with \"make\"");
-  // modules may be a link into a cache; the lab mounts the host's root, so any path does.
-  lab.modules = fs::canonical(lab.modules).string();
   return lab;
 }
 
@@ -183,7 +183,7 @@ void run_in_lab(const Lab& lab, const Plan& plan, const std::string& directory, 
                   " s; end of its console:\n" + console_tail(directory));
   }
   if (is_file(directory + "/error.txt"))
-    throw Error("the agent failed: " + read_file(directory + "/error.txt"));
+    throw Error("the agent failed: " + first_line(read_file(directory + "/error.txt")));
   if (!is_file(directory + "/status"))
     throw Error("the lab ended before the trial did; end of its console:\n" +
                 console_tail(directory));

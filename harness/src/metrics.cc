@@ -97,6 +97,7 @@ class Computation {
   Computation(const CompiledTrial& trial, const Records& records)
       : plan_(trial.plan), m_(trial.measurement), records_(records) {
     time_ = measured_time(m_.measure.from_ns, m_.measure.to_ns, m_.measure.exclude_ns);
+    queue_time_ = m_.measure.queue_ns.empty() ? time_ : m_.measure.queue_ns;
   }
 
   TrialResult run() {
@@ -137,7 +138,7 @@ class Computation {
         const int64_t depart_ns = relative(event.depart_ns);
         packets_.push_back({relative(event.arrival_ns), depart_ns, event.len_bytes});
         all.add(depart_ns, event.len_bytes);
-        max_backlog_.emplace_back(relative(event.arrival_ns), event.backlog_bytes);
+        backlogs_.emplace_back(relative(event.arrival_ns), event.backlog_bytes);
         if (data && id >= 0) {
           per_flow_[id].add(depart_ns, event.len_bytes);
           const uint32_t fresh = coverage[id].add(event.seq, event.payload_bytes);
@@ -163,15 +164,20 @@ class Computation {
     result_.queue_bytes = queue_curve(packets_, plan_.end_ns);
     std::vector<double> samples;
     for (size_t i = 0; i < result_.queue_bytes.size(); i++)
-      if (inside(time_, static_cast<int64_t>(i) * kGridNs)) samples.push_back(result_.queue_bytes[i]);
+      if (inside(queue_time_, static_cast<int64_t>(i) * kGridNs))
+        samples.push_back(result_.queue_bytes[i]);
+    uint32_t peak = 0;
+    uint32_t highest = 0;
+    for (const auto& [t_ns, bytes] : backlogs_) {
+      peak = std::max(peak, bytes);
+      if (inside(queue_time_, t_ns)) highest = std::max(highest, bytes);
+    }
+    set("queue_peak_bytes", peak);
     if (samples.empty()) return;
     double sum = 0, squares = 0;
     for (double s : samples) sum += s;
     const double mean = sum / static_cast<double>(samples.size());
     for (double s : samples) squares += (s - mean) * (s - mean);
-    uint32_t highest = 0;
-    for (const auto& [t_ns, bytes] : max_backlog_)
-      if (inside(time_, t_ns)) highest = std::max(highest, bytes);
     for (double s : samples) highest = std::max(highest, static_cast<uint32_t>(s));
     set("queue_mean_bytes", mean);
     set("queue_sd_bytes", std::sqrt(squares / static_cast<double>(samples.size())));
@@ -346,9 +352,10 @@ class Computation {
   const Measurement& m_;
   const Records& records_;
   std::vector<Interval> time_;
+  std::vector<Interval> queue_time_;
   std::vector<ServiceCurve> per_flow_;
   std::vector<QueuedPacket> packets_;
-  std::vector<std::pair<int64_t, uint32_t>> max_backlog_;
+  std::vector<std::pair<int64_t, uint32_t>> backlogs_;
   std::vector<int64_t> last_sent_ns_;
   std::vector<double> rtts_us_;
   uint64_t payload_bytes_ = 0;
@@ -363,7 +370,7 @@ const std::vector<MetricInfo>& all_metrics() {
   static const std::vector<MetricInfo> metrics = {
       {"recover_us", "us"},        {"goodput_gbps", "Gbit/s"},  {"utilisation", ""},
       {"queue_mean_bytes", "bytes"}, {"queue_sd_bytes", "bytes"}, {"queue_p99_bytes", "bytes"},
-      {"queue_max_bytes", "bytes"}, {"rtt_p50_us", "us"},        {"rtt_p99_us", "us"},
+      {"queue_max_bytes", "bytes"}, {"queue_peak_bytes", "bytes"}, {"rtt_p50_us", "us"},        {"rtt_p99_us", "us"},
       {"rtt_p999_us", "us"},       {"jain", ""},                {"jain_time_us", "us"},
       {"fct_mean_us", "us"},       {"fct_p99_us", "us"},        {"slowdown_mean", ""},
       {"slowdown_p99", ""},        {"retransmits", "segments"}, {"drops", "packets"},

@@ -18,9 +18,9 @@
 namespace delaycc {
 namespace {
 
-// One send() must fit the socket's send buffer (208 KB by default) and the answers to one batch the
-// receive buffer; an answer takes about 800 bytes of it.
-constexpr size_t kBatchBytes = 16 * 1024;
+// The answers to one batch must fit the socket's receive buffer: 208 KB by default, of which a short
+// answer takes nearly 1 KB.
+constexpr size_t kBatchRequests = 64;
 constexpr size_t kLargestRequest = 4096;
 
 uint32_t parse_ipv4(const std::string& text) {
@@ -52,7 +52,7 @@ void put_link(nlmsghdr* nlh, ifinfomsg* info, const NetlinkBatch::VethEnd& end, 
 
 }  // namespace
 
-NetlinkBatch::NetlinkBatch() : buffer_(kBatchBytes + kLargestRequest) {
+NetlinkBatch::NetlinkBatch() : buffer_(kBatchRequests * kLargestRequest) {
   socket_.reset(mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC));
   if (!socket_) throw system_error("socket", "NETLINK_ROUTE");
   if (mnl_socket_bind(socket_.get(), 0, MNL_SOCKET_AUTOPID) < 0)
@@ -68,7 +68,7 @@ void NetlinkBatch::add(std::string what, unsigned type, unsigned flags,
   build(nlh);
   used_ += MNL_ALIGN(nlh->nlmsg_len);
   pending_.push_back(std::move(what));
-  if (used_ >= kBatchBytes) flush();
+  if (pending_.size() == kBatchRequests) flush();
 }
 
 void NetlinkBatch::flush() {

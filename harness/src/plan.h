@@ -86,6 +86,7 @@ struct Plan {
   bool gso = false;
   int initcwnd = 0;    // packets; 0: the kernel's default
   int64_t warm_bytes = 0;
+  int64_t connect_ns = 0;  // the first connection, on CLOCK_MONOTONIC
   int64_t zero_ns = 0;
   int64_t end_ns = 0;
   bool trace = false;

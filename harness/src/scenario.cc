@@ -292,15 +292,11 @@ class Section {
     return result;
   }
 
+  // Names to values; a dotted name may be written with or without quotes.
   std::map<std::string, std::string> text_map(const std::string& key) {
     std::map<std::string, std::string> result;
     Section inner = section(key);
-    if (!inner.table_) return result;
-    for (const auto& [name, node] : *inner.table_) {
-      Value value;
-      const std::string inner_key(name.str());
-      if (inner.convert(node, inner_key, &value)) result[inner_key] = to_string(value);
-    }
+    if (inner.table_) inner.flatten(*inner.table_, "", &result);
     return result;
   }
 
@@ -357,6 +353,18 @@ class Section {
     if (!node) return nullptr;
     if (!node->is_array()) complain(key, "is not an array, allowed is " + allowed);
     return node->as_array();
+  }
+
+  void flatten(const toml::table& table, const std::string& prefix,
+               std::map<std::string, std::string>* result) {
+    for (const auto& [name, node] : table) {
+      const std::string key = prefix + std::string(name.str());
+      Value value;
+      if (const toml::table* inner = node.as_table())
+        flatten(*inner, key + ".", result);
+      else if (convert(node, key, &value))
+        (*result)[key] = to_string(value);
+    }
   }
 
   bool get(const std::string& key, Value* value) {
@@ -493,7 +501,6 @@ FlowSpec read_flow(Section& section, size_t index) {
   flow.stop_jitter_ns = section.time_us("stop_jitter_us", 0);
   flow.stop_stagger_ns = section.time_us("stop_stagger_us", 0);
   flow.size_bytes = section.integer("size_bytes", -1, 1, kMaxBytes);
-  flow.size_step_bytes = section.integer("size_step_bytes", 0, 0, kMaxBytes);
   flow.repeat = static_cast<int>(section.integer("repeat", 1, 1, 20000));
   flow.repeat_ns = section.time_us("repeat_us", 0);
   flow.pacing_gbps = section.number("pacing_gbps", 0, 0, 1600);
@@ -504,8 +511,6 @@ FlowSpec read_flow(Section& section, size_t index) {
     section.complain("stop_us", "is missing, but the flow has a key stop_*_us");
   if (flow.repeat > 1 && flow.repeat_ns == 0)
     section.complain("repeat_us", "is missing, allowed is the time between two repetitions");
-  if (flow.size_step_bytes > 0 && flow.size_bytes < 0)
-    section.complain("size_step_bytes", "without size_bytes, allowed is both or neither");
   section.finish();
   return flow;
 }
@@ -535,6 +540,7 @@ MeasureSpec read_measure(Section section) {
   measure.from_ns = section.time_us("from_us", 0);
   measure.to_ns = section.time_us("to_us", measure.duration_ns);
   measure.exclude_ns = section.intervals_us("exclude_us");
+  measure.queue_ns = section.intervals_us("queue_us");
   measure.bin_ns = section.integer("bin_ns", measure.bin_ns, 100, 1'000'000'000);
   measure.jain_window_ns = section.time_us("jain_window_us", measure.jain_window_ns, 1);
   measure.jain_threshold = section.number("jain_threshold", measure.jain_threshold, 0, 1);

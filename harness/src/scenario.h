@@ -85,7 +85,6 @@ struct FlowSpec {
   int64_t stop_jitter_ns = 0;
   int64_t stop_stagger_ns = 0;
   int64_t size_bytes = -1;
-  int64_t size_step_bytes = 0;  // each member has so many more than the one before
   int repeat = 1;
   int64_t repeat_ns = 0;
   double pacing_gbps = 0;
@@ -108,6 +107,7 @@ struct MeasureSpec {
   int64_t from_ns = 0;
   int64_t to_ns = 0;
   std::vector<std::pair<int64_t, int64_t>> exclude_ns;
+  std::vector<std::pair<int64_t, int64_t>> queue_ns;  // of queue metrics; empty: from, to, exclude
   int64_t bin_ns = 10'000;
   int64_t jain_window_ns = 100'000;
   double jain_threshold = 0.95;

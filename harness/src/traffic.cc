@@ -19,7 +19,6 @@ namespace {
 
 // Connections start this far apart, and each is warmed by kWarmChunkBytes every kWarmPeriodNs: about
 // 50 Gbit/s of warm-up in all, so that no queue builds on a 100 Gbit/s link.
-constexpr int64_t kConnectAtNs = 3'000'000'000;  // links are up two virtual seconds after boot
 constexpr int64_t kConnectSpacingNs = 50'000;
 // Fewer packets than any initial window: the flow stays application-limited.
 constexpr int64_t kWarmChunkBytes = 8 * 1024;
@@ -92,7 +91,7 @@ Traffic::Traffic(const Plan& plan, const std::vector<Fd>& netns, std::function<v
     flow.warm_to_send = flow.warm_to_receive = plan.warm_bytes;
     flow.to_send = flow.plan->size_bytes;
     server_ports_.emplace(flow.plan->cc, 0);
-    schedule(kConnectAtNs + static_cast<int64_t>(i) * kConnectSpacingNs, Action::kConnect, i);
+    schedule(plan.connect_ns + static_cast<int64_t>(i) * kConnectSpacingNs, Action::kConnect, i);
     schedule(plan.zero_ns + flow.plan->start_ns, Action::kStart, i);
     if (flow.plan->stop_ns != kNever)
       schedule(plan.zero_ns + flow.plan->stop_ns, Action::kStop, i);
@@ -143,6 +142,8 @@ void Traffic::schedule(int64_t at_ns, Action action, size_t flow) {
 void Traffic::arm_timer() {
   const int64_t end_ns = plan_.zero_ns + plan_.end_ns;
   const int64_t at_ns = timed_.empty() ? end_ns : std::min(end_ns, timed_.top().at_ns);
+  if (at_ns == armed_ns_) return;
+  armed_ns_ = at_ns;
   itimerspec when = {};
   when.it_value.tv_sec = at_ns / 1'000'000'000;
   when.it_value.tv_nsec = at_ns % 1'000'000'000;
@@ -192,9 +193,10 @@ void Traffic::run() {
     if (timer) {
       const int64_t now_ns = monotonic_ns();
       if (now_ns >= end_ns) break;
+      armed_ns_ = 0;
       run_due(now_ns);
-      arm_timer();
     }
+    arm_timer();
   }
   finish();
 }
@@ -265,8 +267,11 @@ void Traffic::warm(size_t index) {
 
 void Traffic::prepare() {
   for (Flow& flow : flows_) {
-    if (!flow.server || flow.warm_to_receive > 0)
-      throw Error(name(flow) + " was not connected and warmed up by time 0");
+    if (!flow.server) throw Error(name(flow) + " was not connected by time 0");
+    if (flow.warm_to_receive > 0)
+      throw Error(name(flow) + " was not warmed up by time 0: " +
+                  std::to_string(flow.warm_to_receive) + " of " +
+                  std::to_string(plan_.warm_bytes) + " bytes were not received");
     flow.record.cc = congestion_control(flow.client.get());
     if (flow.record.cc != flow.plan->cc)
       throw Error(name(flow) + " runs " + flow.record.cc + " instead of " + flow.plan->cc);

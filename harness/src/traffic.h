@@ -83,6 +83,7 @@ class Traffic {
   std::function<void()> at_zero_;
   Fd epoll_;
   Fd timer_;
+  int64_t armed_ns_ = 0;  // when timer_ expires; 0: it has expired
   std::map<std::string, int> server_ports_;  // by congestion control
   std::vector<Fd> listeners_;
   std::vector<Flow> flows_;
