@@ -17,9 +17,9 @@
 #include "doctor.h"
 #include "experiment.h"
 #include "lab.h"
+#include "report.h"
 #include "scenario.h"
 #include "summary.h"
-#include "report.h"
 
 namespace delaycc {
 namespace {
@@ -186,10 +186,8 @@ int run(RunArguments& arguments) {
     fmt::print("{}\n", summary.dump(2));
   } else {
     fmt::print("{}", summary_table(outcome.result));
-    fmt::print("\n{} trials run, {} taken from {}/results.sqlite; summary.json", outcome.ran,
-               outcome.resumed, options.out);
-    fmt::print(" and report.html");
-    fmt::print(" in {}\n", options.out);
+    fmt::print("\n{} trials run, {} taken from {}/results.sqlite; see {}/report.html\n", outcome.ran,
+               outcome.resumed, options.out, options.out);
   }
   for (const std::string& failure : outcome.failures)
     fmt::print(stderr, "failed twice: {}\n", failure);

@@ -116,7 +116,7 @@ CompiledTrial compile_trial(const Scenario& scenario, const Trial& trial,
   Plan& plan = result.plan;
   Measurement& measurement = result.measurement;
   const AlgorithmSpec algorithm = scenario.algorithm(trial.algorithm);
-  const uint64_t seed = mix(trial.seed) ^ mix(static_cast<uint64_t>(trial.number) + 1);
+  const uint64_t seed = mix(mix(trial.seed) ^ static_cast<uint64_t>(trial.number));
 
   Network network = build_network(scenario.topology, scenario.hosts);
   plan.scenario = scenario.name;

@@ -582,7 +582,6 @@ Expectation read_expectation(Section& section) {
       text += (text.empty() ? "" : " and ") + ("<= " + format_number(expectation.max));
   }
   if (expectation.statistic != "mean") text = "(" + expectation.statistic + ") " + text;
-  if (expectation.every_case) text += " in every case";
   expectation.text = text;
   section.finish();
   return expectation;

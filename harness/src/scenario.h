@@ -123,7 +123,7 @@ struct Expectation {
   bool has_max = false;
   double min = 0;
   double max = 0;
-  std::string text;  // "<= 25"
+  std::string text;  // "<= 25"; the unit comes behind it
 };
 
 // One case of a scenario: every parameter has its value.

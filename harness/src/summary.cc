@@ -31,44 +31,42 @@ std::string parameters_text(const Parameters& parameters) {
   return text;
 }
 
-json metrics_json(const std::vector<TrialResult>& trials, bool for_report) {
+json metrics_json(const std::vector<TrialResult>& trials) {
   json result = json::object();
   for (const auto& [name, metric] : summarise_trials(trials)) {
     const MetricInfo* info = find_metric(name);
     json entry = {{"mean", metric.summary.mean},
                   {"ci95", metric.summary.n > 1 ? json(metric.summary.ci95) : json()},
                   {"n", metric.summary.n},
-                  {"unit", info ? info->unit : ""}};
-    if (!for_report) {
-      entry["min"] = metric.summary.min;
-      entry["max"] = metric.summary.max;
-      if (metric.missed > 0) entry["missed"] = metric.missed;
-    }
+                  {"unit", info ? info->unit : ""},
+                  {"min", metric.summary.min},
+                  {"max", metric.summary.max}};
+    if (metric.missed > 0) entry["missed"] = metric.missed;
     result[name] = entry;
   }
   return result;
 }
 
-json algorithms_json(const CaseResult& c, bool for_report) {
+json algorithms_json(const CaseResult& c) {
   json result = json::object();
   for (const auto& [algorithm, trials] : c.trials)
-    if (!trials.empty()) result[algorithm] = metrics_json(trials, for_report);
+    if (!trials.empty()) result[algorithm] = metrics_json(trials);
   return result;
 }
 
-json common_json(const RunResult& run, bool for_report) {
+json common_json(const RunResult& run) {
   const CaseResult& main = run.cases.front();
   json result = {{"scenario", main.scenario.name},
                  {"kernel", run.kernel},
                  {"build", run.build},
                  {"seed", run.seed},
                  {"parameters", parameters_json(main.parameters)},
-                 {"algorithms", algorithms_json(main, for_report)}};
+                 {"algorithms", algorithms_json(main)}};
   if (run.sweep) {
     json cases = json::array();
     for (const CaseResult& c : run.cases)
       cases.push_back({{"parameters", parameters_json(c.parameters)},
-                       {"algorithms", algorithms_json(c, for_report)}});
+                       {"algorithms", algorithms_json(c)}});
     result["cases"] = cases;
   }
   json expectations = json::array();
@@ -256,6 +254,7 @@ std::vector<CheckedExpectation> check_expectations(const RunResult& run) {
         checked.algorithm = algorithm;
         checked.metric = e.metric;
         checked.text = e.text + (info && *info->unit ? std::string(" ") + info->unit : "");
+        if (e.every_case && run.sweep) checked.text += " in every case";
         checked.met = met;
         checked.measured = measured;
         checked.value = value;
@@ -268,12 +267,12 @@ std::vector<CheckedExpectation> check_expectations(const RunResult& run) {
   return result;
 }
 
-json summary_json(const RunResult& run) { return common_json(run, false); }
+json summary_json(const RunResult& run) { return common_json(run); }
 
 json report_json(const RunResult& run) {
   const CaseResult& main = run.cases.front();
   const Scenario& s = main.scenario;
-  json data = common_json(run, true);
+  json data = common_json(run);
   data["title"] = s.title;
   if (!s.claim.empty()) data["claim"] = s.claim;
   const json& algorithms = data["algorithms"];
