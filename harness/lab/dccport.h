@@ -16,17 +16,18 @@ enum {
 	TCA_DCCPORT_PAD,
 	__TCA_DCCPORT_MAX,
 };
+
 #define TCA_DCCPORT_MAX (__TCA_DCCPORT_MAX - 1)
 
 /* Which packets of a port go into the event log. */
-#define DCCPORT_LOG_DATA (1U << 0) /* TCP segments with payload, or with SYN or FIN */
-#define DCCPORT_LOG_ACKS (1U << 1) /* TCP segments without payload */
+#define DCCPORT_LOG_DATA 0x1 /* TCP segments with payload, or with SYN or FIN */
+#define DCCPORT_LOG_ACKS 0x2 /* TCP segments without payload */
 /*
  * Not put on the wire, and not logged: TCP resets.  The agent ends a flow by
  * aborting it; its host then answers each acknowledgment still under way with a
  * reset, a tenth of a link's load that no host that just falls silent would make.
  */
-#define DCCPORT_DROP_RST (1U << 2)
+#define DCCPORT_DROP_RST 0x4
 
 /*
  * One direction of a link: a drop-tail queue in front of a server of rate_bps,
@@ -34,36 +35,45 @@ enum {
  * packets on the wire do not count.
  */
 struct tc_dccport_parms {
-	__u64 rate_bps;         /* 0: infinitely fast */
-	__u64 delay_ns;         /* propagation, after serialisation */
-	__u64 limit_bytes;      /* backlog above which a packet is dropped; 0: no limit */
-	__u64 ecn_bytes;        /* ECT packets that find this backlog or more are marked CE; 0: never */
-	__u64 reorder_delay_ns; /* extra wire delay of a reordered packet */
+	__u64 rate_bps;         /* from 1000; 0: infinitely fast */
+	__u64 delay_ns;         /* propagation, after serialisation; up to 1000 s */
+	__u64 limit_bytes;      /* what would make the backlog more is dropped; 0: no limit */
+	__u64 ecn_bytes;        /* ECT packets that find as much are marked CE; 0: never */
+	__u64 reorder_delay_ns; /* extra wire delay of a reordered packet; up to 1000 s */
 	__u64 seed;             /* of this port's loss and reordering */
 	__u32 loss_ppm;         /* random loss before the queue, 0 .. 1000000 */
 	__u32 reorder_ppm;      /* packets that get reorder_delay_ns, 0 .. 1000000 */
-	__u32 port_id;          /* written into every event, unique in the experiment */
+	__u32 port_id;          /* written into every event; 0 .. 65535 */
 	__u32 log_flags;        /* DCCPORT_LOG_*, DCCPORT_DROP_RST */
 };
 
-/* struct tc_stats_ext is not used; tc -s qdisc shows the ordinary counters. */
+/*
+ * Kept in TCA_OPTIONS as TCA_DCCPORT_PARMS, on a device's root only.  A change
+ * (RTM_NEWQDISC without NLM_F_CREATE) loses no packet: a new rate holds for all
+ * that waits behind the packet being served, a new delay for later arrivals.
+ * A value out of range is refused with EINVAL and changes nothing.  tc -s shows
+ * drops, marks (as overlimits), packets held (qlen) and the backlog.  A drop is
+ * not reported to the sender; super-packets are cut into frames on arrival.
+ */
 
-#define DCCPORT_EV_DROP_TAIL (1U << 0) /* dropped: queue full; depart_ns is 0 */
-#define DCCPORT_EV_DROP_LOSS (1U << 1) /* dropped: random loss; depart_ns is 0 */
-#define DCCPORT_EV_MARKED (1U << 2)    /* marked CE here */
-#define DCCPORT_EV_REORDERED (1U << 3)
-#define DCCPORT_EV_SYN (1U << 4)
-#define DCCPORT_EV_FIN (1U << 5)
-#define DCCPORT_EV_RST (1U << 6)
+#define DCCPORT_EV_DROP_TAIL 0x01 /* dropped: queue full; depart_ns is 0 */
+#define DCCPORT_EV_DROP_LOSS 0x02 /* dropped: random loss; depart_ns is 0 */
+#define DCCPORT_EV_MARKED 0x04    /* marked CE here */
+#define DCCPORT_EV_REORDERED 0x08
+#define DCCPORT_EV_SYN 0x10
+#define DCCPORT_EV_FIN 0x20
+#define DCCPORT_EV_RST 0x40
 
 /*
  * One packet at one port.  Read as an array from /proc/dccport_log, oldest
- * arrival first; writing anything to that file empties the log.
+ * arrival first; writing anything to that file empties the log.  When memory
+ * for events ran out, a read at the end fails with ENOMEM instead of returning
+ * 0: a log that ends with 0 is complete.
  */
 struct dccport_event {
 	__u64 arrival_ns;    /* ktime_get_ns() at enqueue */
-	__u64 depart_ns;     /* end of serialisation; on the far side at depart_ns + delay_ns */
-	__u32 backlog_bytes; /* right after this packet was queued, itself included */
+	__u64 depart_ns;     /* end of serialisation, rounded up; far side: + delay_ns */
+	__u32 backlog_bytes; /* on arrival, this packet included unless it was dropped */
 	__u32 len_bytes;     /* frame length, Ethernet header included */
 	__u32 seq;           /* TCP, host order */
 	__u32 ack_seq;
