@@ -1,0 +1,393 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests do inside the lab, as its init: netlink by hand, ports, traffic.
+
+Runs under the lab kernel only (python3, no package but the standard library).
+The caller names a function of a test's script with LAB_TEST=<file>:<function>;
+what it returns goes to the host as JSON in LAB_OUT/result.json.
+"""
+
+import ctypes
+import fcntl
+import json
+import os
+import select
+import socket
+import struct
+import sys
+import time
+import traceback
+
+libc = ctypes.CDLL(None, use_errno=True)
+CLONE_NEWNET = 0x40000000
+SYS_FINIT_MODULE = 313
+DATA, ACKS, DROP_RST = 1, 2, 4
+DROP_TAIL, DROP_LOSS, MARKED, REORDERED, SYN, FIN, RST = (1 << i for i in range(7))
+
+RTM_NEWLINK, RTM_NEWADDR, RTM_NEWROUTE, RTM_NEWQDISC, RTM_GETQDISC = 16, 20, 24, 36, 38
+NLM_REQUEST, NLM_ACK, NLM_REPLACE, NLM_CREATE = 0x1, 0x4, 0x100, 0x400
+
+EVENT = struct.Struct("=QQIIIIHHHHH6x")
+EVENT_FIELDS = ("arrival_ns depart_ns backlog_bytes len_bytes seq ack_seq payload_bytes sport dport port_id flags").split()
+
+
+class Event:
+    """One struct dccport_event."""
+
+    __slots__ = EVENT_FIELDS
+
+    def __init__(self, values):
+        for name, value in zip(EVENT_FIELDS, values):
+            setattr(self, name, value)
+
+
+def check(result, what):
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+    return result
+
+
+def mount(kind, where, options=None):
+    data = options.encode() if options else None
+    check(libc.mount(kind.encode(), where.encode(), kind.encode(), 0, data), f"mount {where}")
+
+
+def insmod(path):
+    with open(path, "rb") as module:
+        check(libc.syscall(SYS_FINIT_MODULE, module.fileno(), b"", 0), f"insmod {path}")
+
+
+def read(path):
+    with open(path) as file:
+        return file.read()
+
+
+def write(path, text):
+    with open(path, "w") as file:
+        file.write(text)
+
+
+def sleep_until(monotonic_ns):
+    """Sleep to this time of CLOCK_MONOTONIC, without the rounding of time.sleep()."""
+    when = struct.pack("=qq", *divmod(monotonic_ns, 10**9))
+    check(-libc.clock_nanosleep(time.CLOCK_MONOTONIC, 1, when, None), "clock_nanosleep")
+
+
+# ---- netlink ----
+
+
+def attr(kind, data):
+    if isinstance(data, str):
+        data = data.encode() + b"\0"
+    elif isinstance(data, int):
+        data = struct.pack("=I", data)
+    size = 4 + len(data)
+    return struct.pack("=HH", size, kind) + data + b"\0" * (-size % 4)
+
+
+def netlink(kind, flags, body):
+    """Send one request; returns its answer's body (b"" for a bare acknowledgment)."""
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as sock:
+        sock.bind((0, 0))
+        sock.setsockopt(270, 11, 1)  # NETLINK_EXT_ACK
+        size = 16 + len(body)
+        sock.send(struct.pack("=IHHII", size, kind, flags | NLM_REQUEST | NLM_ACK, 1, 0) + body)
+        answer = b""
+        while True:
+            data = sock.recv(65536)
+            while data:
+                size, got, got_flags, _, _ = struct.unpack_from("=IHHII", data)
+                if got == 2:  # NLMSG_ERROR, also the acknowledgment
+                    error = -struct.unpack_from("=i", data, 16)[0]
+                    if error:
+                        raise OSError(error, os.strerror(error) + ": " + ext_ack(data[:size], got_flags))
+                    return answer
+                answer = data[16:size]
+                data = data[(size + 3) & ~3 :]
+
+
+def ext_ack(message, flags):
+    at = 20 + (16 if flags & 0x100 else struct.unpack_from("=I", message, 20)[0])
+    at = (at + 3) & ~3
+    while at + 4 <= len(message):
+        size, kind = struct.unpack_from("=HH", message, at)
+        if kind == 1:
+            return message[at + 4 : at + size - 1].decode()
+        at += (size + 3) & ~3
+    return ""
+
+
+class Netns:
+    """A network namespace; `with ns:` enters it."""
+
+    def __init__(self):
+        mine = os.open("/proc/self/ns/net", os.O_RDONLY)
+        check(libc.unshare(CLONE_NEWNET), "unshare")
+        self.fd = os.open("/proc/self/ns/net", os.O_RDONLY)
+        check(libc.setns(mine, CLONE_NEWNET), "setns")
+        os.close(mine)
+
+    def __enter__(self):
+        self.back = os.open("/proc/self/ns/net", os.O_RDONLY)
+        check(libc.setns(self.fd, CLONE_NEWNET), "setns")
+        return self
+
+    def __exit__(self, *_):
+        check(libc.setns(self.back, CLONE_NEWNET), "setns")
+        os.close(self.back)
+
+
+def veth(name, peer, peer_ns, mtu=1500):
+    """A pair without segmentation offload: name here, peer in peer_ns."""
+    inner = struct.pack("=BxHiII", 0, 0, 0, 0, 0) + attr(3, peer) + attr(28, peer_ns.fd) + attr(4, mtu)
+    info = attr(1, "veth") + attr(2, attr(1, inner))
+    body = struct.pack("=BxHiII", 0, 0, 0, 0, 0) + attr(3, name) + attr(4, mtu) + attr(18, info)
+    netlink(RTM_NEWLINK, NLM_CREATE, body)
+    no_offload(name)
+    with peer_ns:
+        no_offload(peer)
+
+
+def no_offload(name):
+    with socket.socket() as sock:
+        for command in (0x1F, 0x24, 0x2C):  # ETHTOOL_STSO, SGSO, SGRO
+            value = ctypes.create_string_buffer(struct.pack("=II", command, 0))
+            request = struct.pack("16sP", name.encode(), ctypes.addressof(value))
+            fcntl.ioctl(sock, 0x8946, request.ljust(40, b"\0"))
+
+
+def up(name, *addresses):
+    index = socket.if_nametoindex(name)
+    for address in addresses:
+        host, bits = address.split("/")
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        data = socket.inet_pton(family, host)
+        # IFA_F_NODAD: usable at once
+        body = struct.pack("=BBBBI", family, int(bits), 2, 0, index) + attr(2, data) + attr(1, data)
+        netlink(RTM_NEWADDR, NLM_CREATE, body)
+    netlink(RTM_NEWLINK, 0, struct.pack("=BxHiII", 0, 0, index, 1, 1))
+
+
+def gso_max_segs(name, segments):
+    """1: TCP builds no super-packets.  (Turning TSO and GSO off does not stop it.)"""
+    index = socket.if_nametoindex(name)
+    netlink(RTM_NEWLINK, 0, struct.pack("=BxHiII", 0, 0, index, 0, 0) + attr(40, segments))
+
+
+PORT_DEFAULTS = dict(rate_bps=0, delay_ns=0, limit_bytes=0, ecn_bytes=0, reorder_delay_ns=0, seed=1,
+                     loss_ppm=0, reorder_ppm=0, port_id=0, log_flags=0)
+
+
+def tcmsg(name, handle):
+    return struct.pack("=BxxxiIII", 0, socket.if_nametoindex(name), handle, 0xFFFFFFFF, 0)
+
+
+def port(name, change=False, **parms):
+    """Put a dccport on the device, or change it."""
+    values = {**PORT_DEFAULTS, **parms}
+    assert values.keys() == PORT_DEFAULTS.keys(), values
+    packed = struct.pack("=QQQQQQIIII", *values.values())
+    body = tcmsg(name, 0x10000) + attr(1, "dccport") + attr(2, attr(1, packed))
+    netlink(RTM_NEWQDISC, 0 if change else NLM_CREATE | NLM_REPLACE, body)
+
+
+def port_stats(name):
+    """dict of bytes, packets, qlen, backlog, drops, overlimits, parms."""
+    # NLM_F_ECHO: without it the answer goes to listeners only
+    answer = netlink(RTM_GETQDISC, 8, tcmsg(name, 0x10000))
+    out = {}
+    for kind, data in attrs(answer[20:]):
+        if kind == 2:
+            out["parms"] = dict(zip(PORT_DEFAULTS, struct.unpack("=QQQQQQIIII", dict(attrs(data))[1])))
+        if kind == 7:
+            for inner, value in attrs(data):
+                if inner == 1:
+                    out["bytes"], out["packets"] = struct.unpack_from("=QI", value)
+                if inner == 3:
+                    out["qlen"], out["backlog"], out["drops"], _, out["overlimits"] = struct.unpack("=5I", value)
+    return out
+
+
+def attrs(data):
+    while len(data) >= 4:
+        size, kind = struct.unpack_from("=HH", data)
+        yield kind & 0x3FFF, data[4:size]
+        data = data[(size + 3) & ~3 :]
+
+
+def events():
+    with open("/proc/dccport_log", "rb") as file:
+        return [Event(values) for values in EVENT.iter_unpack(file.read())]
+
+
+def clear_log():
+    write("/proc/dccport_log", "0")
+
+
+def pair(mtu=1500, left=None, right=None):
+    """Two namespaces a and b, joined by veth a0 (10.0.0.1, fd00::1) and b0 (.2, ::2), with ports."""
+    a, b = Netns(), Netns()
+    with a:
+        veth("a0", "b0", b, mtu)
+        up("lo")
+        up("a0", "10.0.0.1/24", "fd00::1/64")
+        if left is not None:
+            port("a0", **left)
+    with b:
+        up("lo")
+        up("b0", "10.0.0.2/24", "fd00::2/64")
+        if right is not None:
+            port("b0", **right)
+    return a, b
+
+
+def frame(src_mac, dst_mac, seq, length, ecn=0, ipv6=False, flags=0x10):
+    """An Ethernet frame of `length` bytes with a TCP segment 1000 -> 2000 in it."""
+    tcp = struct.pack("!HHIIBBHHH", 1000, 2000, seq, 0, 0x50, flags, 1000, 0, 0)
+    if ipv6:
+        size = length - 14 - 40
+        ip = struct.pack("!IHBB", 0x60000000 | ecn << 20, size, 6, 64)
+        ip += socket.inet_pton(socket.AF_INET6, "fd00::1") + socket.inet_pton(socket.AF_INET6, "fd00::2")
+    else:
+        size = length - 14 - 20
+        ip = struct.pack("!BBHHHBBH4s4s", 0x45, ecn, length - 14, 0, 0, 64, 6, 0, bytes([10, 0, 0, 1]), bytes([10, 0, 0, 2]))
+        ip = ip[:10] + struct.pack("!H", checksum(ip)) + ip[12:]
+    kind = 0x86DD if ipv6 else 0x0800
+    return dst_mac + src_mac + struct.pack("!H", kind) + ip + tcp + bytes(size - 20)
+
+
+def checksum(data):
+    """Of an IP header; 0 for one that is right."""
+    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return ~total & 0xFFFF
+
+
+class Wire:
+    """Raw frames from a0 to b0; a0 has the port under test, nothing else uses the link."""
+
+    def __init__(self, mtu=1500, **parms):
+        self.a, self.b = pair(mtu)
+        with self.a:
+            self.out = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+            self.out.bind(("a0", 0))
+            self.out.setsockopt(socket.SOL_SOCKET, 32, 1 << 30)  # SO_SNDBUFFORCE
+            mac_a = self.out.getsockname()[4]
+        with self.b:
+            self.into = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+            self.into.bind(("b0", 3))
+            self.into.setsockopt(socket.SOL_SOCKET, 33, 1 << 30)  # SO_RCVBUFFORCE
+            self.into.setsockopt(socket.SOL_SOCKET, 35, 1)  # SO_TIMESTAMPNS
+            mac_b = self.into.getsockname()[4]
+        self.macs = mac_a, mac_b
+        # Most of what IPv6 sends when a link comes up is over after this.
+        time.sleep(10)
+        self.port(change=False, **{**dict(log_flags=DATA | ACKS, port_id=3), **parms})
+        clear_log()
+
+    def port(self, change=True, **parms):
+        with self.a:
+            port("a0", change=change, **parms)
+
+    def stats(self):
+        with self.a:
+            return port_stats("a0")
+
+    def send(self, seq, length, **options):
+        self.out.send(frame(*self.macs, seq, length, **options))
+
+    def receive(self, wait_s=1.0):
+        """The TCP frames that arrive in wait_s: [(time of day in ns, frame)]."""
+        time.sleep(wait_s)
+        self.into.setblocking(False)
+        got = []
+        while True:
+            try:
+                data, ancillary, _, address = self.into.recvmsg(65536, 256)
+            except BlockingIOError:
+                return got
+            if address[2] == socket.PACKET_OUTGOING or seq_of(data) is None:
+                continue
+            seconds, ns = struct.unpack("=qq", ancillary[0][2][:16])
+            got.append((seconds * 10**9 + ns, data))
+
+
+def seq_of(data):
+    """The TCP sequence number of a frame; None for other protocols."""
+    kind = struct.unpack_from("!H", data, 12)[0]
+    protocol, tcp = {0x0800: (23, 34), 0x86DD: (20, 54)}.get(kind, (0, 0))
+    return struct.unpack_from("!I", data, tcp + 4)[0] if protocol and data[protocol] == 6 else None
+
+
+def wall_clock_offset():
+    """Time of day minus the monotonic clock that events use, in ns; a clock read takes 1 ns."""
+    return time.clock_gettime_ns(time.CLOCK_REALTIME) + 1 - time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+
+
+def connection(a, b, port_number=5001):
+    """A TCP connection from a (10.0.0.1) to b (10.0.0.2): (client, server)."""
+    with b:
+        listener = socket.create_server(("10.0.0.2", port_number))
+    with a:
+        client = socket.create_connection(("10.0.0.2", port_number))
+    server, _ = listener.accept()
+    listener.close()
+    return client, server
+
+
+def transfer(client, server, size):
+    """Move size bytes; neither end ever makes a system call that fails."""
+    block = memoryview(bytes(min(size, 1 << 20)))
+    server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1 << 18)
+    sent = received = 0
+    poll = select.epoll()
+    poll.register(server.fileno(), select.EPOLLIN)
+    poll.register(client.fileno(), select.EPOLLOUT)
+    while received < size:
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, min(1 << 18, size - received))
+        for fd, _ in poll.poll():
+            if fd == client.fileno():
+                sent += client.send(block[: size - sent], socket.MSG_DONTWAIT)
+                if sent == size:
+                    poll.unregister(fd)
+            else:
+                received += server.recv_into(memoryview(SINK), 0, socket.MSG_TRUNC)
+
+
+SINK = bytearray(4 << 20)
+
+
+class NoPytest:
+    """In pytest's place in the lab: its import takes longer than most tests here."""
+
+    def __getattr__(self, name):
+        return self
+
+    def __call__(self, *args, **_):
+        return args[0] if len(args) == 1 and callable(args[0]) else self
+
+
+def main():
+    try:
+        # Before anything is mounted: the project may live below /tmp.
+        insmod(os.environ["LAB_PORT_MODULE"])
+        script, function = os.environ["LAB_TEST"].rsplit(":", 1)
+        sys.path.insert(0, os.path.dirname(script))
+        sys.modules["pytest"] = NoPytest()
+        module = __import__(os.path.basename(script)[:-3])
+        for kind, where in (("proc", "/proc"), ("sysfs", "/sys"), ("tmpfs", "/tmp"), ("tmpfs", "/run")):
+            mount(kind, where)
+        libc.prctl(29, 1, 0, 0, 0)  # PR_SET_TIMERSLACK: sleep exactly
+        result = {"result": getattr(module, function)(*json.loads(os.environ.get("LAB_ARGS", "[]")))}
+    except BaseException:  # an init that ends is a kernel panic
+        result = {"error": traceback.format_exc()}
+    # Not the console: it drops what its reader does not take at once.
+    mount("hostfs", "/run", os.environ["LAB_OUT"])
+    write("/run/result.json", json.dumps(result))
+    libc.reboot(0x4321FEDC)  # RB_POWER_OFF
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,347 @@
+# SPDX-License-Identifier: Apache-2.0
+"""sch_dccport keeps time to the nanosecond, and drops, marks and logs as dccport.h says.
+
+Functions named in_lab_* run inside the lab; the tests ask it to run them.
+"""
+
+import math
+import time
+from fractions import Fraction
+
+import pytest
+
+import inlab
+
+GBPS = 10**9
+
+
+def rows(events, *fields):
+    return [[getattr(e, f) for f in fields] for e in events]
+
+
+# ---- time ----
+
+
+def in_lab_back_to_back(rate_bps, lengths, packets):
+    wire = inlab.Wire(rate_bps=rate_bps)
+    for i in range(packets):
+        wire.send(i, lengths[i % len(lengths)])
+    time.sleep(1)
+    return rows(inlab.events(), "arrival_ns", "depart_ns", "len_bytes", "backlog_bytes", "seq")
+
+
+@pytest.mark.parametrize("rate_bps", [GBPS, 10 * GBPS, 100 * GBPS, 400 * GBPS, 800 * GBPS, 99_999_999_977])
+def test_departures_are_exact_to_the_nanosecond(lab, rate_bps):
+    events = lab("in_lab_back_to_back", rate_bps, [1514, 1514, 66, 1000], 3000)
+    assert len(events) == 3000
+    end = Fraction(0)
+    queue = []
+    for number, (arrival, depart, length, backlog, seq) in enumerate(events):
+        assert seq == number
+        end = max(end, Fraction(arrival)) + Fraction(length * 8 * 10**9, rate_bps)
+        assert depart == math.ceil(end)
+        queue = [(d, n) for d, n in queue if d > arrival] + [(depart, length)]
+        assert backlog == sum(n for _, n in queue)
+    # Most must have found a queue, or nothing was tested.
+    assert sum(e[3] > e[2] for e in events) > 2500 or rate_bps > 100 * GBPS
+
+
+def in_lab_long_burst(rate_bps, packets):
+    wire = inlab.Wire(rate_bps=1000 * GBPS, log_flags=0)
+    wire.port(rate_bps=1000)  # nothing leaves while the queue builds up
+    for i in range(packets):
+        wire.send(i, 1514)
+    wire.port(rate_bps=rate_bps, log_flags=3)
+    before = wire.stats()
+    got = wire.receive(wait_s=20)
+    return before["qlen"], [t for t, _ in got]
+
+
+def test_rounding_never_adds_up(lab):
+    # 1514 bytes at 800 Gbit/s are 15.14 ns; the first packet leaves at 1000 bit/s.
+    waiting, times = lab("in_lab_long_burst", 800 * GBPS, 20000, mem="1G")
+    assert waiting == 20000
+    assert len(times) == 20000
+    for i, t in enumerate(times):
+        assert t - times[0] == math.ceil(Fraction(i * 1514 * 8 * 10**9, 800 * GBPS))
+
+
+def in_lab_delays(ipv6):
+    wire = inlab.Wire(rate_bps=100 * GBPS, delay_ns=5931)
+    for i in range(200):
+        wire.send(i, 1514 - i, ipv6=ipv6)
+        time.sleep(1e-6 * (i % 3))
+    got = wire.receive()
+    return inlab.wall_clock_offset(), rows(inlab.events(), "depart_ns", "seq"), [(t, inlab.seq_of(d)) for t, d in got]
+
+
+@pytest.mark.parametrize("ipv6", [False, True])
+def test_delivery_is_departure_plus_delay(lab, ipv6):
+    offset, events, got = lab("in_lab_delays", ipv6)
+    assert len(got) == 200
+    assert [(depart + 5931 + offset, seq) for depart, seq in events] == [(t, s) for t, s in got]
+
+
+def in_lab_infinitely_fast():
+    wire = inlab.Wire(delay_ns=1000)
+    for i in range(50):
+        wire.send(i, 1514)
+    return rows(inlab.events(), "arrival_ns", "depart_ns", "backlog_bytes"), len(wire.receive())
+
+
+def test_rate_zero_is_infinitely_fast(lab):
+    events, received = lab("in_lab_infinitely_fast")
+    assert received == 50
+    assert all(arrival == depart and backlog == 1514 for arrival, depart, backlog in events)
+
+
+# ---- drops, marks, loss, order ----
+
+
+def in_lab_fill(limit_bytes):
+    wire = inlab.Wire(rate_bps=GBPS // 1000, limit_bytes=limit_bytes)
+    for i in range(100):
+        wire.send(i, 1514)
+    stats = wire.stats()
+    events = rows(inlab.events(), "flags", "backlog_bytes", "depart_ns")
+    return events, stats, len(wire.receive(5))
+
+
+def test_drops_at_the_tail_beyond_the_limit(lab):
+    events, stats, received = lab("in_lab_fill", 15140)
+    assert len(events) == 100
+    assert [backlog for _, backlog, _ in events[:10]] == [1514 * (i + 1) for i in range(10)]
+    for flags, backlog, depart in events[10:]:
+        assert flags == inlab.DROP_TAIL and backlog == 15140 and depart == 0
+    assert stats["drops"] == 90 and stats["backlog"] == 15140 and stats["qlen"] == 10
+    assert received == 10
+
+
+def test_no_limit_means_no_drops(lab):
+    events, stats, received = lab("in_lab_fill", 0)
+    assert stats["drops"] == 0 and received == 100
+    assert events[-1][1] == 100 * 1514
+
+
+def in_lab_mark(ipv6):
+    wire = inlab.Wire(rate_bps=GBPS // 1000, ecn_bytes=15140)
+    for i in range(40):
+        wire.send(i, 1514, ecn=i % 4, ipv6=ipv6)
+    stats = wire.stats()
+    got = [(inlab.seq_of(d), list(d[14:54])) for _, d in wire.receive(5)]
+    return rows(inlab.events(), "flags"), stats, got
+
+
+@pytest.mark.parametrize("ipv6", [False, True])
+def test_marks_only_ect_at_the_threshold(lab, ipv6):
+    events, stats, got = lab("in_lab_mark", ipv6)
+    # Packet i finds i packets, so the threshold is met from the 10th on; ECN fields go 0 (not ECT), 1, 2, 3 (CE).
+    expected = [i >= 10 and i % 4 in (1, 2) for i in range(40)]
+    assert [bool(flags & inlab.MARKED) for (flags,) in events] == expected
+    assert stats["overlimits"] == sum(expected) and stats["drops"] == 0
+    assert len(got) == 40
+    for seq, header in got:
+        ecn = header[1] >> 4 & 3 if ipv6 else header[1] & 3
+        assert ecn == (3 if expected[seq] else seq % 4)
+        if not ipv6:
+            assert inlab.checksum(bytes(header[:20])) == 0
+
+
+def in_lab_lossy(seed, loss_ppm, packets):
+    wire = inlab.Wire(rate_bps=100 * GBPS, loss_ppm=loss_ppm, seed=seed)
+    for i in range(packets):
+        wire.send(i, 100)
+    received = len(wire.receive())
+    lost = [e.seq for e in inlab.events() if e.flags & inlab.DROP_LOSS]
+    assert received == packets - len(lost)
+    return lost
+
+
+def test_loses_the_share_asked_for_the_same_by_seed(lab):
+    lost = lab("in_lab_lossy", 5, 20000, 10000)
+    assert 200 - 5 * 14 < len(lost) < 200 + 5 * 14  # 5 standard deviations
+    assert lab("in_lab_lossy", 5, 20000, 10000) == lost
+    # The port's seed decides, not the lab's.
+    assert lab("in_lab_lossy", 5, 20000, 10000, seed=99) == lost
+    assert lab("in_lab_lossy", 6, 20000, 10000) != lost
+    assert len(lab("in_lab_lossy", 6, 1000000, 100)) == 100
+
+
+def in_lab_reorder():
+    wire = inlab.Wire(rate_bps=100 * GBPS, delay_ns=2000, reorder_ppm=100000, reorder_delay_ns=700, seed=3)
+    for i in range(1000):
+        wire.send(i, 1514)
+    got = wire.receive()
+    return inlab.wall_clock_offset(), rows(inlab.events(), "seq", "depart_ns", "flags"), [(inlab.seq_of(d), t) for t, d in got]
+
+
+def test_reordered_packets_come_later_by_the_extra_delay(lab):
+    offset, events, got = lab("in_lab_reorder")
+    arrival = dict(map(tuple, got))
+    assert len(arrival) == 1000
+    for seq, depart, flags in events:
+        extra = 700 if flags & inlab.REORDERED else 0
+        assert arrival[seq] == depart + 2000 + extra + offset
+    assert 60 < sum(bool(f & inlab.REORDERED) for _, _, f in events) < 140
+    assert [t for _, t in got] == sorted(t for _, t in got)
+    assert [s for s, _ in got] != sorted(s for s, _ in got)
+
+
+# ---- change on the fly ----
+
+
+def in_lab_change():
+    wire = inlab.Wire(rate_bps=GBPS)
+    for i in range(10):
+        wire.send(i, 1250)  # 10 us each
+    time.sleep(34e-6)
+    wire.port(rate_bps=10 * GBPS, log_flags=3)
+    wire.port(rate_bps=10 * GBPS, log_flags=3, delay_ns=10**6)
+    wire.send(10, 1250)
+    got = wire.receive()
+    return rows(inlab.events(), "arrival_ns", "depart_ns"), len(got)
+
+
+def test_a_new_rate_serves_what_waits_and_loses_nothing(lab):
+    events, received = lab("in_lab_change")
+    assert received == 11
+    start = events[0][0]
+    # Packets 0 to 2 have left; 3 is being served and ends as planned; the rest takes 1 us each.
+    departures = [depart - start for _, depart in events]
+    assert departures[:4] == [10_000, 20_000, 30_000, 40_000]
+    assert departures[4:] == [41_000 + 1000 * i for i in range(7)]
+
+
+def in_lab_bad(field, value):
+    wire = inlab.Wire()
+    wire.port(rate_bps=7 * GBPS)
+    try:
+        wire.port(**{field: value})
+    except OSError as error:
+        return error.errno, str(error), wire.stats()["parms"]
+    return 0, "", {}
+
+
+@pytest.mark.parametrize("field, value, text", [
+    ("rate_bps", 999, "rate_bps must be 0 or at least 1000"),
+    ("delay_ns", 10**12 + 1, "delay_ns must be at most 1000 s"),
+    ("reorder_delay_ns", 2**64 - 1, "reorder_delay_ns must be at most 1000 s"),
+    ("loss_ppm", 1000001, "loss_ppm must be at most 1000000"),
+    ("reorder_ppm", 2**32 - 1, "reorder_ppm must be at most 1000000"),
+    ("port_id", 65536, "port_id must be at most 65535"),
+    ("log_flags", 8, "log_flags has an unknown flag"),
+])
+def test_a_parameter_out_of_range_is_refused_and_changes_nothing(lab, field, value, text):
+    number, message, parms = lab("in_lab_bad", field, value)
+    assert number == 22 and text in message
+    assert parms["rate_bps"] == 7 * GBPS
+
+
+# ---- log ----
+
+
+def in_lab_log():
+    wire = inlab.Wire(rate_bps=GBPS)
+    for i in range(5000):
+        wire.send(i, 100)
+    with open("/proc/dccport_log", "rb") as file:
+        whole = file.read()
+    with open("/proc/dccport_log", "rb", buffering=0) as file:
+        pieces = b"".join(iter(lambda: file.read(1000), b""))
+        file.seek(48 * 4000)
+        middle = file.read(48)
+    inlab.clear_log()
+    with open("/proc/dccport_log", "rb") as file:
+        empty = file.read()
+    wire.send(7777, 100)
+    # Packets of before the clearing are still queued and must not touch the new log when they are planned anew.
+    wire.port(rate_bps=10 * GBPS, log_flags=3)
+    return len(whole), pieces == whole, middle == whole[48 * 4000 : 48 * 4001], len(empty), rows(inlab.events(), "seq")
+
+
+def test_log_is_read_in_pieces_sought_and_cleared(lab):
+    size, same, sought, empty, after = lab("in_lab_log")
+    assert size == 5000 * 48 and same and sought and empty == 0 and after == [[7777]]
+
+
+def in_lab_selection(log_flags):
+    wire = inlab.Wire(log_flags=log_flags)
+    wire.send(1, 54)  # no payload
+    wire.send(2, 100)
+    wire.send(3, 54, flags=0x02)
+    wire.send(4, 54, flags=0x11)
+    wire.send(5, 54, flags=0x14)
+    wire.send(6, 74, ipv6=True)
+    wire.send(7, 100, ipv6=True)
+    return rows(inlab.events(), "seq", "payload_bytes", "flags", "port_id", "sport", "dport")
+
+
+def test_logs_data_or_acks_as_asked(lab):
+    data = [[2, 46, 0], [3, 0, inlab.SYN], [4, 0, inlab.FIN], [7, 26, 0]]
+    acks = [[1, 0, 0], [5, 0, inlab.RST], [6, 0, 0]]
+    rest = [3, 1000, 2000]
+    assert lab("in_lab_selection", inlab.DATA) == [e + rest for e in data]
+    assert lab("in_lab_selection", inlab.ACKS) == [e + rest for e in acks]
+    assert lab("in_lab_selection", inlab.DATA | inlab.ACKS) == sorted(e + rest for e in data + acks)
+    assert lab("in_lab_selection", 0) == []
+
+
+def in_lab_resets(log_flags):
+    wire = inlab.Wire(log_flags=log_flags)
+    wire.send(1, 100)
+    wire.send(2, 54, flags=0x14)
+    wire.send(3, 54, flags=0x04)
+    received = [inlab.seq_of(data) for _, data in wire.receive()]
+    return received, rows(inlab.events(), "seq"), wire.stats()["drops"]
+
+
+def test_drops_resets_if_asked(lab):
+    assert lab("in_lab_resets", inlab.DATA | inlab.ACKS) == [[1, 2, 3], [[1], [2], [3]], 0]
+    assert lab("in_lab_resets", inlab.DATA | inlab.DROP_RST) == [[1], [[1]], 2]
+
+
+def in_lab_other_protocols():
+    import socket
+
+    a, b = inlab.pair(left=dict(rate_bps=GBPS, delay_ns=1000, log_flags=3), right=dict(log_flags=3))
+    done = []
+    for family, address in ((socket.AF_INET, "10.0.0.2"), (socket.AF_INET6, "fd00::2")):
+        with b:
+            server = socket.socket(family, socket.SOCK_DGRAM)
+            server.bind((address, 9))
+        with a:
+            client = socket.socket(family, socket.SOCK_DGRAM)
+            client.sendto(b"x" * 1000, (address, 9))
+        done.append(len(server.recv(2000)))
+    return done, len(inlab.events())
+
+
+def test_other_protocols_pass_and_are_not_logged(lab):
+    assert lab("in_lab_other_protocols") == [[1000, 1000], 0]
+
+
+# ---- the whole stack ----
+
+
+def in_lab_flow(size, gso):
+    a, b = inlab.pair(left=dict(rate_bps=100 * GBPS, delay_ns=6000, log_flags=1), right=dict(rate_bps=100 * GBPS, delay_ns=6000))
+    if not gso:
+        for ns, name in ((a, "a0"), (b, "b0")):
+            with ns:
+                inlab.gso_max_segs(name, 1)
+    client, server = inlab.connection(a, b)
+    inlab.transfer(client, server, 4 << 20)  # past slow start
+    inlab.clear_log()
+    inlab.transfer(client, server, size)
+    return rows([e for e in inlab.events() if e.payload_bytes], "arrival_ns", "depart_ns", "len_bytes", "payload_bytes", "flags")
+
+
+@pytest.mark.parametrize("gso", [False, True])
+def test_one_flow_fills_100_gbit_per_second(lab, gso):
+    events = lab("in_lab_flow", 20 << 20, gso)
+    assert sum(e[3] for e in events) == 20 << 20  # no retransmission
+    assert max(e[2] for e in events) == 1514
+    # Leave out the first and last tenth.
+    middle = events[len(events) // 10 : -len(events) // 10]
+    rate = sum(e[2] for e in middle[1:]) * 8 / (middle[-1][1] - middle[0][1])
+    assert 99 <= rate <= 100.001
