@@ -652,7 +652,7 @@ static inline bool dcc_oscar_refill(struct dcc_oscar *s, const struct dcc_ack *a
 		return false;
 	if (ack->rtt_ns > s->high_ns)
 		s->high_send_ns = ack->send_ns;
-	dcc_oscar_track_fall(s, ack);
+	DCC_STEP(dcc_oscar_track_fall)(s, ack);
 
 	if (DCC_LIKELY(!s->best_q24 || ack->rtt_ns > s->empty_ns))
 		return false;
@@ -841,8 +841,8 @@ static inline bool dcc_oscar_watch(struct dcc_oscar *s, const struct dcc_ack *ac
 	s->sample_ns = ack->rtt_ns;
 
 	if (s->pulse != DCC_OSCAR_PULSE_NONE)
-		changed = dcc_oscar_pulse_step(s, ack);
-	dcc_oscar_track_drop(s, ack);
+		changed = DCC_STEP(dcc_oscar_pulse_step)(s, ack);
+	DCC_STEP(dcc_oscar_track_drop)(s, ack);
 	if (DCC_LIKELY(!s->best_q24 || ack->rtt_ns > s->empty_ns))
 		return changed;
 	if (s->best_q24 > s->u_q24 && dcc_oscar_calm(s, ack->send_ns)) {
@@ -1013,7 +1013,7 @@ static inline bool dcc_oscar_ack(struct dcc_oscar *s, const struct dcc_path *pat
 			dcc_batch_init(&s->batch, s->tau_ns, DCC_BATCH_NO_GAP);
 			dcc_oscar_set_gap(s);
 		} else {
-			dcc_oscar_decide(s, &e, ack);
+			DCC_STEP(dcc_oscar_decide)(s, &e, ack);
 		}
 		decided = true;
 	}

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The BPF programs on the running kernel: load, register, carry a transfer, unload.
+
+bpf_transfer does the work and is built with the rest (DELAYCC_BUILD says where,
+build/ by default).  What this machine lacks is a skip with the reason.
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+BUILD = pathlib.Path(os.environ.get("DELAYCC_BUILD", ROOT / "build"))
+SKIPPED = 77
+LAWS = {"paper": 0, "ai": 1, "tracker": 2, "pulse": 3}
+
+
+def transfer(*options):
+    """What bpf_transfer counted."""
+    missing = BUILD / "bpf_transfer.missing"
+    if missing.exists():
+        pytest.skip(f"BPF programs cannot be built here; missing: {missing.read_text().strip()}")
+    program = BUILD / "bpf_transfer"
+    if not program.exists():
+        pytest.fail(f"{program} is not built: run make")
+    done = subprocess.run(
+        [program, *options], capture_output=True, text=True, check=False, timeout=180
+    )
+    if done.returncode == SKIPPED:
+        pytest.skip(done.stdout.strip())
+    assert done.returncode == 0, done.stdout + done.stderr
+    return {name: int(value) for name, value in re.findall(r"(\w+) (\d+)", done.stdout)}
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_every_law_carries_a_checksummed_transfer(law):
+    assert transfer("--law", str(LAWS[law]))["decisions"] > 0
+
+
+def test_ipv6_is_served_alike():
+    assert transfer("--ipv6")["decisions"] > 0
+
+
+def test_round_trips_are_in_nanoseconds():
+    counted = transfer()
+    assert counted["ns_rtt"] >= 0.9 * counted["acks"]
