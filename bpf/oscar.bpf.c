@@ -35,7 +35,7 @@ struct dcc_oscar;
 struct dcc_estimate;
 struct dcc_ack;
 int step_dcc_oscar_pulse_step(struct dcc_oscar *s, const struct dcc_ack *ack);
-int step_dcc_oscar_track_drop(struct dcc_oscar *s, const struct dcc_ack *ack);
+int step_dcc_oscar_measure_drop(struct dcc_oscar *s, const struct dcc_ack *ack);
 int step_dcc_oscar_track_fall(struct dcc_oscar *s, const struct dcc_ack *ack);
 int step_dcc_oscar_decide(struct dcc_oscar *s, const struct dcc_estimate *e,
 			   const struct dcc_ack *ack);
@@ -74,10 +74,10 @@ OSCAR_STEP int step_dcc_oscar_pulse_step(struct dcc_oscar *s, const struct dcc_a
 	return s && ack && dcc_oscar_pulse_step(s, ack);
 }
 
-OSCAR_STEP int step_dcc_oscar_track_drop(struct dcc_oscar *s, const struct dcc_ack *ack)
+OSCAR_STEP int step_dcc_oscar_measure_drop(struct dcc_oscar *s, const struct dcc_ack *ack)
 {
 	if (s && ack)
-		dcc_oscar_track_drop(s, ack);
+		dcc_oscar_measure_drop(s, ack);
 	return 0;
 }
 

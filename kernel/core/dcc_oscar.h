@@ -204,6 +204,7 @@ struct dcc_oscar {
 	u32 near_ns;
 	u32 high_ns; /* a delay that the control loop is still working on: 1.125 D_target */
 	u32 fall_ns; /* law 3: smallest drop worth a slope */
+	u32 thin_ns; /* law 3: between two points of the ring */
 	u32 u_ai_q24;
 	u32 u_hai_q24;
 
@@ -237,7 +238,8 @@ struct dcc_oscar {
 	u64 pulse_from_ns;
 	u64 pulse_to_ns;      /* when it is to end; when it did, once awaited */
 	u32 pulse_delay_ns;   /* of its newest packet */
-	u8 points;	      /* valid ones in the ring */
+	u64 point_due_ns;     /* send time from which on the next point is taken */
+	u32 peak_ns;	      /* no delay in the ring, of those up to high_ns, is above it */
 	u8 pulse;	      /* enum dcc_oscar_pulse */
 	struct dcc_batch echo; /* its packets' delays */
 };
@@ -305,6 +307,8 @@ static inline void dcc_oscar_derive(struct dcc_oscar *s, const struct dcc_path *
 						     dcc_min_u32(DCC_OSCAR_NEAR_NS, queue_ns / 8);
 	s->high_ns = s->target_ns + s->target_ns / 8;
 	s->fall_ns = queue_ns / 5 * 2;
+	s->thin_ns = (s->tau_ns + DCC_OSCAR_SPAN_POINTS_PER_TAU - 1) /
+		     DCC_OSCAR_SPAN_POINTS_PER_TAU;
 
 	if (!hai_ppm)
 		hai_ppm = p->law == DCC_OSCAR_LAW_AI ? DCC_OSCAR_U_HAI_AI_PPM : DCC_OSCAR_U_HAI_PPM;
@@ -414,7 +418,8 @@ static inline void dcc_oscar_start(struct dcc_oscar *s, u64 not_before_ns)
 	s->batch_last_ns = 0;
 	s->batch_delay_ns = 0;
 	s->sample_ns = s->base_ns;
-	s->points = 0;
+	s->peak_ns = 0;
+	s->point_due_ns = 0;
 	s->pulse = DCC_OSCAR_PULSE_NONE;
 	s->pulse_q24 = 0;
 	s->pulse_from_ns = 0;
@@ -683,27 +688,24 @@ static inline bool dcc_oscar_calm(const struct dcc_oscar *s, u64 send_ns)
  * too rarely for short ones.  The least sure thing is whether a span lies
  * within the fall; those that do not read too low, so the best one counts.
  */
-static inline void dcc_oscar_track_drop(struct dcc_oscar *s, const struct dcc_ack *ack)
+static inline void dcc_oscar_measure_drop(struct dcc_oscar *s, const struct dcc_ack *ack)
 {
-	u32 head = s->point_head & (DCC_OSCAR_POINTS - 1);
-	u32 newest = (head - 1) & (DCC_OSCAR_POINTS - 1);
+	u32 peak_ns = 0;
 	u32 i;
-
-	if (s->points &&
-	    (ack->send_ns <= s->point_send_ns[newest] ||
-	     (ack->send_ns - s->point_send_ns[newest]) * DCC_OSCAR_SPAN_POINTS_PER_TAU < s->tau_ns))
-		return;
 
 	for (i = 0; i < DCC_OSCAR_POINTS; i++) {
 		u64 span_ns = ack->send_ns - s->point_send_ns[i];
-		u32 drop_ns = dcc_sub_sat_u32(s->point_delay_ns[i], ack->rtt_ns);
-		u32 u_q24;
-		u64 rest_ns;
-
 		/* Points of before a pause are marked by a delay of 0, which cannot drop. */
-		if (drop_ns < s->fall_ns || s->point_delay_ns[i] > s->high_ns)
+		u32 delay_ns = s->point_delay_ns[i];
+		u32 drop_ns = dcc_sub_sat_u32(delay_ns, ack->rtt_ns);
+		u64 rest_ns;
+		u32 u_q24;
+
+		if (delay_ns > s->high_ns)
 			continue;
-		if ((u64)drop_ns * 10 < span_ns * 3 || span_ns > (u64)s->tau_ns * 4)
+		peak_ns = dcc_max_u32(peak_ns, delay_ns);
+		if (drop_ns < s->fall_ns || (u64)drop_ns * 10 < span_ns * 3 ||
+		    span_ns > (u64)s->tau_ns * 4)
 			continue;
 		u_q24 = dcc_oscar_rate_ratio(s, s->delivered_bytes - s->point_delivered[i],
 					     span_ns, 0);
@@ -714,12 +716,25 @@ static inline void dcc_oscar_track_drop(struct dcc_oscar *s, const struct dcc_ac
 		u_q24 = (u32)dcc_min_u64(dcc_div_u64(u_q24 * span_ns, rest_ns), DCC_RATIO_ONE);
 		s->best_q24 = dcc_max_u32(s->best_q24, u_q24);
 	}
+	s->peak_ns = peak_ns;
+}
 
+/* Law 3: one point each tau / 6, and a look back if there was a drop at all. */
+static inline void dcc_oscar_track_drop(struct dcc_oscar *s, const struct dcc_ack *ack)
+{
+	u32 head = s->point_head & (DCC_OSCAR_POINTS - 1);
+
+	if (DCC_LIKELY(ack->send_ns < s->point_due_ns))
+		return;
+	if (dcc_sub_sat_u32(s->peak_ns, ack->rtt_ns) >= s->fall_ns)
+		DCC_STEP(dcc_oscar_measure_drop)(s, ack);
+	if (ack->rtt_ns <= s->high_ns)
+		s->peak_ns = dcc_max_u32(s->peak_ns, ack->rtt_ns);
 	s->point_send_ns[head] = ack->send_ns;
 	s->point_delay_ns[head] = ack->rtt_ns;
 	s->point_delivered[head] = s->delivered_bytes;
 	s->point_head = (u8)((head + 1) & (DCC_OSCAR_POINTS - 1));
-	s->points = 1;
+	s->point_due_ns = ack->send_ns + s->thin_ns;
 }
 
 /* Law 3: what was sent before a pause of this flow's own is no part of a fall. */
@@ -729,7 +744,8 @@ static inline void dcc_oscar_forget_points(struct dcc_oscar *s)
 
 	for (i = 0; i < DCC_OSCAR_POINTS; i++)
 		s->point_delay_ns[i] = 0;
-	s->points = 0;
+	s->peak_ns = 0;
+	s->point_due_ns = 0;
 }
 
 /*
@@ -842,7 +858,7 @@ static inline bool dcc_oscar_watch(struct dcc_oscar *s, const struct dcc_ack *ac
 
 	if (s->pulse != DCC_OSCAR_PULSE_NONE)
 		changed = DCC_STEP(dcc_oscar_pulse_step)(s, ack);
-	DCC_STEP(dcc_oscar_track_drop)(s, ack);
+	dcc_oscar_track_drop(s, ack);
 	if (DCC_LIKELY(!s->best_q24 || ack->rtt_ns > s->empty_ns))
 		return changed;
 	if (s->best_q24 > s->u_q24 && dcc_oscar_calm(s, ack->send_ns)) {
@@ -855,6 +871,11 @@ static inline bool dcc_oscar_watch(struct dcc_oscar *s, const struct dcc_ack *ac
 	return changed;
 }
 
+static inline bool dcc_oscar_within(u64 a, u64 b, u64 distance)
+{
+	return (a > b ? a - b : b - a) <= distance;
+}
+
 /*
  * Law 3: u_w from the ratio in force where the bytes in flight agree with what
  * pacing (us * delay * mu) or the window (us * D_target * mu) allowed.
@@ -862,14 +883,13 @@ static inline bool dcc_oscar_watch(struct dcc_oscar *s, const struct dcc_ack *ac
 static inline u32 dcc_oscar_window_ratio_exact(const struct dcc_oscar *s,
 					       const struct dcc_estimate *e, u32 us_q24)
 {
-	u64 inflight = dcc_div_u64(e->sum_inflight_bytes, e->count);
-	u64 wire = s->path.wire_bytes;
-	u64 paced = dcc_div_u64((u64)us_q24 * e->delay_ns, s->byte_ns_q24);
-	u64 windowed = dcc_div_u64((u64)us_q24 * s->target_ns, s->byte_ns_q24);
+	/* All as times on the line (Q24), which takes one division. */
+	u64 inflight = dcc_mulshift_u64(dcc_div_u64(e->sum_inflight_bytes, e->count),
+					s->byte_ns_q24, 0);
 
-	if (inflight + wire >= paced && inflight <= paced + wire)
+	if (dcc_oscar_within(inflight, (u64)us_q24 * e->delay_ns, s->packet_ns_q24))
 		return us_q24;
-	if (inflight + wire >= windowed && inflight <= windowed + wire)
+	if (dcc_oscar_within(inflight, (u64)us_q24 * s->target_ns, s->packet_ns_q24))
 		return dcc_oscar_scale_to_target(s, e, us_q24);
 	return dcc_oscar_window_ratio(s, e);
 }
@@ -882,9 +902,12 @@ static inline u32 dcc_oscar_ai_since(const struct dcc_oscar *s, u64 first_ns, u6
 {
 	/* Two minutes at most: the product below fits, also after the clock went back. */
 	u64 interval_ns = dcc_clamp_u64(now_ns - s->decided_ns, s->tau_ns, 1ULL << 37);
-	u64 elapsed_ns = dcc_clamp_u64(now_ns - first_ns, interval_ns,
-				       interval_ns * DCC_OSCAR_AI_STEPS);
+	u64 elapsed_ns = now_ns - first_ns;
 
+	if (elapsed_ns >= interval_ns * DCC_OSCAR_AI_STEPS)
+		return s->u_ai_q24 * DCC_OSCAR_AI_STEPS;
+	if (elapsed_ns <= interval_ns)
+		return s->u_ai_q24;
 	return (u32)dcc_div_u64(s->u_ai_q24 * elapsed_ns, interval_ns);
 }
 

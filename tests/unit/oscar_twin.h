@@ -550,10 +550,11 @@ class OscarTwin {
     }
     const double us = RatioAt(e.first);
     const double off = std::fabs(e.delay - target_);
-    double u;
+    double u, ai = AiSince(e.first, ack.now_ns);
     if (off < near_ && std::fabs(std::fabs(e.gradient) - 0.15) < 1e-3) knife_edge_ = true;
     if (off < near_ && std::fabs(e.gradient) < 0.15) {
-      u = ScaleToTarget(e, us);
+      u = (ScaleToTarget(e, us) + u_) / 2;
+      ai /= 2;
     } else {
       const bool accelerate = e.delay < target_ - band_;
       const double u_w = WindowRatioExact(e, us);
@@ -567,7 +568,7 @@ class OscarTwin {
         if (u < u_) return u_;
       }
     }
-    u += AiSince(e.first, ack.now_ns);
+    u += ai;
     return e.first < raised_ && ack.rtt_ns < target_ ? std::max(u_, u) : u;
   }
 
