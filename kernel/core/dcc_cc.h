@@ -19,7 +19,7 @@
 
 /* Windows are in packets of path->wire_bytes, 16 fraction bits. */
 #define DCC_WINDOW_SHIFT 16
-#define DCC_WINDOW_ONE (1ULL << DCC_WINDOW_SHIFT)
+#define DCC_WINDOW_ONE 65536ULL
 
 /* Ranges of a path; the cores cut what lies outside, configuration should refuse it. */
 #define DCC_PATH_RATE_MIN_BPS 1000000ULL
@@ -37,10 +37,10 @@ struct dcc_path {
 };
 
 /* Reasons that an acknowledgment is not an ordinary sample. */
-#define DCC_ACK_LOSS (1U << 0)        /* this ACK revealed a loss (fast recovery entered) */
-#define DCC_ACK_APP_LIMITED (1U << 1) /* the sample was sent while the application had too little */
-#define DCC_ACK_DELAYED (1U << 2)     /* the receiver held this ACK back: RTT is too long */
-#define DCC_ACK_NO_RTT (1U << 3)      /* rtt_ns and send_ns are not valid (Karn, SACK only) */
+#define DCC_ACK_LOSS 0x1U	 /* this ACK revealed a loss (fast recovery entered) */
+#define DCC_ACK_APP_LIMITED 0x2U /* the sample was sent while the application had too little */
+#define DCC_ACK_DELAYED 0x4U	 /* the receiver held this ACK back: RTT is too long */
+#define DCC_ACK_NO_RTT 0x8U	 /* rtt_ns and send_ns are not valid (Karn, SACK only) */
 
 /* One acknowledgment, as the sender saw it. */
 struct dcc_ack {

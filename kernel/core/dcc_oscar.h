@@ -498,13 +498,14 @@ static inline u32 dcc_oscar_scale_to_target(const struct dcc_oscar *s, const str
 static inline u32 dcc_oscar_coordinate(const struct dcc_estimate *e, bool accelerate, u32 u_w,
 				       u32 u_r, u32 *branch)
 {
-	bool window = !e->slope_valid || (accelerate ? u_w >= u_r : u_w <= u_r);
+	u32 rate = e->slope_valid ? u_r : u_w;
+	u32 high = dcc_max_u32(u_w, rate);
+	u32 low = dcc_min_u32(u_w, rate);
+	u32 u_q24 = accelerate ? high : low;
 
-	if (accelerate)
-		*branch = window ? DCC_OSCAR_UP_WINDOW : DCC_OSCAR_UP_RATE;
-	else
-		*branch = window ? DCC_OSCAR_DOWN_WINDOW : DCC_OSCAR_DOWN_RATE;
-	return window ? u_w : u_r;
+	/* Around the target nobody can predict these choices: values, not jumps. */
+	*branch = (accelerate ? DCC_OSCAR_UP_WINDOW : DCC_OSCAR_DOWN_WINDOW) + (u_q24 != u_w);
+	return u_q24;
 }
 
 /* Algorithm 2 as printed. */
