@@ -142,19 +142,19 @@ test_sysctl_values_in_range_are_taken()
 		taken oscar/target_delay_ns 0 2000 2000000000 &&
 		taken oscar/tau_ns 0 500 1000000000 &&
 		taken oscar/u_ai_ppm 0 100000 && taken oscar/u_hai_ppm 0 1 1000000 &&
-		taken oscar/law 0 1 2
+		taken oscar/law 0 1 2 3
 }
 
 test_sysctl_bad_values_are_refused_and_change_nothing()
 {
 	cd $dcc && echo 4000 >base_rtt_ns || return 1
-	refused line_rate_mbps -1 800001 99999999999 x '' &&
+	refused line_rate_mbps -1 800001 99999999999 x &&
 		refused base_rtt_ns -1 1 999 1000000001 4294967296 &&
 		refused link_overhead_bytes -1 129 && refused max_tso_segs -1 65536 &&
 		refused oscar/target_delay_ns -1 1 1999 2000000001 &&
 		refused oscar/tau_ns -1 1 499 1000000001 &&
 		refused oscar/u_ai_ppm -1 100001 && refused oscar/u_hai_ppm -1 1000001 &&
-		refused oscar/law -1 3 || return 1
+		refused oscar/law -1 99 || return 1
 	! sysctl -w net.ipv4.delaycc.base_rtt_ns=999 2>/tmp/error || no "sysctl(8) took 999" || return 1
 	[ "$(cat base_rtt_ns)" = 4000 ] || no "base_rtt_ns is no longer 4000" || return 1
 	echo 0 >base_rtt_ns
