@@ -7,7 +7,7 @@
 #   kernel.sh image      prints the folder of the unpacked 6.1 image + headers
 #   kernel.sh headers    prints the folder of unpacked 6.12 headers only
 #
-# The folder has `release` (a file with the kernel's release) and `build` (for
+# The folder has `release` (a file with the kernel's release, written last) and `build` (for
 # make KDIR=).  Once unpacked, no network is needed.
 set -eu
 
@@ -55,6 +55,7 @@ if [ -f "$dir/release" ]; then
 	echo "$dir"
 	exit 0
 fi
+rm -rf "$dir"
 
 # linux-headers-R needs linux-headers-R-common (one for all flavours) and linux-kbuild-*.
 headers=$(apt-cache depends "linux-headers-$release" |
