@@ -79,6 +79,7 @@ struct delaycc_sock {
 
 	/* What path was made from; a difference means: look again. */
 	const void *dst;  /* only ever compared */
+	int ifindex;
 	int generation;
 	u32 mss;
 	u32 header_bytes; /* on the wire, beside the payload */

@@ -35,6 +35,9 @@
  */
 #define DELAYCC_DELAYED_ACK_NS 20000000U
 
+/* More full packets than the 1 GB that TCP's sequence numbers allow in flight. */
+#define DELAYCC_CWND_MAX 1000000U
+
 /* Packets that a receiver gathers before it sends an ACK, less the first. */
 #define DELAYCC_ACK_SLACK 1
 
@@ -107,8 +110,12 @@ static bool delaycc_path_read(struct sock *sk, struct delaycc_sock *ds)
 	if (base_ns) {
 		ds->path.base_rtt_ns = base_ns;
 		ds->base_fixed = 1;
-	} else if (ds->base_fixed || (dst && dst != ds->dst)) {
-		/* Another route has another RTT; the old one serves until then. */
+	} else if (ds->base_fixed || (dst && dst->dev->ifindex != ds->ifindex)) {
+		/*
+		 * The old one serves until the next sample.  A route that is
+		 * merely looked up anew keeps it: that sample may have met a
+		 * queue.
+		 */
 		ds->base_fixed = 0;
 		ds->base_measured = 0;
 	}
@@ -121,8 +128,10 @@ static bool delaycc_path_read(struct sock *sk, struct delaycc_sock *ds)
 
 	ds->max_tso_segs = delaycc_value(values, DELAYCC_MAX_TSO_SEGS);
 	delaycc_limit_tso(sk, dst, ds->max_tso_segs);
-	if (dst)
+	if (dst) {
 		ds->dst = dst;
+		ds->ifindex = dst->dev->ifindex;
+	}
 	return ds->path.line_rate_bps;
 }
 
@@ -234,13 +243,14 @@ static void delaycc_move_gate(struct sock *sk, u64 gate_ns)
  */
 void delaycc_release(struct sock *sk, struct delaycc_sock *ds)
 {
-	if (sk->sk_state == TCP_CLOSE)
-		return;
-
-	delaycc_limit_tso(sk, __sk_dst_get(sk), 0);
-	WRITE_ONCE(sk->sk_pacing_rate, READ_ONCE(sk->sk_max_pacing_rate));
-	if (delaycc_paces_itself(sk))
-		delaycc_move_gate(sk, tcp_clock_ns());
+	/* A closed socket has no packet to send and no timer to arm. */
+	if (sk->sk_state != TCP_CLOSE) {
+		delaycc_limit_tso(sk, __sk_dst_get(sk), 0);
+		WRITE_ONCE(sk->sk_pacing_rate,
+			   READ_ONCE(sk->sk_max_pacing_rate));
+		if (delaycc_paces_itself(sk))
+			delaycc_move_gate(sk, tcp_clock_ns());
+	}
 	if (ds->pacing_is_ours)
 		cmpxchg(&sk->sk_pacing_status, SK_PACING_NEEDED,
 			SK_PACING_NONE);
@@ -526,7 +536,8 @@ void delaycc_apply(struct sock *sk, struct delaycc_sock *ds,
 	if (verdict->pacing_bps >= ds->path.line_rate_bps)
 		cwnd_q16 += (u64)(DELAYCC_ACK_SLACK + delaycc_burst(sk, ds))
 			    << DCC_WINDOW_SHIFT;
-	cwnd = min_t(u64, cwnd_q16 >> DCC_WINDOW_SHIFT, tp->snd_cwnd_clamp);
+	cwnd = min_t(u64, cwnd_q16 >> DCC_WINDOW_SHIFT,
+		     min(tp->snd_cwnd_clamp, DELAYCC_CWND_MAX));
 	tcp_snd_cwnd_set(tp, max_t(u32, cwnd, ds->delayed_acks ? 2 : 1));
 
 	/* TCP paces payload.  A rate of 0 would turn pacing off. */

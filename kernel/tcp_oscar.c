@@ -243,8 +243,8 @@ static void oscar_tx_start(struct sock *sk, struct oscar_sock *o)
 	u64 now_ns = tp->tcp_clock_cache;
 	u64 rtt_ns = max(o->dcc.path.base_rtt_ns, o->dcc.rtt_ns);
 
-	/* A pause that pacing made is not idle time. */
-	if (!tp->app_limited || !o->last_ack_ns ||
+	/* A pause that pacing made, or a timeout, is not idle time. */
+	if (tp->packets_out || !tp->app_limited || !o->last_ack_ns ||
 	    now_ns - o->last_ack_ns <= OSCAR_IDLE_RTTS * rtt_ns)
 		return;
 	/* With this, one restart per pause. */

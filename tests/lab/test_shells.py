@@ -183,6 +183,30 @@ def test_an_open_socket_follows_a_new_line_rate(lab):
     assert 0.97 * 25e9 < rate_bps < 1.01 * 25e9
 
 
+def in_lab_pause(seconds):
+    path = Path(4)
+    path.set("base_rtt_ns", BASE_NS)
+    path.run(0.003)
+    client = next(iter(path.clients.values()))
+    time.sleep(0.001)  # what is in the buffers leaves
+    path.poll.close()
+    path.poll = select.epoll()
+    for server in path.servers:
+        path.poll.register(server, select.EPOLLIN)
+    time.sleep(seconds)
+    inlab.clear_log()
+    begin = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    client.send(bytes(100000))
+    time.sleep(0.001)
+    sent = [e.depart_ns for e in inlab.events() if e.port_id == 1 and e.arrival_ns >= begin and e.len_bytes == 1514]
+    return (sent[50] - sent[0]) / 50
+
+
+def test_a_flow_starts_at_line_rate_after_a_pause(lab):
+    packet_ns = 1514 * 8 / 100
+    assert in_lab(lab, "in_lab_pause", 0.01) < 1.05 * packet_ns
+
+
 def in_lab_two_hundred():
     path = Path(200)
     path.set("base_rtt_ns", BASE_NS)
