@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -22,11 +23,14 @@
 #include <string>
 
 #include "lab.h"
+#include "plan.h"
 
 namespace delaycc {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr int kBootTimeoutS = 30;
 
 void line(bool ok, const std::string& what, const std::string& detail) {
   fmt::print("{:<8} {:<22} {}\n", ok ? "ok" : "missing", what, detail);
@@ -53,11 +57,32 @@ bool in_child(Test test) {
   return child > 0 && waitpid(child, &status, 0) == child && status == 0;
 }
 
+// The lab needs ptrace and memory that may be executed; only a boot shows whether it gets them.
+bool boots(const Lab& lab) {
+  Plan plan;
+  plan.modules = {"sch_dccport"};
+  plan.zero_ns = 1'000'000'000;
+  plan.end_ns = 1000;
+  plan.memory_mb = 256;
+  const TemporaryDirectory directory;
+  const std::atomic<bool> stop{false};
+  const int64_t start_ns = monotonic_ns();
+  try {
+    run_in_lab(lab, plan, directory.path(), kBootTimeoutS, stop);
+  } catch (const Error& e) {
+    line(false, "lab trial", e.what());
+    return false;
+  }
+  line(true, "lab trial",
+       fmt::format("an empty one took {:.2f} s", static_cast<double>(monotonic_ns() - start_ns) / 1e9));
+  return true;
+}
+
 bool lab() {
   try {
     const Lab found = find_lab();
     line(true, "lab kernel", found.kernel);
-    bool all = true;
+    bool all = boots(found);
     for (const char* module : {"delaycc", "tcp_oscar"}) {
       const bool there = found.has_module(module);
       all = all && there;

@@ -211,7 +211,8 @@ int main_checked(int argc, char** argv) {
       ->required();
   run_command->add_option("--cc", arguments.options.algorithms,
                           "algorithms, separated by commas (default: the scenario's)")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);
   run_command->add_option("--seed", arguments.options.seed, "of all random times (default 1)");
   run_command->add_option("--trials", arguments.options.trials,
                           "per algorithm and case (default: the scenario's)")
@@ -220,7 +221,7 @@ int main_checked(int argc, char** argv) {
       ->add_option("--set", arguments.overrides,
                    "key=value: overrides a key of the scenario (measure.duration_us=500,\n"
                    "flows.0.count=3) or a parameter of its sweep (k=3); may be repeated")
-      ->take_all();
+      ->allow_extra_args(false);
   run_command->add_flag("--sweep", arguments.options.sweep, "every case of the sweep, not only the main one");
   run_command->add_option("--jobs", arguments.options.jobs, "trials at a time (default: one per core)")
       ->check(CLI::Range(1, 1024))
@@ -239,7 +240,8 @@ int main_checked(int argc, char** argv) {
   std::vector<std::string> names;
   CLI::App* validate_command = app.add_subcommand("validate", "check scenario files, run nothing");
   validate_command->add_option("scenarios", names, "TOML files or names")->required();
-  validate_command->add_option("--set", arguments.overrides, "key=value, as for run")->take_all();
+  validate_command->add_option("--set", arguments.overrides, "key=value, as for run")
+      ->allow_extra_args(false);
   CLI::App* doctor_command = app.add_subcommand("doctor", "what this machine can do, and the remedies");
 
   arguments.options.jobs = 0;

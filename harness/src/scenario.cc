@@ -626,7 +626,8 @@ toml::table parse_override(const std::string& text, const std::string& name) {
   }
 }
 
-void apply_override(toml::table& root, const std::string& key, const toml::node& value,
+// Moves the value, as a copy would forget where it came from.
+void apply_override(toml::table& root, const std::string& key, toml::node&& value,
                     const std::string& name) {
   toml::node* at = &root;
   size_t begin = 0;
@@ -636,7 +637,7 @@ void apply_override(toml::table& root, const std::string& key, const toml::node&
     const bool last = dot == std::string::npos;
     if (toml::table* table = at->as_table()) {
       if (last) {
-        table->insert_or_assign(part, value);
+        table->insert_or_assign(part, std::move(value));
         return;
       }
       if (!table->contains(part)) table->insert(part, toml::table());
@@ -721,12 +722,12 @@ ScenarioFile::ScenarioFile(const std::string& path, const std::string& text,
     if (equals == std::string::npos || equals == 0)
       throw ScenarioError(name + ": is not key=value");
     const std::string key = item.substr(0, equals);
-    const toml::table value = parse_override(item.substr(equals + 1), name);
+    toml::table value = parse_override(item.substr(equals + 1), name);
     if (document_->main.count(key)) {
       if (!to_value(*value.get("value"), &document_->main[key]))
         throw ScenarioError(name + ": is not a number or a string");
     } else {
-      apply_override(document_->table, key, *value.get("value"), name);
+      apply_override(document_->table, key, std::move(*value.get("value")), name);
     }
   }
 }

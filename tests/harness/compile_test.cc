@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compile.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "../../harness/lab/dccport.h"
+#include "plan.h"
+
+namespace delaycc {
+namespace {
+
+constexpr char kText[] = R"(name = "test"
+cc = ["oscar", "cubic"]
+[topology]
+kind = "dumbbell"
+senders = 5
+base_rtt_ns = 12000
+[bottleneck]
+buffer_bytes = 4000000
+[algorithms.oscar.sysctl]
+net.ipv4.delaycc.base_rtt_ns = 12000
+[[flows]]
+name = "long"
+from = "senders[0]"
+to = "receivers"
+[[flows]]
+name = "burst"
+count = 4
+from = "senders[1-4]"
+to = "receivers"
+start_us = 500
+start_jitter_us = 12
+stop_us = 1500
+stop_phase_us = 6
+[measure]
+duration_us = 2000
+flows = ["long"]
+)";
+
+bool has_oscar(const std::string& module) { return module == "tcp_oscar"; }
+
+Scenario scenario() {
+  const ScenarioFile file("test.toml", kText, {});
+  return file.resolve(file.main_parameters());
+}
+
+Trial trial(const std::string& algorithm, int number, uint64_t seed) {
+  Trial t;
+  t.algorithm = algorithm;
+  t.number = number;
+  t.seed = seed;
+  return t;
+}
+
+TEST(Compile, SameInputGivesTheSamePlan) {
+  const Scenario s = scenario();
+  EXPECT_EQ(plan_to_json(compile_trial(s, trial("oscar", 3, 1), has_oscar).plan),
+            plan_to_json(compile_trial(s, trial("oscar", 3, 1), has_oscar).plan));
+}
+
+TEST(Compile, PlanSurvivesJson) {
+  const std::string json = plan_to_json(compile_trial(scenario(), trial("oscar", 0, 1), has_oscar).plan);
+  EXPECT_EQ(plan_to_json(plan_from_json(json)), json);
+  EXPECT_THROW(plan_from_json("{}"), Error);
+}
+
+TEST(Compile, AlgorithmsOfATrialShareTheirRandomTimes) {
+  const Scenario s = scenario();
+  const Plan a = compile_trial(s, trial("oscar", 2, 7), has_oscar).plan;
+  const Plan b = compile_trial(s, trial("cubic", 2, 7), has_oscar).plan;
+  ASSERT_EQ(a.flows.size(), b.flows.size());
+  for (size_t i = 0; i < a.flows.size(); i++) {
+    EXPECT_EQ(a.flows[i].start_ns, b.flows[i].start_ns);
+    EXPECT_EQ(a.flows[i].stop_ns, b.flows[i].stop_ns);
+  }
+}
+
+TEST(Compile, TrialsAndSeedsDiffer) {
+  const Scenario s = scenario();
+  std::set<int64_t> stops;
+  std::set<uint64_t> seeds;
+  for (uint64_t seed : {1, 2, 3})
+    for (int number = 0; number < 10; number++) {
+      const Plan plan = compile_trial(s, trial("cubic", number, seed), has_oscar).plan;
+      stops.insert(plan.flows.at(1).stop_ns);
+      seeds.insert(plan.seed);
+    }
+  EXPECT_EQ(seeds.size(), 30u);
+  EXPECT_GT(stops.size(), 28u);  // two of 30 within 6000 ns may be equal
+}
+
+TEST(Compile, PhaseIsTheGroupsAndJitterEachMembersOwn) {
+  const Plan plan = compile_trial(scenario(), trial("cubic", 0, 1), has_oscar).plan;
+  std::set<int64_t> starts, stops;
+  for (const FlowPlan& flow : plan.flows) {
+    if (flow.group != "burst") continue;
+    starts.insert(flow.start_ns);
+    stops.insert(flow.stop_ns);
+    EXPECT_GE(flow.start_ns, 500'000);
+    EXPECT_LT(flow.start_ns, 512'000);
+    EXPECT_GE(flow.stop_ns, 1'500'000);
+    EXPECT_LT(flow.stop_ns, 1'506'000);
+  }
+  EXPECT_EQ(starts.size(), 4u);
+  EXPECT_EQ(stops.size(), 1u);
+}
+
+TEST(Compile, LoadsModulesOnlyForAlgorithmsThatHaveOne) {
+  const Scenario s = scenario();
+  EXPECT_EQ(compile_trial(s, trial("oscar", 0, 1), has_oscar).plan.modules,
+            (std::vector<std::string>{"sch_dccport", "delaycc", "tcp_oscar"}));
+  EXPECT_EQ(compile_trial(s, trial("cubic", 0, 1), has_oscar).plan.modules,
+            (std::vector<std::string>{"sch_dccport"}));
+}
+
+TEST(Compile, SysctlsOfAnAlgorithmAreItsHostsOnly) {
+  const Scenario s = scenario();
+  for (const char* algorithm : {"oscar", "cubic"}) {
+    const Plan plan = compile_trial(s, trial(algorithm, 0, 1), has_oscar).plan;
+    for (const NodePlan& node : plan.nodes)
+      EXPECT_EQ(node.sysctls.count("net.ipv4.delaycc.base_rtt_ns"),
+                !node.address.empty() && std::string(algorithm) == "oscar" ? 1u : 0u);
+  }
+}
+
+TEST(Compile, LogsTheBottleneckAndBothEndsOfEachRtt) {
+  const CompiledTrial compiled = compile_trial(scenario(), trial("cubic", 0, 1), has_oscar);
+  std::map<std::string, uint32_t> flags;
+  for (const LinkPlan& link : compiled.plan.links)
+    for (const EndPlan* end : {&link.a, &link.b}) flags[end->port.name] = end->port.log_flags;
+  EXPECT_EQ(flags["left->right"], DCCPORT_LOG_DATA | DCCPORT_LOG_ACKS);
+  EXPECT_EQ(flags["senders[2]->left"], DCCPORT_LOG_DATA);
+  EXPECT_EQ(flags["left->senders[2]"], DCCPORT_LOG_ACKS);
+  EXPECT_EQ(flags["right->left"], 0u);
+}
+
+TEST(Compile, RefusesASelectorThatDoesNotFitTheTopology) {
+  const ScenarioFile file("test.toml", kText, {"flows.1.from=senders[9]"});
+  try {
+    compile_trial(file.resolve(file.main_parameters()), trial("cubic", 0, 1), has_oscar);
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_STREQ(e.what(),
+                 "flows \"burst\": \"senders[9]\" is out of range, allowed is senders[0-4]");
+  }
+}
+
+TEST(Compile, UniformDrawsFillTheInterval) {
+  double sum = 0;
+  for (uint64_t i = 0; i < 10000; i++) {
+    const double u = uniform_draw(1, 2, 3, i);
+    ASSERT_GE(u, 0);
+    ASSERT_LT(u, 1);
+    sum += u;
+  }
+  EXPECT_NEAR(sum / 10000, 0.5, 0.01);
+}
+
+}  // namespace
+}  // namespace delaycc

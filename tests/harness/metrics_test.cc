@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "metrics.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "statistics.h"
+
+namespace delaycc {
+namespace {
+
+constexpr uint64_t kRate = 100'000'000'000;  // 12.5 bytes/ns
+constexpr int64_t kZero = 4'000'000'000;
+constexpr uint32_t kFrame = 1250;  // 100 ns at kRate
+constexpr uint16_t kPayload = 1000;
+
+// A trial on a synthetic log: flow i has host port 10 + i and return port 20 + i, port 0 is the
+// bottleneck.
+class SyntheticTrial {
+ public:
+  SyntheticTrial(int flows, int64_t end_ns) {
+    trial.plan.zero_ns = kZero;
+    trial.plan.end_ns = end_ns;
+    Measurement& m = trial.measurement;
+    m.bottleneck_port = 0;
+    m.bottleneck_bps = kRate;
+    m.port_delay_ns.assign(40, 1000);
+    m.measure.duration_ns = m.measure.to_ns = end_ns;
+    for (int i = 0; i < flows; i++) {
+      FlowPlan flow;
+      flow.id = i;
+      flow.group = "group" + std::to_string(i);
+      flow.measured = true;
+      trial.plan.flows.push_back(flow);
+      m.host_port.push_back(10 + i);
+      m.return_port.push_back(20 + i);
+      m.ideal_fct_ns.push_back(-1);
+      FlowRecord record;
+      record.id = i;
+      record.start_ns = 0;
+      records.flows.push_back(record);
+    }
+  }
+
+  dccport_event& add(int port, int flow, bool data, int64_t arrival_ns, int64_t depart_ns) {
+    dccport_event event = {};
+    event.arrival_ns = static_cast<uint64_t>(kZero + arrival_ns);
+    event.depart_ns = static_cast<uint64_t>(kZero + depart_ns);
+    event.len_bytes = event.backlog_bytes = kFrame;
+    event.port_id = static_cast<uint16_t>(port);
+    event.payload_bytes = data ? kPayload : 0;
+    event.sport = static_cast<uint16_t>(data ? kClientPort + flow : kServerPort);
+    event.dport = static_cast<uint16_t>(data ? kServerPort : kClientPort + flow);
+    records.events.push_back(event);
+    return records.events.back();
+  }
+
+  // Packets of `flow` leave the bottleneck back to back in [from, to), every `stride`-th slot.
+  void stream(int flow, int64_t from_ns, int64_t to_ns, int stride = 1, int offset = 0) {
+    uint32_t seq = next_seq[flow];
+    for (int64_t t = from_ns + offset * 100; t + 100 <= to_ns; t += 100 * stride) {
+      add(0, flow, true, t, t + 100).seq = seq;
+      seq += kPayload;
+    }
+    next_seq[flow] = seq;
+  }
+
+  TrialResult compute() {
+    std::stable_sort(records.events.begin(), records.events.end(),
+                     [](const auto& a, const auto& b) { return a.arrival_ns < b.arrival_ns; });
+    return compute_metrics(trial, records);
+  }
+
+  CompiledTrial trial;
+  Records records;
+  std::map<int, uint32_t> next_seq;
+};
+
+TEST(Metrics, FullLinkHasUtilisationOneAndItsPayloadAsGoodput) {
+  SyntheticTrial t(1, 100'000);
+  t.stream(0, 0, 100'000);
+  const TrialResult r = t.compute();
+  EXPECT_DOUBLE_EQ(r.metrics.at("utilisation").value, 1);
+  EXPECT_NEAR(r.metrics.at("goodput_gbps").value, 80, 0.1);
+  EXPECT_EQ(r.metrics.at("drops").value, 0);
+}
+
+TEST(Metrics, ExcludedTimeDoesNotCount) {
+  SyntheticTrial t(1, 100'000);
+  t.stream(0, 0, 40'000);
+  t.stream(0, 60'000, 100'000);
+  t.trial.measurement.measure.exclude_ns = {{40'000, 60'000}};
+  EXPECT_DOUBLE_EQ(t.compute().metrics.at("utilisation").value, 1);
+}
+
+TEST(Metrics, RepeatedBytesAreNoGoodput) {
+  SyntheticTrial t(1, 10'000);
+  t.stream(0, 0, 5'000);
+  t.next_seq[0] = 0;
+  t.stream(0, 5'000, 10'000);
+  const TrialResult r = t.compute();
+  EXPECT_DOUBLE_EQ(r.metrics.at("utilisation").value, 1);
+  EXPECT_NEAR(r.metrics.at("goodput_gbps").value, 40, 1);
+}
+
+TEST(Metrics, DroppedPacketsNeitherQueueNorDepart) {
+  SyntheticTrial t(1, 10'000);
+  dccport_event& event = t.add(0, 0, true, 1000, 0);
+  event.depart_ns = 0;
+  event.flags = DCCPORT_EV_DROP_TAIL;
+  const TrialResult r = t.compute();
+  EXPECT_EQ(r.metrics.at("drops").value, 1);
+  EXPECT_EQ(r.metrics.at("utilisation").value, 0);
+  EXPECT_EQ(r.metrics.count("rtt_p50_us"), 0u) << "a metric without a sample is absent";
+}
+
+TEST(Metrics, QueueIsSampledOnTheMicrosecondGrid) {
+  const std::vector<QueuedPacket> packets = {
+      {100, 1'900, 1000}, {200, 2'900, 500}, {2'000, 3'900, 200}};
+  EXPECT_EQ(queue_curve(packets, 5'000), (std::vector<uint32_t>{0, 1500, 700, 200, 0}));
+}
+
+TEST(Metrics, QueueStatisticsAreOfTheirOwnWindow) {
+  SyntheticTrial t(1, 10'000);
+  // 2500 bytes from 2 us to 6 us, and a spike of 50000 before.
+  t.add(0, 0, true, 500, 900).backlog_bytes = 50'000;
+  dccport_event& long_one = t.add(0, 0, true, 2'000, 6'000);
+  long_one.len_bytes = long_one.backlog_bytes = 2'500;
+  t.trial.measurement.measure.queue_ns = {{2'000, 10'000}};
+  const TrialResult r = t.compute();
+  EXPECT_DOUBLE_EQ(r.metrics.at("queue_mean_bytes").value, 1250);
+  EXPECT_DOUBLE_EQ(r.metrics.at("queue_sd_bytes").value, 1250);
+  EXPECT_EQ(r.metrics.at("queue_max_bytes").value, 2500);
+  EXPECT_EQ(r.metrics.at("queue_peak_bytes").value, 50'000);
+}
+
+TEST(ServiceCurve, CountsAPacketInProportionWhileItIsServed) {
+  ServiceCurve curve(kRate);
+  curve.add(1000, 1250);
+  curve.add(2000, 1250);
+  EXPECT_EQ(curve.bytes_until(900), 0);
+  EXPECT_EQ(curve.bytes_until(950), 625);
+  EXPECT_EQ(curve.bytes_until(1000), 1250);
+  EXPECT_EQ(curve.bytes_until(1500), 1250);
+  EXPECT_EQ(curve.bytes_until(5000), 2500);
+}
+
+// Full rate, a gap from 1000 us to `back_ns`, full rate again.
+MetricValue recovery_after_gap(int64_t back_ns, int64_t horizon_ns) {
+  ServiceCurve curve(kRate);
+  for (int64_t t = 0; t < 2'000'000; t += 100)
+    if (t < 1'000'000 || t >= back_ns) curve.add(t + 100, kFrame);
+  return recovery_ns(curve, kRate, 1'000'000, horizon_ns, 6'000, 0.95);
+}
+
+TEST(Recovery, EndsWithTheLastWindowBelowTheThreshold) {
+  // A window of 6 us has 95 % again 5.7 us after the rate is back.
+  EXPECT_NEAR(recovery_after_gap(1'020'000, 1'500'000).value, 20'000 + 5'700, 100);
+  EXPECT_FALSE(recovery_after_gap(1'020'000, 1'500'000).missed);
+}
+
+TEST(Recovery, IsZeroWithoutALoss) { EXPECT_EQ(recovery_after_gap(1'000'000, 1'500'000).value, 0); }
+
+TEST(Recovery, IsTheHorizonAndMissedWhenTheRateDoesNotComeBack) {
+  const MetricValue value = recovery_after_gap(1'900'000, 1'290'000);
+  EXPECT_EQ(value.value, 290'000);
+  EXPECT_TRUE(value.missed);
+}
+
+TEST(Recovery, ALaterDipMovesIt) {
+  ServiceCurve curve(kRate);
+  for (int64_t t = 0; t < 300'000; t += 100)
+    if (t < 100'000 || (t >= 120'000 && t < 200'000) || t >= 203'000) curve.add(t + 100, kFrame);
+  EXPECT_NEAR(recovery_ns(curve, kRate, 100'000, 290'000, 6'000, 0.95).value, 103'000 + 5'700, 100);
+}
+
+TEST(Metrics, EventIsTheTrueStopOfTheLastFlow) {
+  SyntheticTrial t(3, 200'000);
+  t.stream(0, 0, 200'000);
+  t.trial.measurement.event.present = true;
+  t.trial.measurement.event.stop_of = "burst";
+  t.trial.measurement.event.recovers = "group0";
+  t.trial.plan.flows[1].group = t.trial.plan.flows[2].group = "burst";
+  t.records.flows[1].stop_ns = 50'000;
+  t.records.flows[2].stop_ns = 51'234;
+  EXPECT_EQ(t.compute().event_ns, 51'234);
+  t.records.flows[2].stop_ns = -1;
+  const TrialResult r = t.compute();
+  EXPECT_EQ(r.event_ns, -1);
+  EXPECT_EQ(r.metrics.count("recover_us"), 0u);
+}
+
+TEST(Rtt, RunsFromTheHostsPortToTheDeliveryOfTheAck) {
+  SyntheticTrial t(1, 100'000);
+  t.add(10, 0, true, 1'000, 1'100).seq = 5000;
+  t.add(20, 0, false, 11'000, 11'010).ack_seq = 5000 + kPayload;
+  // Delivered 1000 ns of wire after departure.
+  EXPECT_DOUBLE_EQ(t.compute().metrics.at("rtt_p50_us").value, 11.01);
+}
+
+TEST(Rtt, ARetransmittedSegmentGivesNone) {
+  SyntheticTrial t(1, 100'000);
+  t.add(10, 0, true, 1'000, 1'100).seq = 0;
+  t.add(10, 0, true, 2'000, 2'100).seq = kPayload;
+  t.add(10, 0, true, 30'000, 30'100).seq = 0;
+  t.add(20, 0, false, 40'000, 40'010).ack_seq = 2 * kPayload;
+  EXPECT_EQ(t.compute().metrics.count("rtt_p50_us"), 0u);
+}
+
+TEST(Rtt, AnAckThatEndsInsideASegmentGivesNone) {
+  SyntheticTrial t(1, 100'000);
+  t.add(10, 0, true, 1'000, 1'100).seq = 0;
+  t.add(20, 0, false, 11'000, 11'010).ack_seq = 10;
+  EXPECT_EQ(t.compute().metrics.count("rtt_p50_us"), 0u);
+}
+
+TEST(Rtt, SequenceNumbersWrap) {
+  SyntheticTrial t(1, 100'000);
+  for (int i = 0; i < 4; i++)
+    t.add(10, 0, true, 1'000 * (i + 1), 1'000 * (i + 1) + 100).seq =
+        0xffffff00u + static_cast<uint32_t>(i) * kPayload;
+  for (int i = 0; i < 4; i++)
+    t.add(20, 0, false, 11'000 + 1'000 * i, 11'000 + 1'000 * i).ack_seq =
+        0xffffff00u + static_cast<uint32_t>(i + 1) * kPayload;
+  EXPECT_DOUBLE_EQ(t.compute().metrics.at("rtt_p999_us").value, 11);
+}
+
+TEST(Coverage, CountsEachByteOnce) {
+  StreamCoverage c;
+  EXPECT_EQ(c.add(0xfffffff0u, 0x20), 0x20u);
+  EXPECT_EQ(c.add(0xfffffff0u, 0x20), 0u);
+  EXPECT_EQ(c.add(0x30, 0x10), 0x10u);   // leaves a hole [0x10, 0x30)
+  EXPECT_EQ(c.add(0x18, 0x08), 0x08u);   // inside the hole
+  EXPECT_EQ(c.add(0x10, 0x40), 0x28u);   // the rest of the hole and 0x10 above
+  EXPECT_EQ(c.add(0x00, 0x50), 0u);
+}
+
+TEST(Fairness, EqualSharesHaveIndexOneAndOneHogHasOneOverN) {
+  SyntheticTrial t(2, 400'000);
+  t.stream(0, 0, 200'000, 2, 0);
+  t.stream(1, 0, 200'000, 2, 1);
+  t.stream(0, 200'000, 400'000);
+  t.trial.measurement.measure.jain_window_ns = 10'000;
+  EXPECT_NEAR(t.compute().metrics.at("jain").value, (1 + 0.5) / 2, 1e-9);
+  EXPECT_TRUE(t.compute().metrics.at("jain_time_us").missed);
+}
+
+TEST(Fairness, TimeRunsFromTheLastArrivalToTheFairRest) {
+  SyntheticTrial t(2, 500'000);
+  t.records.flows[1].start_ns = 100'000;
+  t.stream(0, 0, 150'000);
+  t.stream(0, 150'000, 500'000, 2, 0);
+  t.stream(1, 150'000, 500'000, 2, 1);
+  t.trial.measurement.measure.jain_window_ns = 10'000;
+  const MetricValue value = t.compute().metrics.at("jain_time_us");
+  EXPECT_FALSE(value.missed);
+  // Fair from 150 us on, seen by windows that end a little later.
+  EXPECT_GT(value.value, 50);
+  EXPECT_LT(value.value, 62);
+}
+
+TEST(Fairness, OneFlowHasNone) {
+  SyntheticTrial t(1, 100'000);
+  t.stream(0, 0, 100'000);
+  EXPECT_EQ(t.compute().metrics.count("jain"), 0u);
+}
+
+TEST(Completion, SlowdownIsAgainstTheIdealAndUnfinishedFlowsAreMissed) {
+  SyntheticTrial t(2, 100'000);
+  for (int i = 0; i < 2; i++) {
+    t.trial.plan.flows[i].size_bytes = 1000;
+    t.trial.measurement.ideal_fct_ns[i] = 10'000;
+    t.records.flows[i].start_ns = 10'000;
+  }
+  t.records.flows[0].received_ns = 30'000;
+  t.records.flows[1].received_ns = 50'000;
+  TrialResult r = t.compute();
+  EXPECT_DOUBLE_EQ(r.metrics.at("fct_mean_us").value, 30);
+  EXPECT_DOUBLE_EQ(r.metrics.at("fct_p99_us").value, 40);
+  EXPECT_DOUBLE_EQ(r.metrics.at("slowdown_mean").value, 3);
+  EXPECT_FALSE(r.metrics.at("fct_mean_us").missed);
+  t.records.flows[1].received_ns = -1;
+  r = t.compute();
+  EXPECT_DOUBLE_EQ(r.metrics.at("fct_p99_us").value, 90);
+  EXPECT_TRUE(r.metrics.at("fct_p99_us").missed);
+}
+
+TEST(Completion, IsAbsentWithoutSizedFlows) {
+  SyntheticTrial t(1, 100'000);
+  EXPECT_EQ(t.compute().metrics.count("fct_mean_us"), 0u);
+  EXPECT_EQ(t.compute().metrics.count("slowdown_p99"), 0u);
+}
+
+TEST(Rates, AreBinnedPerGroup) {
+  SyntheticTrial t(2, 40'000);
+  t.trial.measurement.measure.bin_ns = 10'000;
+  t.stream(0, 0, 20'000);
+  t.stream(1, 20'000, 40'000, 2);
+  const TrialResult r = t.compute();
+  ASSERT_EQ(r.rates.size(), 2u);
+  EXPECT_EQ(r.rates[0].label, "group0");
+  EXPECT_DOUBLE_EQ(r.rates[0].gbps.at(1), 100);
+  EXPECT_DOUBLE_EQ(r.rates[0].gbps.at(2), 0);
+  EXPECT_DOUBLE_EQ(r.rates[1].gbps.at(3), 50);
+}
+
+TEST(MeasuredTime, LeavesOutOverlappingExclusions) {
+  EXPECT_EQ(measured_time(0, 100, {{50, 60}, {10, 20}, {55, 70}, {90, 200}}),
+            (std::vector<Interval>{{0, 10}, {20, 50}, {70, 90}}));
+}
+
+TEST(Statistics, IntervalIsStudents) {
+  const Summary s = summarise({1, 2, 3, 4, 5});
+  EXPECT_DOUBLE_EQ(s.mean, 3);
+  // t(0.975, 4) = 2.776445, sd = sqrt(2.5).
+  EXPECT_NEAR(s.ci95, 2.776445 * 1.5811388 / 2.2360680, 1e-5);
+  EXPECT_EQ(s.n, 5);
+  EXPECT_EQ(s.max, 5);
+  EXPECT_EQ(summarise({7}).ci95, 0);
+}
+
+TEST(Statistics, PercentileIsTheNearestRank) {
+  std::vector<double> v = {5, 1, 4, 2, 3};
+  EXPECT_EQ(percentile(v, 0.5), 3);
+  EXPECT_EQ(percentile(v, 0.99), 5);
+  EXPECT_EQ(percentile(v, 0.2), 1);
+  EXPECT_EQ(percentile(v, 0.21), 2);
+}
+
+TEST(Statistics, JainIndex) {
+  EXPECT_DOUBLE_EQ(jain_index({1, 1, 1, 1}), 1);
+  EXPECT_DOUBLE_EQ(jain_index({1, 0, 0, 0}), 0.25);
+  EXPECT_DOUBLE_EQ(jain_index({0, 0}), 0);
+}
+
+}  // namespace
+}  // namespace delaycc

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scenario.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "compile.h"
+
+namespace delaycc {
+namespace {
+
+constexpr char kMinimal[] = R"(name = "minimal"
+cc = ["cubic"]
+
+[topology]
+kind = "dumbbell"
+base_rtt_ns = 12000
+
+[[flows]]
+from = "senders[0]"
+to = "receivers"
+
+[measure]
+duration_us = 100
+)";
+
+// The messages of a scenario that is `text`, line by line; empty when it is right.
+std::string mistakes(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  try {
+    const ScenarioFile file("file.toml", text, overrides);
+    file.resolve(file.main_parameters());
+  } catch (const ScenarioError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+Scenario resolve(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  const ScenarioFile file("file.toml", text, overrides);
+  return file.resolve(file.main_parameters());
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+TEST(Scenario, ReadsAMinimalFileWithDefaults) {
+  const Scenario s = resolve(kMinimal);
+  EXPECT_EQ(s.title, "minimal");
+  EXPECT_EQ(s.subject, "cubic");
+  EXPECT_EQ(s.hosts.mtu_bytes, 1500);
+  EXPECT_TRUE(s.hosts.quickack);
+  EXPECT_EQ(s.measure.to_ns, 100'000);
+  EXPECT_EQ(s.flows.at(0).name, "flows0");
+}
+
+TEST(Scenario, NamesFileLineAndFieldOfAnUnknownKey) {
+  EXPECT_EQ(mistakes(replaced(kMinimal, "base_rtt_ns = 12000", "base_rtt_ns = 12000\nspeed = 1")),
+            "file.toml:7: topology.speed: unknown key, allowed is one of base_rtt_ns, kind, "
+            "receivers, senders");
+}
+
+TEST(Scenario, NamesTheRangeOfANumber) {
+  EXPECT_NE(mistakes(replaced(kMinimal, "base_rtt_ns = 12000", "base_rtt_ns = -5"))
+                .find("file.toml:6: topology.base_rtt_ns: -5 is out of range, allowed is an integer "
+                      "from 1 to 10000000000"),
+            std::string::npos);
+}
+
+TEST(Scenario, NamesTheAllowedKinds) {
+  EXPECT_EQ(mistakes(replaced(kMinimal, "\"dumbbell\"", "\"ring\"")),
+            "file.toml:5: topology.kind: \"ring\" is unknown, allowed is one of dumbbell, incast, "
+            "parking-lot, leaf-spine, fat-tree");
+}
+
+TEST(Scenario, ReportsTextWhereANumberBelongs) {
+  EXPECT_EQ(mistakes(replaced(kMinimal, "duration_us = 100", "duration_us = \"long\"")),
+            "file.toml:13: measure.duration_us: \"long\" is not a number, allowed is a number from 1 "
+            "to 1e+09");
+}
+
+TEST(Scenario, ReportsEveryMistakeInTheOrderOfLines) {
+  const std::string text = replaced(replaced(kMinimal, "to = \"receivers\"", "too = \"receivers\""),
+                                    "duration_us = 100", "duration_us = 100\nbins = 3");
+  const std::string found = mistakes(text);
+  const size_t missing = found.find("file.toml:8: flows[0].to: is missing");
+  const size_t unknown = found.find("file.toml:10: flows[0].too: unknown key");
+  const size_t bins = found.find("file.toml:14: measure.bins: unknown key");
+  EXPECT_NE(missing, std::string::npos) << found;
+  EXPECT_LT(missing, unknown) << found;
+  EXPECT_LT(unknown, bins) << found;
+  EXPECT_NE(bins, std::string::npos) << found;
+}
+
+TEST(Scenario, ReportsASyntaxErrorWithItsLine) {
+  EXPECT_EQ(mistakes("name = \"x\"\ncc = [\n").rfind("file.toml:", 0), 0u);
+  EXPECT_NE(mistakes("name = \n").find("file.toml:1: syntax: "), std::string::npos);
+}
+
+TEST(Scenario, RefusesAnEventOfAnUnknownGroup) {
+  EXPECT_NE(mistakes(std::string(kMinimal) + "[event]\nstop_of = \"burst\"\n")
+                .find("file.toml:15: event.stop_of: \"burst\" is no flow group, allowed is one of "
+                      "flows0"),
+            std::string::npos);
+}
+
+TEST(Scenario, RefusesAnEventWithTwoTimes) {
+  EXPECT_NE(mistakes(std::string(kMinimal) + "[event]\nstop_of = \"flows0\"\nat_us = 1\n")
+                .find("file.toml:14: event: allowed is exactly one of at_us and stop_of"),
+            std::string::npos);
+}
+
+TEST(Scenario, RefusesAStopBeforeTheStart) {
+  EXPECT_NE(mistakes(replaced(kMinimal, "to = \"receivers\"",
+                              "to = \"receivers\"\nstart_us = 5\nstop_us = 5"))
+                .find("file.toml:12: flows[0].stop_us: is not after start_us"),
+            std::string::npos);
+}
+
+TEST(Scenario, RefusesABaseRttTogetherWithDelays) {
+  EXPECT_NE(mistakes(std::string(kMinimal) + "[link]\ndelay_ns = 100\n")
+                .find("file.toml:6: topology.base_rtt_ns: and delay_ns of a link are both given"),
+            std::string::npos);
+}
+
+TEST(Scenario, SetOverridesADottedKeyAndAnArrayElement) {
+  const Scenario s = resolve(
+      kMinimal, {"measure.duration_us=250", "flows.0.count=3", "hosts.sysctl.net.ipv4.tcp_ecn=1"});
+  EXPECT_EQ(s.measure.duration_ns, 250'000);
+  EXPECT_EQ(s.flows.at(0).count, 3);
+  EXPECT_EQ(s.hosts.sysctls.at("net.ipv4.tcp_ecn"), "1");
+}
+
+TEST(Scenario, SetIsNamedInItsMistakes) {
+  EXPECT_EQ(mistakes(kMinimal, {"measure.duration_us=0"})
+                .rfind("--set measure.duration_us=0: measure.duration_us: 0 is out of range", 0),
+            0u);
+  EXPECT_EQ(mistakes(kMinimal, {"flows.7.count=1"}),
+            "--set flows.7.count=1: flows.7.count: \"7\" is no index, allowed is 0 to 0");
+  EXPECT_EQ(mistakes(kMinimal, {"nonsense"}), "--set nonsense: is not key=value");
+}
+
+constexpr char kSweep[] = R"(name = "sweep"
+cc = ["cubic"]
+[sweep]
+main = { k = 9, gbps = 100 }
+k = [1, 9]
+gbps = [40, 100]
+[topology]
+kind = "dumbbell"
+senders = "${k + 1}"
+base_rtt_ns = 12000
+[link]
+rate_gbps = "${gbps}"
+ecn_threshold_bytes = "${gbps * 750}"
+[[flows]]
+from = "senders[1-${k}]"
+to = "receivers"
+size_bytes = "${gbps}000"
+[measure]
+duration_us = 100
+)";
+
+TEST(Sweep, SubstitutesValuesTextsAndExpressions) {
+  const Scenario s = resolve(kSweep);
+  EXPECT_EQ(s.topology.senders, 10);
+  EXPECT_EQ(s.topology.link.rate_gbps, 100);
+  EXPECT_EQ(s.topology.bottleneck.ecn_threshold_bytes, 75000);
+  EXPECT_EQ(s.flows.at(0).from, "senders[1-9]");
+  EXPECT_EQ(s.flows.at(0).size_bytes, 100'000);
+}
+
+TEST(Sweep, HasEveryCombination) {
+  const ScenarioFile file("file.toml", kSweep, {});
+  EXPECT_EQ(file.sweep().size(), 4u);
+  for (const Parameters& parameters : file.sweep())
+    EXPECT_EQ(file.resolve(parameters).topology.senders, std::get<int64_t>(parameters.at("k")) + 1);
+}
+
+TEST(Sweep, SetChangesTheMainCaseAndAddsItToTheSweep) {
+  const ScenarioFile file("file.toml", kSweep, {"k=3"});
+  EXPECT_EQ(file.resolve(file.main_parameters()).topology.senders, 4);
+  EXPECT_EQ(file.sweep().size(), 5u);
+}
+
+TEST(Sweep, NamesAnUnknownParameter) {
+  EXPECT_NE(mistakes(replaced(kSweep, "${k + 1}", "${q}"))
+                .find("file.toml:9: topology.senders: unknown parameter \"q\" in ${}; the [sweep] "
+                      "section has gbps, k"),
+            std::string::npos);
+}
+
+// Every file that is shipped, in every case, down to the plan of a trial.
+TEST(ShippedScenarios, AllCompile) {
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(DELAYCC_SCENARIOS)) {
+    files++;
+    SCOPED_TRACE(entry.path());
+    const ScenarioFile file(entry.path().string(), std::vector<std::string>{});
+    EXPECT_EQ(file.resolve(file.main_parameters()).name, entry.path().stem());
+    std::vector<Parameters> cases = file.sweep();
+    cases.push_back(file.main_parameters());
+    for (const Parameters& parameters : cases) {
+      const Scenario s = file.resolve(parameters);
+      Trial trial;
+      trial.algorithm = s.algorithms.front();
+      EXPECT_NO_THROW(compile_trial(s, trial, [](const std::string&) { return false; }));
+    }
+  }
+  EXPECT_GT(files, 0);
+}
+
+}  // namespace
+}  // namespace delaycc

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "summary.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace delaycc {
+namespace {
+
+TrialResult with(const std::string& metric, double value, bool missed = false) {
+  TrialResult result;
+  result.metrics[metric] = {value, missed};
+  return result;
+}
+
+RunResult example() {
+  RunResult run;
+  run.kernel = "6.1";
+  run.build = "b";
+  run.seed = 1;
+  run.algorithms = {"oscar", "cubic"};
+  CaseResult c;
+  c.scenario.name = c.scenario.title = "s";
+  c.scenario.subject = "oscar";
+  c.parameters["k"] = int64_t{9};
+  c.trials["oscar"] = {with("recover_us", 24), with("recover_us", 26)};
+  c.trials["cubic"] = {with("recover_us", 100, true), with("drops", 3)};
+  Expectation e;
+  e.algorithm = "oscar";
+  e.metric = "recover_us";
+  e.has_max = true;
+  e.max = 25;
+  e.text = "<= 25";
+  c.scenario.expectations.push_back(e);
+  run.cases.push_back(c);
+  return run;
+}
+
+TEST(Summary, HasMeanIntervalCountAndUnit) {
+  const nlohmann::json json = summary_json(example());
+  const auto& metric = json.at("algorithms").at("oscar").at("recover_us");
+  EXPECT_EQ(metric.at("mean"), 25);
+  EXPECT_EQ(metric.at("n"), 2);
+  EXPECT_EQ(metric.at("unit"), "us");
+  EXPECT_NEAR(metric.at("ci95").get<double>(), 12.7062, 1e-3);
+  EXPECT_EQ(json.at("parameters").at("k"), 9);
+  EXPECT_FALSE(json.contains("cases"));
+}
+
+TEST(Summary, AMetricCountsTheTrialsThatHaveIt) {
+  const nlohmann::json cubic = summary_json(example()).at("algorithms").at("cubic");
+  EXPECT_EQ(cubic.at("recover_us").at("n"), 1);
+  EXPECT_TRUE(cubic.at("recover_us").at("ci95").is_null());
+  EXPECT_EQ(cubic.at("recover_us").at("missed"), 1);
+  EXPECT_FALSE(summary_json(example()).at("algorithms").at("oscar").contains("drops"));
+}
+
+TEST(Expectations, AreCheckedAgainstTheMean) {
+  const auto checked = check_expectations(example());
+  ASSERT_EQ(checked.size(), 1u);
+  EXPECT_TRUE(checked[0].met);
+  EXPECT_EQ(checked[0].text, "<= 25 us");
+}
+
+TEST(Expectations, CanLookAtTheWorstTrial) {
+  RunResult run = example();
+  run.cases[0].scenario.expectations[0].statistic = "max";
+  EXPECT_FALSE(check_expectations(run)[0].met);
+  EXPECT_EQ(check_expectations(run)[0].value, 26);
+}
+
+TEST(Expectations, ALowerBoundMeetsNoUpperLimit) {
+  RunResult run = example();
+  run.cases[0].trials["oscar"] = {with("recover_us", 20, true)};
+  EXPECT_FALSE(check_expectations(run)[0].met);
+}
+
+TEST(Expectations, WithoutAMeasurementAreNotMet) {
+  RunResult run = example();
+  run.cases[0].trials["oscar"] = {with("drops", 0)};
+  EXPECT_FALSE(check_expectations(run)[0].met);
+  EXPECT_TRUE(summary_json(run).at("expectations")[0].at("value").is_null());
+}
+
+TEST(Expectations, OfAnAlgorithmThatDidNotRunAreLeftOut) {
+  RunResult run = example();
+  run.algorithms = {"cubic"};
+  EXPECT_TRUE(check_expectations(run).empty());
+}
+
+TEST(Expectations, OfEveryCaseShowTheFirstThatMisses) {
+  RunResult run = example();
+  run.sweep = true;
+  run.cases[0].scenario.expectations[0].every_case = true;
+  run.cases.push_back(run.cases[0]);
+  run.cases[1].parameters["k"] = int64_t{19};
+  run.cases[1].trials["oscar"] = {with("recover_us", 50)};
+  const CheckedExpectation e = check_expectations(run).at(0);
+  EXPECT_FALSE(e.met);
+  EXPECT_EQ(e.value, 50);
+  EXPECT_EQ(e.text, "<= 25 us in every case (here k = 19)");
+  EXPECT_EQ(summary_json(run).at("cases").size(), 2u);
+}
+
+TEST(Table, ShowsLowerBoundsAndMissingValuesAsSuch) {
+  const std::string table = summary_table(example());
+  EXPECT_NE(table.find("25.00 ± 12.71"), std::string::npos) << table;
+  EXPECT_NE(table.find(">100.0"), std::string::npos) << table;
+  EXPECT_NE(table.find("met      oscar recover_us <= 25 us: 25.00"), std::string::npos) << table;
+}
+
+}  // namespace
+}  // namespace delaycc
