@@ -74,7 +74,8 @@ bool boots(const Lab& lab) {
     return false;
   }
   line(true, "lab trial",
-       fmt::format("an empty one took {:.2f} s", static_cast<double>(monotonic_ns() - start_ns) / 1e9));
+       fmt::format("an empty one took {:.2f} s",
+                   static_cast<double>(monotonic_ns() - start_ns) / 1e9));
   return true;
 }
 
@@ -98,8 +99,9 @@ bool lab() {
 
 void host() {
   const bool root = geteuid() == 0;
-  line(root, "root", root ? "network namespaces and modules on this machine are allowed"
-                          : "only for experiments on the host itself; the lab needs no root");
+  line(root, "root",
+       root ? "network namespaces and modules on this machine are allowed"
+            : "only for experiments on the host itself; the lab needs no root");
   const bool namespaces = in_child([] { return unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0; }) ||
                           in_child([] { return unshare(CLONE_NEWNET) == 0; });
   line(namespaces, "network namespaces",
@@ -110,9 +112,9 @@ void host() {
   const std::string modules = std::string("/lib/modules/") + kernel.release;
   const bool headers = exists(modules + "/build/Makefile");
   line(headers, "kernel headers",
-       headers ? modules + "/build"
-               : std::string("for \"make modules\": apt-get install linux-headers-") +
-                     kernel.release);
+       headers
+           ? modules + "/build"
+           : std::string("for \"make modules\": apt-get install linux-headers-") + kernel.release);
   for (const char* module : {"sch_netem", "sch_fq"}) {
     // In the kernel itself, loaded, or loadable.
     bool there = exists(std::string("/sys/module/") + module);
@@ -138,8 +140,9 @@ void virtual_machine() {
 
 void bpf() {
   const bool btf = exists("/sys/kernel/btf/vmlinux");
-  line(btf, "BTF", btf ? "/sys/kernel/btf/vmlinux"
-                       : "needs a kernel with CONFIG_DEBUG_INFO_BTF for the BPF programs");
+  line(btf, "BTF",
+       btf ? "/sys/kernel/btf/vmlinux"
+           : "needs a kernel with CONFIG_DEBUG_INFO_BTF for the BPF programs");
   const bool clang = in_path("clang") || in_path("clang-14");
   line(clang, "clang", clang ? "available" : "for the BPF programs: apt-get install clang");
   const bool bpftool = in_path("bpftool");

@@ -27,8 +27,8 @@ namespace {
 namespace fs = std::filesystem;
 
 // Exit codes.
-constexpr int kFailed = 1;       // a trial failed; or an expectation, with --strict
-constexpr int kBadInput = 2;     // the command line or the scenario
+constexpr int kFailed = 1;    // a trial failed; or an expectation, with --strict
+constexpr int kBadInput = 2;  // the command line or the scenario
 constexpr int kInterrupted = 130;
 
 std::atomic<bool> stop_requested{false};
@@ -47,7 +47,8 @@ std::string find_scenario(const std::string& name) {
   if (fs::is_regular_file(name)) return name;
   const fs::path known = scenario_folder() / (name + ".toml");
   if (fs::is_regular_file(known)) return known.string();
-  throw ScenarioError(name + ": no such file, and no scenario of this name; \"delaycc list\" shows all");
+  throw ScenarioError(name +
+                      ": no such file, and no scenario of this name; \"delaycc list\" shows all");
 }
 
 std::vector<fs::path> all_scenarios() {
@@ -173,8 +174,10 @@ int run(RunArguments& arguments) {
     outcome = run_experiment(file, options, lab, stop_requested,
                              [&](const Progress& p) { line.show(p); });
   } catch (const Interrupted&) {
-    fmt::print(stderr, "\ninterrupted; finished trials are in {}/results.sqlite, the same command goes on\n",
-               options.out);
+    fmt::print(
+        stderr,
+        "\ninterrupted; finished trials are in {}/results.sqlite, the same command goes on\n",
+        options.out);
     return kInterrupted;
   }
   outcome.result.repeat = repeat_command(arguments);
@@ -186,8 +189,8 @@ int run(RunArguments& arguments) {
     fmt::print("{}\n", summary.dump(2));
   } else {
     fmt::print("{}", summary_table(outcome.result));
-    fmt::print("\n{} trials run, {} taken from {}/results.sqlite; see {}/report.html\n", outcome.ran,
-               outcome.resumed, options.out, options.out);
+    fmt::print("\n{} trials run, {} taken from {}/results.sqlite; see {}/report.html\n",
+               outcome.ran, outcome.resumed, options.out, options.out);
   }
   for (const std::string& failure : outcome.failures)
     fmt::print(stderr, "failed twice: {}\n", failure);
@@ -207,31 +210,40 @@ int main_checked(int argc, char** argv) {
 
   RunArguments arguments;
   CLI::App* run_command = app.add_subcommand("run", "run a scenario with several algorithms");
-  run_command->add_option("scenario", arguments.scenario, "a TOML file, or a name of \"delaycc list\"")
+  run_command
+      ->add_option("scenario", arguments.scenario, "a TOML file, or a name of \"delaycc list\"")
       ->required();
-  run_command->add_option("--cc", arguments.options.algorithms,
-                          "algorithms, separated by commas (default: the scenario's)")
+  run_command
+      ->add_option("--cc", arguments.options.algorithms,
+                   "algorithms, separated by commas (default: the scenario's)")
       ->delimiter(',')
       ->allow_extra_args(false);
   run_command->add_option("--seed", arguments.options.seed, "of all random times (default 1)");
-  run_command->add_option("--trials", arguments.options.trials,
-                          "per algorithm and case (default: the scenario's)")
+  run_command
+      ->add_option("--trials", arguments.options.trials,
+                   "per algorithm and case (default: the scenario's)")
       ->check(CLI::Range(1, 100000));
   run_command
       ->add_option("--set", arguments.overrides,
                    "key=value: overrides a key of the scenario (measure.duration_us=500,\n"
                    "flows.0.count=3) or a parameter of its sweep (k=3); may be repeated")
       ->allow_extra_args(false);
-  run_command->add_flag("--sweep", arguments.options.sweep, "every case of the sweep, not only the main one");
-  run_command->add_option("--jobs", arguments.options.jobs, "trials at a time (default: one per core)")
+  run_command->add_flag("--sweep", arguments.options.sweep,
+                        "every case of the sweep, not only the main one");
+  run_command
+      ->add_option("--jobs", arguments.options.jobs, "trials at a time (default: one per core)")
       ->check(CLI::Range(1, 1024))
       ->default_str("");
-  run_command->add_option("--out", arguments.options.out, "folder of the results (default: results/NAME)");
-  run_command->add_option("--timeout", arguments.options.timeout_s, "seconds of wall time for a trial (default 300)")
+  run_command->add_option("--out", arguments.options.out,
+                          "folder of the results (default: results/NAME)");
+  run_command
+      ->add_option("--timeout", arguments.options.timeout_s,
+                   "seconds of wall time for a trial (default 300)")
       ->check(CLI::Range(1, 86400));
   run_command->add_flag("--json", arguments.json, "print summary.json instead of the table");
   run_command->add_flag("--strict", arguments.strict, "exit 1 when an expectation is not met");
-  run_command->add_flag("--keep", arguments.options.keep, "keep every trial's records in DIR/trials");
+  run_command->add_flag("--keep", arguments.options.keep,
+                        "keep every trial's records in DIR/trials");
   run_command->add_flag("--trace", arguments.options.trace,
                         "keep the records, with acks.txt: the tracepoint delaycc:ack");
   run_command->add_flag("--quiet", arguments.quiet, "no progress display");
@@ -242,7 +254,8 @@ int main_checked(int argc, char** argv) {
   validate_command->add_option("scenarios", names, "TOML files or names")->required();
   validate_command->add_option("--set", arguments.overrides, "key=value, as for run")
       ->allow_extra_args(false);
-  CLI::App* doctor_command = app.add_subcommand("doctor", "what this machine can do, and the remedies");
+  CLI::App* doctor_command =
+      app.add_subcommand("doctor", "what this machine can do, and the remedies");
 
   arguments.options.jobs = 0;
   try {

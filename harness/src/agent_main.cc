@@ -210,8 +210,7 @@ void run_trial() {
   traffic.run();
 
   copy_file("/proc/dccport_log", std::string(kTrial) + "/ports.bin");
-  if (plan.trace)
-    copy_file(std::string(kTracing) + "/trace", std::string(kTrial) + "/acks.txt");
+  if (plan.trace) copy_file(std::string(kTracing) + "/trace", std::string(kTrial) + "/acks.txt");
   utsname kernel;
   if (uname(&kernel) < 0) throw system_error("uname", "");
   write_file(std::string(kTrial) + "/flows.json", flows_to_json(kernel.release, traffic.records()));

@@ -60,11 +60,13 @@ void add_flows(const Scenario& scenario, const Network& network, const std::stri
                       " would go from " + network.nodes[flow.source].name + " to itself");
         flow.cc = spec.cc.empty() ? cc : scenario.algorithm(spec.cc).cc;
         const int64_t later = r * spec.repeat_ns;
-        flow.start_ns = spec.start_ns + start_phase + draw(spec.start_jitter_ns, kStartJitter, member) +
-                        i * spec.stagger_ns + later;
+        flow.start_ns = spec.start_ns + start_phase +
+                        draw(spec.start_jitter_ns, kStartJitter, member) + i * spec.stagger_ns +
+                        later;
         if (spec.stop_ns >= 0)
-          flow.stop_ns = spec.stop_ns + stop_phase + draw(spec.stop_jitter_ns, kStopJitter, member) +
-                         i * spec.stop_stagger_ns + later;
+          flow.stop_ns = spec.stop_ns + stop_phase +
+                         draw(spec.stop_jitter_ns, kStopJitter, member) + i * spec.stop_stagger_ns +
+                         later;
         if (spec.size_bytes > 0) flow.size_bytes = spec.size_bytes;
         flow.pacing_bps = static_cast<int64_t>(spec.pacing_gbps * 1e9);
         flow.measured = measured.empty() ||
@@ -171,10 +173,10 @@ CompiledTrial compile_trial(const Scenario& scenario, const Trial& trial,
     network.port(return_port).log_flags |= DCCPORT_LOG_ACKS;
     measurement.host_port.push_back(host_port);
     measurement.return_port.push_back(return_port);
-    measurement.ideal_fct_ns.push_back(
-        flow.size_bytes == kNever ? -1
-                                  : ideal_fct_ns(network, flow.source, flow.destination,
-                                                 plan.mtu_bytes, flow.size_bytes));
+    measurement.ideal_fct_ns.push_back(flow.size_bytes == kNever
+                                           ? -1
+                                           : ideal_fct_ns(network, flow.source, flow.destination,
+                                                          plan.mtu_bytes, flow.size_bytes));
   }
   network.port(bottleneck).log_flags |= DCCPORT_LOG_DATA | DCCPORT_LOG_ACKS;
   for (size_t id = 0; id < network.links.size() * 2; id++) {

@@ -30,10 +30,10 @@ struct Job {
 // What metrics depend on beside the plan and the records.
 std::string measurement_text(const Measurement& m) {
   std::string text = fmt::format(
-      "bottleneck {} {} event {} {} {} {} {} {} {} measure {} {} {} {} {} exclude", m.bottleneck_port,
-      m.bottleneck_bps, m.event.present, m.event.at_ns, m.event.stop_of, m.event.recovers,
-      m.event.threshold, m.event.window_ns, m.event.horizon_ns, m.measure.from_ns, m.measure.to_ns,
-      m.measure.bin_ns, m.measure.jain_window_ns, m.measure.jain_threshold);
+      "bottleneck {} {} event {} {} {} {} {} {} {} measure {} {} {} {} {} exclude",
+      m.bottleneck_port, m.bottleneck_bps, m.event.present, m.event.at_ns, m.event.stop_of,
+      m.event.recovers, m.event.threshold, m.event.window_ns, m.event.horizon_ns, m.measure.from_ns,
+      m.measure.to_ns, m.measure.bin_ns, m.measure.jain_window_ns, m.measure.jain_threshold);
   for (const auto& [from, to] : m.measure.exclude_ns) text += fmt::format(" {}-{}", from, to);
   text += " queue";
   for (const auto& [from, to] : m.measure.queue_ns) text += fmt::format(" {}-{}", from, to);
@@ -147,8 +147,8 @@ class Run {
       } catch (const Error& e) {
         if (attempt < kAttempts) continue;
         std::lock_guard<std::mutex> lock(mutex_);
-        outcome_.failures.push_back(fmt::format("{} trial {}: {}", job.algorithm, job.number,
-                                                std::string(e.what())));
+        outcome_.failures.push_back(
+            fmt::format("{} trial {}: {}", job.algorithm, job.number, std::string(e.what())));
         progress_.done++;
         return;
       }

@@ -103,7 +103,9 @@ class Child {
 
 }  // namespace
 
-bool Lab::has_module(const std::string& name) const { return is_file(modules + "/" + name + ".ko"); }
+bool Lab::has_module(const std::string& name) const {
+  return is_file(modules + "/" + name + ".ko");
+}
 
 std::string Lab::build_id() const {
   std::vector<std::string> files = {kernel, agent, "/proc/self/exe"};
@@ -151,7 +153,8 @@ void run_in_lab(const Lab& lab, const Plan& plan, const std::string& directory, 
                 const std::atomic<bool>& stop) {
   for (const std::string& path : {directory, lab.modules, lab.agent})
     if (path.find_first_of(" \t\",") != std::string::npos)
-      throw Error("\"" + path + "\": a path on the lab kernel's command line has no space, comma or quote");
+      throw Error("\"" + path +
+                  "\": a path on the lab kernel's command line has no space, comma or quote");
   write_file(directory + "/plan.json", plan_to_json(plan));
   const std::vector<std::string> arguments = {
       lab.kernel,

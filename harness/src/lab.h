@@ -44,9 +44,9 @@ class TemporaryDirectory {
   std::string path_;
 };
 
-// Writes plan.json into `directory` and boots the lab on it. Afterwards the folder has flows.json and
-// ports.bin. Throws Interrupted when `stop` becomes true, else Error with the agent's message or the
-// end of the console when the trial failed or took more than `timeout_s` seconds.
+// Writes plan.json into `directory` and boots the lab on it. Afterwards the folder has flows.json
+// and ports.bin. Throws Interrupted when `stop` becomes true, else Error with the agent's message
+// or the end of the console when the trial failed or took more than `timeout_s` seconds.
 void run_in_lab(const Lab& lab, const Plan& plan, const std::string& directory, int timeout_s,
                 const std::atomic<bool>& stop);
 

@@ -157,7 +157,8 @@ class Computation {
           rtts_us_.push_back(static_cast<double>(rtt_ns) / kNsPerUs);
       }
     }
-    for (const Interval& interval : time_) wire_bytes_ += all.bytes_between(interval.first, interval.second);
+    for (const Interval& interval : time_)
+      wire_bytes_ += all.bytes_between(interval.first, interval.second);
   }
 
   void queue() {
@@ -219,7 +220,8 @@ class Computation {
     if (m_.event.recovers.empty() || result_.event_ns < 0) return;
     ServiceCurve group(m_.bottleneck_bps);
     for (const dccport_event& event : records_.events) {
-      if (event.port_id != m_.bottleneck_port || (event.flags & kDropped) || !is_data(event)) continue;
+      if (event.port_id != m_.bottleneck_port || (event.flags & kDropped) || !is_data(event))
+        continue;
       const int id = flow_of(event.sport, plan_.flows.size());
       if (id >= 0 && plan_.flows[id].group == m_.event.recovers)
         group.add(relative(event.depart_ns), event.len_bytes);
@@ -295,8 +297,7 @@ class Computation {
     bool missed = false;
     for (const FlowPlan& flow : plan_.flows) {
       const FlowRecord& record = records_.flows.at(flow.id);
-      if (!flow.measured || flow.size_bytes == kNever || record.start_ns < 0 ||
-          record.stop_ns >= 0)
+      if (!flow.measured || flow.size_bytes == kNever || record.start_ns < 0 || record.stop_ns >= 0)
         continue;
       missed = missed || record.received_ns < 0;
       const double fct_ns = static_cast<double>(
@@ -368,12 +369,13 @@ class Computation {
 
 const std::vector<MetricInfo>& all_metrics() {
   static const std::vector<MetricInfo> metrics = {
-      {"recover_us", "us"},        {"goodput_gbps", "Gbit/s"},  {"utilisation", ""},
-      {"queue_mean_bytes", "bytes"}, {"queue_sd_bytes", "bytes"}, {"queue_p99_bytes", "bytes"},
-      {"queue_max_bytes", "bytes"}, {"queue_peak_bytes", "bytes"}, {"rtt_p50_us", "us"},        {"rtt_p99_us", "us"},
-      {"rtt_p999_us", "us"},       {"jain", ""},                {"jain_time_us", "us"},
-      {"fct_mean_us", "us"},       {"fct_p99_us", "us"},        {"slowdown_mean", ""},
-      {"slowdown_p99", ""},        {"retransmits", "segments"}, {"drops", "packets"},
+      {"recover_us", "us"},          {"goodput_gbps", "Gbit/s"},    {"utilisation", ""},
+      {"queue_mean_bytes", "bytes"}, {"queue_sd_bytes", "bytes"},   {"queue_p99_bytes", "bytes"},
+      {"queue_max_bytes", "bytes"},  {"queue_peak_bytes", "bytes"}, {"rtt_p50_us", "us"},
+      {"rtt_p99_us", "us"},          {"rtt_p999_us", "us"},         {"jain", ""},
+      {"jain_time_us", "us"},        {"fct_mean_us", "us"},         {"fct_p99_us", "us"},
+      {"slowdown_mean", ""},         {"slowdown_p99", ""},          {"retransmits", "segments"},
+      {"drops", "packets"},
   };
   return metrics;
 }
@@ -451,16 +453,17 @@ uint32_t StreamCoverage::add(uint32_t seq, uint32_t length) {
 
 MetricValue recovery_ns(const ServiceCurve& curve, uint64_t rate_bps, int64_t event_ns,
                         int64_t horizon_ns, int64_t window_ns, double threshold) {
-  const double wanted = threshold * static_cast<double>(rate_bps) / 8e9 *
-                        static_cast<double>(window_ns);
+  const double wanted =
+      threshold * static_cast<double>(rate_bps) / 8e9 * static_cast<double>(window_ns);
   // From the horizon back to the event: the first window found below is the last in time, and
   // the next one starts the good time.
   const int64_t steps = (horizon_ns - event_ns) / kRecoverStepNs;
   for (int64_t i = steps; i > 0; i--) {
     const int64_t t = event_ns + i * kRecoverStepNs;
     if (curve.bytes_between(t - window_ns, t) < wanted)
-      return {static_cast<double>(i == steps ? horizon_ns - event_ns
-                                             : std::max<int64_t>(t + kRecoverStepNs - window_ns - event_ns, 0)),
+      return {static_cast<double>(
+                  i == steps ? horizon_ns - event_ns
+                             : std::max<int64_t>(t + kRecoverStepNs - window_ns - event_ns, 0)),
               i == steps};
   }
   return {0, false};

@@ -80,13 +80,13 @@ class StreamCoverage {
 
  private:
   bool any_ = false;
-  int64_t high_ = 0;                       // first byte above all seen, unwrapped
-  std::map<int64_t, int64_t> holes_;       // begin -> end, below high_
+  int64_t high_ = 0;                  // first byte above all seen, unwrapped
+  std::map<int64_t, int64_t> holes_;  // begin -> end, below high_
 };
 
-// Time from `event_ns` to the start of the first window after the last one (of all that end after the
-// event, every 100 ns) whose mean rate is below `threshold` of `rate_bps`: from then on no window is
-// below it. 0 if none is; missed if the one at the horizon is.
+// Time from `event_ns` to the start of the first window after the last one (of all that end after
+// the event, every 100 ns) whose mean rate is below `threshold` of `rate_bps`: from then on no
+// window is below it. 0 if none is; missed if the one at the horizon is.
 MetricValue recovery_ns(const ServiceCurve& curve, uint64_t rate_bps, int64_t event_ns,
                         int64_t horizon_ns, int64_t window_ns, double threshold);
 

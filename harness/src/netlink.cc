@@ -18,8 +18,8 @@
 namespace delaycc {
 namespace {
 
-// The answers to one batch must fit the socket's receive buffer: 208 KB by default, of which a short
-// answer takes nearly 1 KB.
+// The answers to one batch must fit the socket's receive buffer: 208 KB by default, of which a
+// short answer takes nearly 1 KB.
 constexpr size_t kBatchRequests = 64;
 constexpr size_t kLargestRequest = 4096;
 
@@ -173,8 +173,8 @@ void NetlinkBatch::add_route(const std::string& destination, const std::string& 
         hop->rtnh_ifindex = ifindex;
         nlh->nlmsg_len += RTNH_LENGTH(0);
         mnl_attr_put_u32(nlh, RTA_GATEWAY, parse_ipv4(gateway));
-        hop->rtnh_len = static_cast<uint16_t>(
-            static_cast<char*>(mnl_nlmsg_get_payload_tail(nlh)) - reinterpret_cast<char*>(hop));
+        hop->rtnh_len = static_cast<uint16_t>(static_cast<char*>(mnl_nlmsg_get_payload_tail(nlh)) -
+                                              reinterpret_cast<char*>(hop));
       }
       mnl_attr_nest_end(nlh, multipath);
     }

@@ -69,9 +69,9 @@ struct FlowPlan {
   int destination = 0;  // node
   std::string cc;       // the kernel's name
   int64_t start_ns = 0;
-  int64_t stop_ns = kNever;    // abort then; else runs until size_bytes are delivered or the end
+  int64_t stop_ns = kNever;  // abort then; else runs until size_bytes are delivered or the end
   int64_t size_bytes = kNever;
-  int64_t pacing_bps = 0;      // SO_MAX_PACING_RATE; 0: none
+  int64_t pacing_bps = 0;  // SO_MAX_PACING_RATE; 0: none
   bool measured = false;
   bool plot_each = false;  // a rate curve of its own, not of its group
 };
@@ -80,18 +80,18 @@ struct FlowPlan {
 struct Plan {
   std::string scenario;
   std::string algorithm;
-  uint64_t seed = 0;   // of the lab's random source
+  uint64_t seed = 0;  // of the lab's random source
   int mtu_bytes = 1500;
   bool quickack = true;
   bool gso = false;
-  int initcwnd = 0;    // packets; 0: the kernel's default
+  int initcwnd = 0;  // packets; 0: the kernel's default
   int64_t warm_bytes = 0;
   int64_t connect_ns = 0;  // the first connection, on CLOCK_MONOTONIC
   int64_t zero_ns = 0;
   int64_t end_ns = 0;
   bool trace = false;
   int memory_mb = 0;
-  std::vector<std::string> modules;  // names, loaded in this order
+  std::vector<std::string> modules;            // names, loaded in this order
   std::map<std::string, std::string> sysctls;  // of the initial namespace
   std::vector<NodePlan> nodes;
   std::vector<LinkPlan> links;

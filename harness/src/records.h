@@ -14,17 +14,17 @@ namespace delaycc {
 // Times in nanoseconds since the plan's time 0; -1 where it did not happen.
 struct FlowRecord {
   int id = 0;
-  std::string cc;               // what TCP_CONGESTION said
-  int64_t start_ns = -1;        // first byte written
-  int64_t stop_ns = -1;         // aborted by the plan
-  int64_t received_ns = -1;     // the receiving application had the last byte of size_bytes
-  int64_t received_bytes = 0;   // read by the receiving application since time 0
-  int64_t retransmits = 0;      // segments, since time 0
+  std::string cc;              // what TCP_CONGESTION said
+  int64_t start_ns = -1;       // first byte written
+  int64_t stop_ns = -1;        // aborted by the plan
+  int64_t received_ns = -1;    // the receiving application had the last byte of size_bytes
+  int64_t received_bytes = 0;  // read by the receiving application since time 0
+  int64_t retransmits = 0;     // segments, since time 0
 };
 
 struct Records {
-  std::string kernel;              // uname release
-  std::vector<FlowRecord> flows;   // by id
+  std::string kernel;                 // uname release
+  std::vector<FlowRecord> flows;      // by id
   std::vector<dccport_event> events;  // arrival order; absolute times
 };
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scenario.h"
 
+#include <toml++/toml.h>
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
 #include <set>
-#include <toml++/toml.h>
 
 namespace delaycc {
 
@@ -146,7 +146,8 @@ class Substitution {
     } else {
       throw Error("\"" + op + "\" in ${} is not one of + - * /");
     }
-    if (result == std::floor(result) && std::abs(result) < 9e15) return static_cast<int64_t>(result);
+    if (result == std::floor(result) && std::abs(result) < 9e15)
+      return static_cast<int64_t>(result);
     return result;
   }
 
@@ -436,8 +437,8 @@ LinkSpec read_link(Section section, LinkSpec link) {
 TopologySpec read_topology(Section& root) {
   TopologySpec topology;
   Section section = root.section("topology");
-  const std::string kind = section.choice(
-      "kind", "", {"dumbbell", "incast", "parking-lot", "leaf-spine", "fat-tree"});
+  const std::string kind =
+      section.choice("kind", "", {"dumbbell", "incast", "parking-lot", "leaf-spine", "fat-tree"});
   if (kind == "dumbbell") {
     topology.kind = TopologyKind::kDumbbell;
     topology.senders = static_cast<int>(section.integer("senders", 1, 1, 2000));
@@ -469,8 +470,8 @@ TopologySpec read_topology(Section& root) {
   const bool has_bottleneck =
       topology.kind != TopologyKind::kLeafSpine && topology.kind != TopologyKind::kFatTree;
   if (bottleneck.present() && !has_bottleneck)
-    bottleneck.complain("", "a " + kind +
-                                " has no bottleneck link, allowed are [link] and [host_link]");
+    bottleneck.complain(
+        "", "a " + kind + " has no bottleneck link, allowed are [link] and [host_link]");
   topology.bottleneck = read_link(std::move(bottleneck), topology.link);
 
   const bool delays = topology.link.delay_ns >= 0 || topology.host_link.delay_ns >= 0 ||
@@ -478,8 +479,7 @@ TopologySpec read_topology(Section& root) {
   if (delays && topology.base_rtt_ns > 0)
     section.complain("base_rtt_ns",
                      "and delay_ns of a link are both given, allowed is one of the two");
-  if (topology.base_rtt_ns == 0 &&
-      (topology.link.delay_ns < 0 || topology.host_link.delay_ns < 0))
+  if (topology.base_rtt_ns == 0 && (topology.link.delay_ns < 0 || topology.host_link.delay_ns < 0))
     section.complain("base_rtt_ns",
                      "is missing, allowed is base_rtt_ns here or delay_ns in [link]");
   return topology;
@@ -650,9 +650,11 @@ void apply_override(toml::table& root, const std::string& key, toml::node&& valu
         throw ScenarioError(name + ": " + key + ": \"" + part + "\" is no index, allowed is 0 to " +
                             std::to_string(static_cast<int64_t>(array->size()) - 1));
       at = array->get(static_cast<size_t>(std::get<int64_t>(index)));
-      if (last) throw ScenarioError(name + ": " + key + ": names a whole element, allowed is a key");
+      if (last)
+        throw ScenarioError(name + ": " + key + ": names a whole element, allowed is a key");
     } else {
-      throw ScenarioError(name + ": " + key + ": \"" + part + "\" is below a value that is no table");
+      throw ScenarioError(name + ": " + key + ": \"" + part +
+                          "\" is below a value that is no table");
     }
     begin = dot + 1;
   }
@@ -702,7 +704,8 @@ ScenarioFile::ScenarioFile(const std::string& path, const std::string& text,
       const toml::node& list = *sweep->get(key);
       const std::string field = "sweep." + key;
       if (!document_->main.count(key))
-        mistakes.add(list.source(), field, "sweep.main has no \"" + key + "\", allowed are its keys");
+        mistakes.add(list.source(), field,
+                     "sweep.main has no \"" + key + "\", allowed are its keys");
       std::vector<Value> values;
       if (const toml::array* array = list.as_array())
         for (const toml::node& item : *array) {
@@ -830,7 +833,8 @@ Scenario ScenarioFile::resolve(const Parameters& parameters) const {
     const std::string& name = s.expectations.back().algorithm;
     if (!s.algorithm_specs.count(name) &&
         std::find(s.algorithms.begin(), s.algorithms.end(), name) == s.algorithms.end())
-      section.complain("algorithm", "\"" + name + "\" is not in cc and has no [algorithms] section");
+      section.complain("algorithm",
+                       "\"" + name + "\" is not in cc and has no [algorithms] section");
   }
   root.finish();
   mistakes.throw_if_any();

@@ -46,11 +46,11 @@ struct TopologySpec {
   int hosts = 1;        // per switch of a parking lot, per leaf
   int leaves = 1;
   int spines = 1;
-  int k = 4;  // fat tree
+  int k = 4;                // fat tree
   int64_t base_rtt_ns = 0;  // 0: every link has its delay_ns
-  LinkSpec link;        // between switches
-  LinkSpec host_link;   // at hosts
-  LinkSpec bottleneck;  // dumbbell, incast, parking lot
+  LinkSpec link;            // between switches
+  LinkSpec host_link;       // at hosts
+  LinkSpec bottleneck;      // dumbbell, incast, parking lot
 };
 
 struct HostsSpec {

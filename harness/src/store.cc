@@ -192,7 +192,8 @@ std::optional<StoredTrial> Store::load(const std::string& key) {
   rates.bind_all(id);
   while (rates.step()) {
     const size_t curve = static_cast<size_t>(rates.integer(0));
-    if (curve == result.rates.size()) result.rates.push_back({rates.text(1), rates.integer(2) != 0, {}});
+    if (curve == result.rates.size())
+      result.rates.push_back({rates.text(1), rates.integer(2) != 0, {}});
     result.rates.at(curve).gbps.push_back(rates.real(3));
   }
   return trial;

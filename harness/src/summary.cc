@@ -65,8 +65,8 @@ json common_json(const RunResult& run) {
   if (run.sweep) {
     json cases = json::array();
     for (const CaseResult& c : run.cases)
-      cases.push_back({{"parameters", parameters_json(c.parameters)},
-                       {"algorithms", algorithms_json(c)}});
+      cases.push_back(
+          {{"parameters", parameters_json(c.parameters)}, {"algorithms", algorithms_json(c)}});
     result["cases"] = cases;
   }
   json expectations = json::array();
@@ -95,10 +95,8 @@ json curves_json(const CaseResult& c) {
       for (size_t i = 0; i < rate.gbps.size(); i++)
         middle_us.push_back((static_cast<double>(i) + 0.5) * static_cast<double>(first.bin_ns) /
                             1000);
-      rates.push_back({{"label", rate.label},
-                       {"main", rate.main},
-                       {"t_us", middle_us},
-                       {"gbps", rate.gbps}});
+      rates.push_back(
+          {{"label", rate.label}, {"main", rate.main}, {"t_us", middle_us}, {"gbps", rate.gbps}});
     }
     curve["rates"] = rates;
     result[algorithm] = curve;
@@ -201,7 +199,8 @@ std::string case_table(const RunResult& run, const CaseResult& c) {
     }
     text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   }
-  if (missed) text += "> : in some trials it did not happen within the horizon, which counts in its place\n";
+  if (missed)
+    text += "> : in some trials it did not happen within the horizon, which counts in its place\n";
   return text;
 }
 
@@ -247,8 +246,8 @@ std::vector<CheckedExpectation> check_expectations(const RunResult& run) {
         }
       }
       // A lower bound shows nothing about an upper limit.
-      const bool met = measured && (!e.has_min || value >= e.min) &&
-                       (!e.has_max || (value <= e.max && !missed));
+      const bool met =
+          measured && (!e.has_min || value >= e.min) && (!e.has_max || (value <= e.max && !missed));
       // Of several cases the first that misses is shown.
       if (first || (checked.met && !met)) {
         checked.algorithm = algorithm;
@@ -301,7 +300,8 @@ json report_json(const RunResult& run) {
           ? s.topology.link
           : s.topology.bottleneck;
   json references = json::array();
-  references.push_back({{"chart", "rate"}, {"label", "line rate"}, {"value", bottleneck.rate_gbps}});
+  references.push_back(
+      {{"chart", "rate"}, {"label", "line rate"}, {"value", bottleneck.rate_gbps}});
   if (bottleneck.ecn_threshold_bytes > 0)
     references.push_back({{"chart", "queue"},
                           {"label", "ECN threshold"},

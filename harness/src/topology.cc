@@ -63,8 +63,8 @@ class Builder {
     EndPlan end;
     end.node = node;
     end.ifindex = next_ifindex_++;
-    end.ifname = (network.nodes[node].address.empty() ? "swp" : "eth") +
-                 std::to_string(interfaces_[node]++);
+    end.ifname =
+        (network.nodes[node].address.empty() ? "swp" : "eth") + std::to_string(interfaces_[node]++);
     end.mac = mac_of(end.ifindex);
     PortPlan& port = end.port;
     port.id = next_port_++;
@@ -139,8 +139,7 @@ void build_shape(const TopologySpec& spec, Builder& b) {
         std::vector<int> aggregations;
         for (int i = 0; i < half; i++) {
           aggregations.push_back(b.add_switch(pod + "-agg" + std::to_string(i)));
-          for (int c = 0; c < half; c++)
-            b.connect(aggregations[i], cores[i * half + c], spec.link);
+          for (int c = 0; c < half; c++) b.connect(aggregations[i], cores[i * half + c], spec.link);
         }
         for (int e = 0; e < half; e++) {
           const int edge = b.add_switch(pod + "-edge" + std::to_string(e));
@@ -163,10 +162,8 @@ void build_routes(Network& network) {
   const size_t n = network.nodes.size();
   std::vector<std::vector<Edge>> edges(n);
   for (const LinkPlan& link : network.links) {
-    edges[link.a.node].push_back(
-        {static_cast<int>(link.a.port.id), link.a.ifindex, link.b.node});
-    edges[link.b.node].push_back(
-        {static_cast<int>(link.b.port.id), link.b.ifindex, link.a.node});
+    edges[link.a.node].push_back({static_cast<int>(link.a.port.id), link.a.ifindex, link.b.node});
+    edges[link.b.node].push_back({static_cast<int>(link.b.port.id), link.b.ifindex, link.a.node});
   }
   network.next_hop.assign(n, std::vector<std::pair<int, int>>(n, {-1, -1}));
   for (size_t host = 0; host < n; host++) {
@@ -310,8 +307,7 @@ int64_t ideal_fct_ns(const Network& network, int source, int destination, int mt
   const int64_t rest = size_bytes % mss;
   const int64_t packets = full + (rest > 0 ? 1 : 0);
   const int64_t wire_bytes = size_bytes + packets * (kTcpIpBytes + kEthernetBytes);
-  const int64_t last_frame =
-      (rest > 0 ? rest : mss) + kTcpIpBytes + kEthernetBytes;
+  const int64_t last_frame = (rest > 0 ? rest : mss) + kTcpIpBytes + kEthernetBytes;
   int64_t slowest = 0;
   int64_t sum = 0;
   int64_t last_at_slowest = 0;

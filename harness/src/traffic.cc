@@ -17,8 +17,8 @@
 namespace delaycc {
 namespace {
 
-// Connections start this far apart, and each is warmed by kWarmChunkBytes every kWarmPeriodNs: about
-// 50 Gbit/s of warm-up in all, so that no queue builds on a 100 Gbit/s link.
+// Connections start this far apart, and each is warmed by kWarmChunkBytes every kWarmPeriodNs:
+// about 50 Gbit/s of warm-up in all, so that no queue builds on a 100 Gbit/s link.
 constexpr int64_t kConnectSpacingNs = 50'000;
 // Fewer packets than any initial window: the flow stays application-limited.
 constexpr int64_t kWarmChunkBytes = 8 * 1024;
@@ -93,8 +93,7 @@ Traffic::Traffic(const Plan& plan, const std::vector<Fd>& netns, std::function<v
     server_ports_.emplace(flow.plan->cc, 0);
     schedule(plan.connect_ns + static_cast<int64_t>(i) * kConnectSpacingNs, Action::kConnect, i);
     schedule(plan.zero_ns + flow.plan->start_ns, Action::kStart, i);
-    if (flow.plan->stop_ns != kNever)
-      schedule(plan.zero_ns + flow.plan->stop_ns, Action::kStop, i);
+    if (flow.plan->stop_ns != kNever) schedule(plan.zero_ns + flow.plan->stop_ns, Action::kStop, i);
   }
   schedule(plan.zero_ns - kPrepareNs, Action::kPrepare, 0);
   int port = kServerPort;
@@ -247,10 +246,9 @@ void Traffic::connect(size_t index) {
       socket_address(plan_.nodes[flow.plan->source].address, kClientPort + flow.plan->id);
   if (bind(fd, reinterpret_cast<const sockaddr*>(&from), sizeof(from)) < 0)
     throw system_error("bind", name(flow));
-  const sockaddr_in to = socket_address(plan_.nodes[flow.plan->destination].address,
-                                        server_ports_.at(flow.plan->cc));
-  if (::connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof(to)) < 0 &&
-      errno != EINPROGRESS)
+  const sockaddr_in to =
+      socket_address(plan_.nodes[flow.plan->destination].address, server_ports_.at(flow.plan->cc));
+  if (::connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof(to)) < 0 && errno != EINPROGRESS)
     throw system_error("connect", name(flow));
   watch(EPOLL_CTL_ADD, fd, EPOLLOUT, Kind::kClient, index);
 }
@@ -269,8 +267,8 @@ void Traffic::prepare() {
   for (Flow& flow : flows_) {
     if (!flow.server) throw Error(name(flow) + " was not connected by time 0");
     if (flow.warm_to_receive > 0)
-      throw Error(name(flow) + " was not warmed up by time 0: " +
-                  std::to_string(flow.warm_to_receive) + " of " +
+      throw Error(name(flow) +
+                  " was not warmed up by time 0: " + std::to_string(flow.warm_to_receive) + " of " +
                   std::to_string(plan_.warm_bytes) + " bytes were not received");
     flow.record.cc = congestion_control(flow.client.get());
     if (flow.record.cc != flow.plan->cc)
@@ -306,8 +304,8 @@ void Traffic::finish() {
 void Traffic::accept(int listener) {
   sockaddr_in peer = {};
   socklen_t length = sizeof(peer);
-  Fd server(accept4(listener, reinterpret_cast<sockaddr*>(&peer), &length,
-                    SOCK_NONBLOCK | SOCK_CLOEXEC));
+  Fd server(
+      accept4(listener, reinterpret_cast<sockaddr*>(&peer), &length, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (!server) throw system_error("accept4", "");
   const size_t index = static_cast<size_t>(ntohs(peer.sin_port) - kClientPort);
   if (index >= flows_.size())

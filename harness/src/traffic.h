@@ -53,8 +53,8 @@ class Traffic {
     bool stopped = false;
     int64_t warm_to_send = 0;
     int64_t warm_to_receive = 0;
-    int64_t to_send = 0;     // of size_bytes
-    int64_t low_water = 0;   // SO_RCVLOWAT as set
+    int64_t to_send = 0;    // of size_bytes
+    int64_t low_water = 0;  // SO_RCVLOWAT as set
     int64_t warm_retransmits = 0;
     FlowRecord record;
   };
@@ -83,7 +83,7 @@ class Traffic {
   std::function<void()> at_zero_;
   Fd epoll_;
   Fd timer_;
-  int64_t armed_ns_ = 0;  // when timer_ expires; 0: it has expired
+  int64_t armed_ns_ = 0;                     // when timer_ expires; 0: it has expired
   std::map<std::string, int> server_ports_;  // by congestion control
   std::vector<Fd> listeners_;
   std::vector<Flow> flows_;

@@ -62,7 +62,8 @@ TEST(Compile, SameInputGivesTheSamePlan) {
 }
 
 TEST(Compile, PlanSurvivesJson) {
-  const std::string json = plan_to_json(compile_trial(scenario(), trial("oscar", 0, 1), has_oscar).plan);
+  const std::string json =
+      plan_to_json(compile_trial(scenario(), trial("oscar", 0, 1), has_oscar).plan);
   EXPECT_EQ(plan_to_json(plan_from_json(json)), json);
   EXPECT_THROW(plan_from_json("{}"), Error);
 }
@@ -132,7 +133,7 @@ TEST(Compile, LogsTheBottleneckAndBothEndsOfEachRtt) {
   for (const LinkPlan& link : compiled.plan.links)
     for (const EndPlan* end : {&link.a, &link.b}) flags[end->port.name] = end->port.log_flags;
   EXPECT_EQ(flags["left->right"], DCCPORT_LOG_DATA | DCCPORT_LOG_ACKS);
-  EXPECT_EQ(flags["senders[2]->left"], DCCPORT_LOG_DATA);
+  EXPECT_EQ(flags["senders[2]->left"], DCCPORT_LOG_DATA | DCCPORT_DROP_RST);
   EXPECT_EQ(flags["left->senders[2]"], DCCPORT_LOG_ACKS);
   EXPECT_EQ(flags["right->left"], 0u);
 }

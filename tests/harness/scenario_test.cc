@@ -64,10 +64,11 @@ TEST(Scenario, NamesFileLineAndFieldOfAnUnknownKey) {
 }
 
 TEST(Scenario, NamesTheRangeOfANumber) {
-  EXPECT_NE(mistakes(replaced(kMinimal, "base_rtt_ns = 12000", "base_rtt_ns = -5"))
-                .find("file.toml:6: topology.base_rtt_ns: -5 is out of range, allowed is an integer "
-                      "from 1 to 10000000000"),
-            std::string::npos);
+  EXPECT_NE(
+      mistakes(replaced(kMinimal, "base_rtt_ns = 12000", "base_rtt_ns = -5"))
+          .find("file.toml:6: topology.base_rtt_ns: -5 is out of range, allowed is an integer "
+                "from 1 to 10000000000"),
+      std::string::npos);
 }
 
 TEST(Scenario, NamesTheAllowedKinds) {
@@ -77,9 +78,10 @@ TEST(Scenario, NamesTheAllowedKinds) {
 }
 
 TEST(Scenario, ReportsTextWhereANumberBelongs) {
-  EXPECT_EQ(mistakes(replaced(kMinimal, "duration_us = 100", "duration_us = \"long\"")),
-            "file.toml:13: measure.duration_us: \"long\" is not a number, allowed is a number from 1 "
-            "to 1e+09");
+  EXPECT_EQ(
+      mistakes(replaced(kMinimal, "duration_us = 100", "duration_us = \"long\"")),
+      "file.toml:13: measure.duration_us: \"long\" is not a number, allowed is a number from 1 "
+      "to 1e+09");
 }
 
 TEST(Scenario, ReportsEveryMistakeInTheOrderOfLines) {
