@@ -230,6 +230,7 @@ struct dcc_oscar {
 
 	/* Law 3. */
 	u64 sent_ns;	      /* send time of the newest sample */
+	s32 excess_ns;	      /* 16 times the mean delay above target, while near it */
 	u64 decided_ns;	      /* when the last batch closed */
 	u64 batch_last_ns;    /* its newest packet */
 	u32 batch_delay_ns;   /* and its mean delay */
@@ -414,6 +415,7 @@ static inline void dcc_oscar_start(struct dcc_oscar *s, u64 not_before_ns)
 	s->best_q24 = 0;
 	s->delivered_bytes = 0;
 	s->sent_ns = 0;
+	s->excess_ns = 0;
 	s->decided_ns = not_before_ns;
 	s->batch_last_ns = 0;
 	s->batch_delay_ns = 0;
@@ -913,7 +915,7 @@ static inline u32 dcc_oscar_ai_since(const struct dcc_oscar *s, u64 first_ns, u6
 }
 
 /*
- * Law 3: a long queue that falls between two batches by 0.3 and more is being
+ * Law 3: a long queue that falls between two batches by 0.1 and more is being
  * dealt with: everybody has cut, what is left are old packets.  A flow that has
  * but its new, small window in flight would take the rest of the queue for the
  * others' windows and cut again, in a large incast down to nothing.
@@ -923,7 +925,47 @@ static inline bool dcc_oscar_draining(const struct dcc_oscar *s, const struct dc
 	u64 elapsed_ns = e->last_ns - s->batch_last_ns;
 
 	return s->batch_delay_ns > e->delay_ns && e->last_ns > s->batch_last_ns &&
-	       (u64)(s->batch_delay_ns - e->delay_ns) * 10 >= elapsed_ns * 3;
+	       (u64)(s->batch_delay_ns - e->delay_ns) * 10 >= elapsed_ns;
+}
+
+/*
+ * Law 3, at the target: the window loop from the ratio in force when the batch
+ * was sent.
+ *
+ * U_AI of n flows holds the queue above its target by n of them.  The mean
+ * excess is the same for every flow that has been there for a while, so aiming
+ * lower by twice as much takes two thirds of it off and favours nobody.
+ *
+ * Three decisions fall into one feedback, and each depends on the third before
+ * it: three trains of ratios that never meet, one of which may stay low for
+ * milliseconds.  Half of the ratio in force ties them together.
+ */
+static inline u32 dcc_oscar_settle(struct dcc_oscar *s, const struct dcc_estimate *e, u32 us_q24)
+{
+	u32 queue_ns = s->target_ns - s->base_ns;
+	u32 aim_ns = s->target_ns;
+	u32 u_q24;
+
+	/* sixteen times the mean over sixteen decisions or so */
+	s->excess_ns += (s32)(e->delay_ns - s->target_ns) - (s->excess_ns >> 4);
+	if (s->excess_ns > 0)
+		aim_ns -= dcc_min_u32((u32)s->excess_ns >> 3, queue_ns);
+	u_q24 = (u32)dcc_min_u64(dcc_div_u64((u64)us_q24 * aim_ns, e->delay_ns), DCC_RATIO_ONE);
+	return u_q24 / 2 + s->u_q24 / 2;
+}
+
+/*
+ * Law 3, a queue well below the target that hardly moves: pacing is the limit,
+ * so the windows say nothing, and neither loop would ever fill the queue.  The
+ * rate loop for balance, and on top of it half of what is missing, but no more
+ * than an eighth: the queue then nears its target without overshoot.
+ */
+static inline u32 dcc_oscar_fill(const struct dcc_oscar *s, const struct dcc_estimate *e, u32 us_q24)
+{
+	u32 u_q24 = e->slope_valid ? dcc_oscar_rate_ratio_unbiased(s, e) : us_q24;
+	u32 missing_q24 = dcc_ratio_q24((s->target_ns - e->delay_ns) / 2, e->delay_ns);
+
+	return u_q24 + (u32)dcc_scale_q24(u_q24, dcc_min_u32(missing_q24, DCC_RATIO_ONE / 8));
 }
 
 /*
@@ -933,8 +975,7 @@ static inline bool dcc_oscar_draining(const struct dcc_oscar *s, const struct dc
 static inline u32 dcc_oscar_law_pulse(struct dcc_oscar *s, const struct dcc_estimate *e,
 				      const struct dcc_ack *ack, u32 *branch)
 {
-	u32 us_q24, u_q24, u_w, u_r, ai_q24;
-	u32 off_ns, gradient_q16;
+	u32 us_q24, u_q24, u_w, u_r, ai_q24, gradient_q16;
 
 	if (e->delay_ns <= s->empty_ns) {
 		*branch = DCC_OSCAR_EMPTY;
@@ -946,18 +987,14 @@ static inline u32 dcc_oscar_law_pulse(struct dcc_oscar *s, const struct dcc_esti
 	}
 
 	us_q24 = dcc_oscar_ratio_at(s, e->first_ns);
-	off_ns = e->delay_ns > s->target_ns ? e->delay_ns - s->target_ns :
-					      s->target_ns - e->delay_ns;
 	gradient_q16 = (u32)dcc_abs_s64(e->gradient_q16);
 	ai_q24 = dcc_oscar_ai_since(s, e->first_ns, ack->now_ns);
-	if (off_ns < s->near_ns && gradient_q16 < DCC_OSCAR_NEAR_PULSE_GRADIENT_Q16) {
-		/*
-		 * Three decisions fall into one feedback, and each depends on the third
-		 * before it: three trains of ratios that never meet, one of which may stay
-		 * low for milliseconds.  Half of the ratio in force ties them together.
-		 */
-		u_q24 = dcc_oscar_scale_to_target(s, e, us_q24);
-		u_q24 = u_q24 / 2 + s->u_q24 / 2;
+	if (e->delay_ns < s->target_ns + s->near_ns &&
+	    gradient_q16 < DCC_OSCAR_NEAR_PULSE_GRADIENT_Q16) {
+		if (e->delay_ns + s->near_ns < s->target_ns)
+			u_q24 = dcc_oscar_fill(s, e, us_q24);
+		else
+			u_q24 = dcc_oscar_settle(s, e, us_q24);
 		ai_q24 /= 2;
 		*branch = DCC_OSCAR_NEAR;
 	} else {
@@ -991,13 +1028,28 @@ static inline u32 dcc_oscar_app_limited(const struct dcc_oscar *s, const struct 
 	return dcc_oscar_scale_to_target(s, e, dcc_oscar_ratio_at(s, e->first_ns)) + s->u_ai_q24;
 }
 
+/*
+ * What the kernel calls application-limited is a mark on all that is in flight
+ * when the application once had too little.  A batch that was sent at the pace
+ * or with the window that its ratio allowed was limited by neither.
+ */
+static inline bool dcc_oscar_used_its_share(const struct dcc_oscar *s,
+					    const struct dcc_estimate *e)
+{
+	u32 us_q24 = dcc_oscar_ratio_at(s, e->first_ns);
+	u64 windowed = dcc_div_u64((u64)us_q24 * s->target_ns, s->byte_ns_q24);
+	u64 sent = dcc_oscar_rate_ratio(s, e->acked_after_first_bytes, e->last_ns - e->first_ns, 0);
+
+	return sent * 16 >= (u64)us_q24 * 15 || e->sum_inflight_bytes >= windowed * e->count;
+}
+
 /* A complete batch: which rule applies, and the ratio it gives. */
 static inline void dcc_oscar_decide(struct dcc_oscar *s, const struct dcc_estimate *e,
 				    const struct dcc_ack *ack)
 {
 	u32 branch, u_q24;
 
-	if (e->app_limited)
+	if (e->app_limited && !dcc_oscar_used_its_share(s, e))
 		u_q24 = dcc_oscar_app_limited(s, e, &branch);
 	else if (s->params.law == DCC_OSCAR_LAW_PAPER)
 		u_q24 = dcc_oscar_law_paper(s, e, &branch);
