@@ -960,7 +960,8 @@ static inline u32 dcc_oscar_settle(struct dcc_oscar *s, const struct dcc_estimat
  * rate loop for balance, and on top of it half of what is missing, but no more
  * than an eighth: the queue then nears its target without overshoot.
  */
-static inline u32 dcc_oscar_fill(const struct dcc_oscar *s, const struct dcc_estimate *e, u32 us_q24)
+static inline u32 dcc_oscar_fill(const struct dcc_oscar *s, const struct dcc_estimate *e,
+				 u32 us_q24)
 {
 	u32 u_q24 = e->slope_valid ? dcc_oscar_rate_ratio_unbiased(s, e) : us_q24;
 	u32 missing_q24 = dcc_ratio_q24((s->target_ns - e->delay_ns) / 2, e->delay_ns);
