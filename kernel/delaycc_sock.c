@@ -44,6 +44,12 @@
 /* A gate shorter than this is not worth moving: a full packet at 6 Gbit/s. */
 #define DELAYCC_REGATE_NS 2000U
 
+/* A queue that lasts holds at most so many base RTTs. */
+#define DELAYCC_STEADY_RTTS 12
+
+/* The longest wait between two packets that a small window may ask for. */
+#define DELAYCC_HOLD_MAX_NS (100 * NSEC_PER_MSEC)
+
 /* ---- the path ---------------------------------------------------------- */
 
 /* 0: nobody has said. */
@@ -468,6 +474,16 @@ EXPORT_SYMBOL_GPL(delaycc_sample);
 /* ---- verdicts ---------------------------------------------------------- */
 
 /*
+ * The RTT that a small window is spread over.  That of a start-up which is
+ * draining, a thousand times the base, will be gone long before it has passed.
+ */
+static u64 delaycc_window_rtt_ns(const struct delaycc_sock *ds)
+{
+	return min_t(u64, ds->rtt_ns,
+		     (u64)DELAYCC_STEADY_RTTS * ds->path.base_rtt_ns);
+}
+
+/*
  * Below one packet the window stays at one and the pace slows down to so many
  * packets per RTT.  In bytes on the wire per second.
  */
@@ -475,8 +491,8 @@ static u64 delaycc_small_window_rate(const struct delaycc_sock *ds,
 				     u64 cwnd_q16)
 {
 	/* < 2^16 (window) * 2^16 (bytes) * 2^30 (ns per s): 62 bits. */
-	return div_u64(cwnd_q16 * ds->path.wire_bytes * NSEC_PER_SEC,
-		       ds->rtt_ns) >> DCC_WINDOW_SHIFT;
+	return div64_u64(cwnd_q16 * ds->path.wire_bytes * NSEC_PER_SEC,
+			 delaycc_window_rtt_ns(ds)) >> DCC_WINDOW_SHIFT;
 }
 
 /* A gate that was set at the old, slower pace opens sooner at the new one. */
@@ -492,6 +508,27 @@ static void delaycc_regate(struct sock *sk, u64 old_rate, u64 new_rate)
 	delaycc_move_gate(sk, now_ns +
 			      mul_u64_u64_div_u64(tp->tcp_wstamp_ns - now_ns,
 						  old_rate, new_rate));
+}
+
+/*
+ * A window of w < 1 packets: after each one, wait (1 - w) / w of the RTT that
+ * its acknowledgment has just measured.  The pace alone would have been set by
+ * the RTT before, and an incast of hundreds of flows swings on such old news.
+ */
+static void delaycc_hold_back(struct sock *sk, const struct delaycc_sock *ds,
+			      u64 cwnd_q16)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	u64 wait_ns;
+
+	if (tcp_packets_in_flight(tp) || !delaycc_paces_itself(sk))
+		return;
+	/* < 2^32 (ns) * 2^16: 48 bits; cwnd_q16 is never 0. */
+	wait_ns = div64_u64(delaycc_window_rtt_ns(ds) *
+			    (DCC_WINDOW_ONE - cwnd_q16), cwnd_q16);
+	wait_ns = min_t(u64, wait_ns, DELAYCC_HOLD_MAX_NS);
+	if (tp->tcp_clock_cache + wait_ns > tp->tcp_wstamp_ns)
+		delaycc_move_gate(sk, tp->tcp_clock_cache + wait_ns);
 }
 
 /* Packets that TCP hands down in one piece. */
@@ -524,10 +561,11 @@ void delaycc_apply(struct sock *sk, struct delaycc_sock *ds,
 		rate = min(rate, delaycc_small_window_rate(ds, cwnd_q16));
 
 	/*
-	 * Rounded up: the pace holds back the fraction.  The ACK of a lone
-	 * packet may be held by the receiver, a second one releases it.
+	 * Rounded to the nearest: up, hundreds of flows that share a queue would
+	 * each have half a packet too much in it.  The ACK of a lone packet may
+	 * be held by the receiver, a second one releases it.
 	 */
-	cwnd_q16 += DCC_WINDOW_ONE - 1;
+	cwnd_q16 += DCC_WINDOW_ONE / 2;
 	/*
 	 * A window of exactly one BDP loses 1 % of the link to a receiver that
 	 * acknowledges every second packet, and more to segmentation offload.
@@ -543,6 +581,8 @@ void delaycc_apply(struct sock *sk, struct delaycc_sock *ds,
 	/* TCP paces payload.  A rate of 0 would turn pacing off. */
 	rate = div_u64(rate * ds->mss, ds->path.wire_bytes);
 	rate = min_t(u64, max_t(u64, rate, 1), READ_ONCE(sk->sk_max_pacing_rate));
+	if (verdict->cwnd_q16 < DCC_WINDOW_ONE)
+		delaycc_hold_back(sk, ds, verdict->cwnd_q16);
 	if (rate == old_rate)
 		return;
 	WRITE_ONCE(sk->sk_pacing_rate, rate);

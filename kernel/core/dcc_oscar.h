@@ -161,7 +161,7 @@ enum dcc_oscar_branch {
 	DCC_OSCAR_PULSE_END = 14,   /* law 3: back to u, the echo is awaited */
 	DCC_OSCAR_PULSE_FREE = 15,  /* law 3: the pulse met no queue: u is what it sent at */
 	DCC_OSCAR_PULSE_SHARE = 16, /* law 3: the pulse met others: u is the share it measured */
-	DCC_OSCAR_DRAIN = 17,	    /* law 3: the queue is long but falls; u as it was */
+	DCC_OSCAR_DRAIN = 17,	    /* law 3: the queue is long, but cut for; u as it was */
 };
 
 enum dcc_oscar_pulse {
@@ -232,8 +232,8 @@ struct dcc_oscar {
 	u64 sent_ns;	      /* send time of the newest sample */
 	s32 excess_ns;	      /* 16 times the mean delay above target, while near it */
 	u64 decided_ns;	      /* when the last batch closed */
-	u64 batch_last_ns;    /* its newest packet */
-	u32 batch_delay_ns;   /* and its mean delay */
+	u64 cut_ns;	      /* last cut because of a long queue */
+	u64 drained_ns;	      /* when that queue can have drained */
 	u32 sample_ns;	      /* delay of the newest sample */
 	u32 pulse_q24;	      /* ratio that the pulse sends at */
 	u64 pulse_from_ns;
@@ -417,8 +417,8 @@ static inline void dcc_oscar_start(struct dcc_oscar *s, u64 not_before_ns)
 	s->sent_ns = 0;
 	s->excess_ns = 0;
 	s->decided_ns = not_before_ns;
-	s->batch_last_ns = 0;
-	s->batch_delay_ns = 0;
+	s->cut_ns = 0;
+	s->drained_ns = 0;
 	s->sample_ns = s->base_ns;
 	s->peak_ns = 0;
 	s->point_due_ns = 0;
@@ -915,17 +915,15 @@ static inline u32 dcc_oscar_ai_since(const struct dcc_oscar *s, u64 first_ns, u6
 }
 
 /*
- * Law 3: a long queue that falls between two batches by 0.1 and more is being
- * dealt with: everybody has cut, what is left are old packets.  A flow that has
+ * Law 3: everybody has cut, and what is left are old packets.  A flow that has
  * but its new, small window in flight would take the rest of the queue for the
- * others' windows and cut again, in a large incast down to nothing.
+ * others' windows and cut again, in a large incast down to nothing.  So after
+ * a cut, packets sent since are not a reason to cut again until the excess
+ * that it answered can have drained, which takes as long as it is.
  */
 static inline bool dcc_oscar_draining(const struct dcc_oscar *s, const struct dcc_estimate *e)
 {
-	u64 elapsed_ns = e->last_ns - s->batch_last_ns;
-
-	return s->batch_delay_ns > e->delay_ns && e->last_ns > s->batch_last_ns &&
-	       (u64)(s->batch_delay_ns - e->delay_ns) * 10 >= elapsed_ns;
+	return e->first_ns >= s->cut_ns && e->first_ns < s->drained_ns;
 }
 
 /*
@@ -1006,9 +1004,13 @@ static inline u32 dcc_oscar_law_pulse(struct dcc_oscar *s, const struct dcc_esti
 		if (!accelerate || dcc_oscar_calm(s, e->last_ns))
 			u_r = dcc_oscar_rate_ratio_unbiased(s, e);
 		u_q24 = dcc_oscar_coordinate(e, accelerate, u_w, u_r, branch);
-		if (e->delay_ns > s->high_ns && dcc_oscar_draining(s, e) && u_q24 < s->u_q24) {
-			*branch = DCC_OSCAR_DRAIN;
-			return s->u_q24;
+		if (e->delay_ns > s->high_ns && u_q24 < s->u_q24) {
+			if (dcc_oscar_draining(s, e)) {
+				*branch = DCC_OSCAR_DRAIN;
+				return s->u_q24;
+			}
+			s->cut_ns = ack->now_ns;
+			s->drained_ns = ack->now_ns + (e->delay_ns - s->target_ns);
 		}
 	}
 	u_q24 += ai_q24;
@@ -1062,8 +1064,6 @@ static inline void dcc_oscar_decide(struct dcc_oscar *s, const struct dcc_estima
 		u_q24 = dcc_oscar_law_pulse(s, e, ack, &branch);
 
 	s->decided_ns = ack->now_ns;
-	s->batch_last_ns = e->last_ns;
-	s->batch_delay_ns = e->delay_ns;
 	s->last.delay_ns = e->delay_ns;
 	s->last.gradient_q16 = e->gradient_q16;
 	s->loss_holds = 0;
