@@ -92,11 +92,14 @@ test: setup-test ## every test
 	@$(MAKE) --no-print-directory unit-test lab-test report-test bpf-test vm-test
 
 .PHONY: unit-test
-unit-test: tools ## the C++ tests, plain and with sanitizers
-	cd $(BUILD) && ctest --output-on-failure -j$(JOBS)
+unit-test: tools ## the C++ tests: core (also with sanitizers and fuzzed) and harness
+	cd $(BUILD) && ctest --output-on-failure -j$(JOBS) --progress
+
+.PHONY: sanitize
+sanitize: ## all of the C++ code and its tests with ASan and UBSan
 	@cmake -S . -B $(BUILD)/sanitize -DDELAYCC_SANITIZE=ON >/dev/null
 	@cmake --build $(BUILD)/sanitize -j$(JOBS) -- --no-print-directory
-	cd $(BUILD)/sanitize && ctest --output-on-failure -j$(JOBS)
+	cd $(BUILD)/sanitize && ctest --output-on-failure -j$(JOBS) --progress
 
 .PHONY: lab-test
 lab-test: command lab ## the lab kernel, the port, the modules and whole experiments in it
