@@ -34,6 +34,10 @@
 struct dcc_oscar;
 struct dcc_estimate;
 struct dcc_ack;
+struct dcc_path;
+struct dcc_oscar_params;
+int step_dcc_oscar_derive(struct dcc_oscar *s, const struct dcc_path *path,
+			  const struct dcc_oscar_params *p);
 int step_dcc_oscar_pulse_step(struct dcc_oscar *s, const struct dcc_ack *ack);
 int step_dcc_oscar_measure_drop(struct dcc_oscar *s, const struct dcc_ack *ack);
 int step_dcc_oscar_track_fall(struct dcc_oscar *s, const struct dcc_ack *ack);
@@ -64,10 +68,26 @@ OSCAR_STEP int step_batch_close(struct dcc_batch *b, struct dcc_estimate *e)
 	return 0;
 }
 
+OSCAR_STEP int step_batch_init(struct dcc_batch *b, u32 tau_ns, u64 gap_ns)
+{
+	if (b)
+		dcc_batch_init(b, tau_ns, gap_ns);
+	return 0;
+}
+
+#define dcc_batch_init step_batch_init
 #define dcc_batch_add step_batch_add
 #define dcc_batch_close step_batch_close
 
 #include "dcc_oscar.h"
+
+OSCAR_STEP int step_dcc_oscar_derive(struct dcc_oscar *s, const struct dcc_path *path,
+				     const struct dcc_oscar_params *p)
+{
+	if (s && path && p)
+		dcc_oscar_derive(s, path, p);
+	return 0;
+}
 
 OSCAR_STEP int step_dcc_oscar_pulse_step(struct dcc_oscar *s, const struct dcc_ack *ack)
 {

@@ -437,7 +437,7 @@ static inline void dcc_oscar_start(struct dcc_oscar *s, u64 not_before_ns)
 static inline void dcc_oscar_init(struct dcc_oscar *s, const struct dcc_path *path,
 				  const struct dcc_oscar_params *p, struct dcc_verdict *out)
 {
-	dcc_oscar_derive(s, path, p);
+	DCC_STEP(dcc_oscar_derive)(s, path, p);
 	dcc_oscar_start(s, 0);
 	dcc_oscar_verdict(s, out);
 }
@@ -450,7 +450,7 @@ static inline void dcc_oscar_restart(struct dcc_oscar *s, const struct dcc_path 
 				     const struct dcc_oscar_params *p, u64 now_ns,
 				     struct dcc_verdict *out)
 {
-	dcc_oscar_derive(s, path, p);
+	DCC_STEP(dcc_oscar_derive)(s, path, p);
 	dcc_oscar_start(s, now_ns);
 	dcc_oscar_verdict(s, out);
 }
@@ -1086,7 +1086,7 @@ static inline bool dcc_oscar_ack(struct dcc_oscar *s, const struct dcc_path *pat
 		dcc_batch_close(&s->batch, &e);
 		if (DCC_UNLIKELY(dcc_oscar_stale(s, path, p))) {
 			/* The ratio is still the best guess; the batch's scales may not be. */
-			dcc_oscar_derive(s, path, p);
+			DCC_STEP(dcc_oscar_derive)(s, path, p);
 			dcc_batch_init(&s->batch, s->tau_ns, DCC_BATCH_NO_GAP);
 			dcc_oscar_set_gap(s);
 		} else {
