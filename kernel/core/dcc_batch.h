@@ -146,7 +146,7 @@ static inline void dcc_batch_restart(struct dcc_batch *b, u64 not_before_ns)
 	b->not_before_ns = not_before_ns;
 }
 
-/* tau_ns: 1 .. 10^9. */
+/* tau_ns: 1 .. 4 * 10^9. */
 static inline void dcc_batch_init(struct dcc_batch *b, u32 tau_ns, u64 gap_ns)
 {
 	u32 bits;

@@ -230,7 +230,7 @@ struct dcc_oscar {
 
 	/* Law 3. */
 	u64 sent_ns;	      /* send time of the newest sample */
-	s32 excess_ns;	      /* 16 times the mean delay above target, while near it */
+	s64 excess_ns;	      /* 16 times the mean delay above target, while near it */
 	u64 decided_ns;	      /* when the last batch closed */
 	u64 cut_ns;	      /* last cut because of a long queue */
 	u64 drained_ns;	      /* when that queue can have drained */
@@ -765,9 +765,11 @@ static inline void dcc_oscar_pulse_begin(struct dcc_oscar *s, u64 now_ns)
 	train_ns = dcc_div_u64(s->packet_ns_q24 * DCC_OSCAR_PULSE_PACKETS, s->pulse_q24);
 	s->pulse = DCC_OSCAR_PULSE_SENDING;
 	s->pulse_from_ns = now_ns;
-	s->pulse_to_ns = now_ns + dcc_clamp_u64(train_ns, s->base_ns / 4, 4 * (u64)s->base_ns);
+	train_ns = dcc_clamp_u64(train_ns, s->base_ns / 4, 4 * (u64)s->base_ns);
+	s->pulse_to_ns = now_ns + train_ns;
 	s->pulse_delay_ns = 0;
-	dcc_batch_init(&s->echo, s->tau_ns, DCC_BATCH_NO_GAP);
+	/* Its own length sets the echo's scale: tau may be anything. */
+	dcc_batch_init(&s->echo, (u32)train_ns, DCC_BATCH_NO_GAP);
 }
 
 /*
@@ -945,9 +947,9 @@ static inline u32 dcc_oscar_settle(struct dcc_oscar *s, const struct dcc_estimat
 	u32 u_q24;
 
 	/* sixteen times the mean over sixteen decisions or so */
-	s->excess_ns += (s32)(e->delay_ns - s->target_ns) - (s->excess_ns >> 4);
+	s->excess_ns += (s64)e->delay_ns - s->target_ns - (s->excess_ns >> 4);
 	if (s->excess_ns > 0)
-		aim_ns -= dcc_min_u32((u32)s->excess_ns >> 3, queue_ns);
+		aim_ns -= (u32)dcc_min_u64((u64)s->excess_ns >> 3, queue_ns);
 	u_q24 = (u32)dcc_min_u64(dcc_div_u64((u64)us_q24 * aim_ns, e->delay_ns), DCC_RATIO_ONE);
 	return u_q24 / 2 + s->u_q24 / 2;
 }

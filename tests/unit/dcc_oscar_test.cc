@@ -509,4 +509,13 @@ TEST(OscarPulseLaw, AddsMoreThanHalfOfUaiPerTauThoughItsReferenceIsThreeDecision
   EXPECT_LT(per_tau, 0.0011);
 }
 
+TEST(OscarPulseLaw, TheMeanExcessHoldsTheLongestTarget) {
+  Flow flow(DCC_OSCAR_LAW_PULSE, {10000000, 1000000000, 1500});
+  flow.params.target_delay_ns = DCC_OSCAR_TARGET_MAX_NS;
+  dcc_oscar_init(&flow.state, &flow.path, &flow.params, &flow.verdict);
+  for (int i = 0; i < 100; ++i) flow.Decide(2300000000, 1200000, 2500000);
+  EXPECT_EQ(flow.state.last.branch, static_cast<u32>(DCC_OSCAR_NEAR));
+  EXPECT_GT(flow.state.excess_ns, 4000000000);
+}
+
 }  // namespace

@@ -238,13 +238,14 @@ class OscarTwin {
     best_ = core.best_q24 / kOne;
     best_time_ = core.best_ns;
     raised_ = core.raised_ns;
+    excess_ = core.excess_ns;
     delay_ = core.last.delay_ns;
     pulse_ = core.pulse;
     pulse_u_ = core.pulse_q24 / kOne;
     pulse_from_ = core.pulse_from_ns;
     pulse_to_ = core.pulse_to_ns;
     if (pulse_ == DCC_OSCAR_PULSE_SENDING && core.echo.count == 0)
-      echo_.Configure(static_cast<u64>(tau_), false);
+      echo_.Configure(pulse_to_ - pulse_from_, false);
     SetGap();
   }
 
@@ -449,7 +450,7 @@ class OscarTwin {
     pulse_from_ = now;
     pulse_to_ = now + static_cast<u64>(std::clamp(train, std::floor(base_ / 4), 4 * base_));
     pulse_delay_ = 0;
-    echo_.Configure(static_cast<u64>(tau_), false);
+    echo_.Configure(pulse_to_ - pulse_from_, false);
   }
 
   bool PulseJudge(const dcc_ack& ack) {
@@ -462,6 +463,8 @@ class OscarTwin {
     } else if (ack.rtt_ns < target_) {
       const double total = std::min(100.0, 1 + echo_.Slope());
       const double others = std::max(0.0, total - pulse_u_);
+      // A difference of nearly equal numbers: the gradient's last digit decides.
+      if (std::fabs(total - pulse_u_) < 0.006 && u_ < 0.006) knife_edge_ = true;
       u = std::max(u_, std::min(pulse_u_, u_ / (others + u_)));
     } else {
       return false;
@@ -469,7 +472,7 @@ class OscarTwin {
     raised_ = ack.now_ns;
     delay_ = pulse_delay_;
     SetRatio(ack.now_ns, u);
-    if (1 - u_ < 1e-4) knife_edge_ = true;
+    if (u_ < 1 && 1 - u_ < 1e-4) knife_edge_ = true;
     if (free) PulseBegin(ack.now_ns);
     return true;
   }
@@ -508,7 +511,7 @@ class OscarTwin {
     bool changed = pulse_ != DCC_OSCAR_PULSE_NONE && PulseStep(ack);
     TrackDrop(ack);
     if (best_ <= 0 || ack.rtt_ns > empty_) return changed;
-    if (std::fabs(best_ - u_) < 1e-3 * u_) knife_edge_ = true;
+    if (u_ < 1 && std::fabs(best_ - u_) < 1e-3 * u_) knife_edge_ = true;
     if (best_ > u_ && Calm(ack.send_ns)) {
       raised_ = ack.now_ns;
       delay_ = ack.rtt_ns;
@@ -519,12 +522,15 @@ class OscarTwin {
     return changed;
   }
 
+  // How far the core's ratios may be off, relatively.
+  static double Rounding(double u) { return 1e-4 + 2 / kOne / u; }
+
   // Bytes in flight within a packet of what pacing or window allowed are exactly that.
   double WindowRatioExact(const Estimate& e, double us) {
     const double paced = us * mu_ * e.delay;
     const double windowed = us * mu_ * target_;
     for (const double allowed : {paced, windowed})
-      if (std::fabs(std::fabs(e.mean_inflight - allowed) - packet_) < 4 + 1e-3 * allowed)
+      if (std::fabs(std::fabs(e.mean_inflight - allowed) - packet_) < 4 + allowed * Rounding(us))
         knife_edge_ = true;
     if (std::fabs(e.mean_inflight - paced) <= packet_) return us;
     if (std::fabs(e.mean_inflight - windowed) <= packet_) return ScaleToTarget(e, us);
@@ -539,7 +545,35 @@ class OscarTwin {
 
   bool Draining(const Estimate& e) const {
     return batch_delay_ > e.delay && e.last > batch_last_ &&
-           batch_delay_ - e.delay >= 0.3 * static_cast<double>(e.last - batch_last_);
+           batch_delay_ - e.delay >= 0.1 * static_cast<double>(e.last - batch_last_);
+  }
+
+  // Two thirds of the mean excess over the target are taken off; half of the ratio in force.
+  double Settle(const Estimate& e, double us) {
+    excess_ += static_cast<s64>(e.delay) - static_cast<s64>(target_) - (excess_ >> 4);
+    double aim = target_;
+    if (excess_ > 0) aim -= std::min(static_cast<double>(excess_ >> 3), target_ - base_);
+    return (std::min(1.0, us * aim / e.delay) + u_) / 2;
+  }
+
+  // The rate loop, and half of what is missing to the target, at most an eighth.
+  double Fill(const Estimate& e, double us) const {
+    const double balance =
+        e.slope_valid ? RateRatio(e.bytes_after_first, e.last - e.first, e.gradient) : us;
+    const double missing = std::min(1.0, std::floor((target_ - e.delay) / 2) / e.delay);
+    return balance * (1 + std::min(missing, 0.125));
+  }
+
+  // Application-limited it may be called, but it was sent as its ratio allowed.
+  bool UsedItsShare(const Estimate& e) {
+    const double us = RatioAt(e.first);
+    const double sent =
+        e.last > e.first ? RateRatio(e.bytes_after_first, e.last - e.first, 0) : 1.0;
+    const double windowed = us * target_ * mu_;
+    if (std::fabs(sent * 16 - us * 15) < 16 * us * Rounding(us) ||
+        std::fabs(e.mean_inflight - windowed) < 4 + windowed * Rounding(us))
+      knife_edge_ = true;
+    return sent * 16 >= us * 15 || e.mean_inflight >= windowed;
   }
 
   double LawPulse(const Estimate& e, const dcc_ack& ack) {
@@ -549,11 +583,11 @@ class OscarTwin {
       return u;
     }
     const double us = RatioAt(e.first);
-    const double off = std::fabs(e.delay - target_);
     double u, ai = AiSince(e.first, ack.now_ns);
-    if (off < near_ && std::fabs(std::fabs(e.gradient) - 0.15) < 1e-3) knife_edge_ = true;
-    if (off < near_ && std::fabs(e.gradient) < 0.15) {
-      u = (ScaleToTarget(e, us) + u_) / 2;
+    const bool close = e.delay < target_ + near_;
+    if (close && std::fabs(std::fabs(e.gradient) - 0.15) < 1e-3) knife_edge_ = true;
+    if (close && std::fabs(e.gradient) < 0.15) {
+      u = e.delay + near_ < target_ ? Fill(e, us) : Settle(e, us);
       ai /= 2;
     } else {
       const bool accelerate = e.delay < target_ - band_;
@@ -564,7 +598,7 @@ class OscarTwin {
       u = u_w;
       if (e.slope_valid) u = accelerate ? std::max(u_w, u_r) : std::min(u_w, u_r);
       if (e.delay > high_ && Draining(e)) {
-        if (std::fabs(u - u_) < 1e-3 * u_) knife_edge_ = true;
+        if (u != u_ && std::fabs(u - u_) < 1e-4 * u_) knife_edge_ = true;
         if (u < u_) return u_;
       }
     }
@@ -574,7 +608,7 @@ class OscarTwin {
 
   void Decide(const Estimate& e, const dcc_ack& ack) {
     double u = u_;
-    if (e.app_limited) {
+    if (e.app_limited && !UsedItsShare(e)) {
       if (e.delay >= target_) u = ScaleToTarget(e, RatioAt(e.first)) + u_ai_;
     } else if (law_ == DCC_OSCAR_LAW_PAPER) {
       u = LawPaper(e);
@@ -610,6 +644,7 @@ class OscarTwin {
   BatchTwin echo_;
   u32 pulse_ = DCC_OSCAR_PULSE_NONE;
   double pulse_u_ = 0, pulse_delay_ = 0, sample_ = 0, batch_delay_ = 0;
+  s64 excess_ = 0;
   u64 pulse_from_ = 0, pulse_to_ = 0, sent_ = 0, decided_ = 0, batch_last_ = 0;
   bool have_point_ = false;
 };
