@@ -14,10 +14,10 @@ enum {
 	TCA_DCCPORT_UNSPEC,
 	TCA_DCCPORT_PARMS, /* struct tc_dccport_parms */
 	TCA_DCCPORT_PAD,
-	__TCA_DCCPORT_MAX,
+	TCA_DCCPORT_END,
 };
 
-#define TCA_DCCPORT_MAX (__TCA_DCCPORT_MAX - 1)
+#define TCA_DCCPORT_MAX (TCA_DCCPORT_END - 1)
 
 /* Which packets of a port go into the event log. */
 #define DCCPORT_LOG_DATA 0x1 /* TCP segments with payload, or with SYN or FIN */

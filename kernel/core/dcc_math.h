@@ -141,13 +141,13 @@ static inline u32 dcc_clz_u64(u64 v)
 /* The 128-bit product of a and b, from four products of 32-bit halves. */
 static inline void dcc_mul_wide(u64 a, u64 b, u64 *hi, u64 *lo)
 {
-	u64 a_lo = (u32)a, a_hi = a >> 32;
-	u64 b_lo = (u32)b, b_hi = b >> 32;
+	u64 a_lo = a & DCC_U32_MAX, a_hi = a >> 32;
+	u64 b_lo = b & DCC_U32_MAX, b_hi = b >> 32;
 	u64 low = a_lo * b_lo;
 	u64 mid = a_hi * b_lo + (low >> 32); /* < 2^64: (2^32-1)^2 + 2^32-1 */
-	u64 mid2 = a_lo * b_hi + (u32)mid;
+	u64 mid2 = a_lo * b_hi + (mid & DCC_U32_MAX);
 
-	*lo = (mid2 << 32) | (u32)low;
+	*lo = (mid2 << 32) | (low & DCC_U32_MAX);
 	*hi = a_hi * b_hi + (mid >> 32) + (mid2 >> 32);
 }
 

@@ -239,6 +239,8 @@ class OscarTwin {
     best_time_ = core.best_ns;
     raised_ = core.raised_ns;
     excess_ = core.excess_ns;
+    cut_ = core.cut_ns;
+    drained_ = core.drained_ns;
     delay_ = core.last.delay_ns;
     pulse_ = core.pulse;
     pulse_u_ = core.pulse_q24 / kOne;
@@ -544,8 +546,7 @@ class OscarTwin {
   }
 
   bool Draining(const Estimate& e) const {
-    return batch_delay_ > e.delay && e.last > batch_last_ &&
-           batch_delay_ - e.delay >= 0.1 * static_cast<double>(e.last - batch_last_);
+    return e.first >= cut_ && e.first < drained_;
   }
 
   // Two thirds of the mean excess over the target are taken off; half of the ratio in force.
@@ -597,9 +598,13 @@ class OscarTwin {
         u_r = RateRatio(e.bytes_after_first, e.last - e.first, e.gradient);
       u = u_w;
       if (e.slope_valid) u = accelerate ? std::max(u_w, u_r) : std::min(u_w, u_r);
-      if (e.delay > high_ && Draining(e)) {
+      if (e.delay > high_) {
         if (u != u_ && std::fabs(u - u_) < 1e-4 * u_) knife_edge_ = true;
-        if (u < u_) return u_;
+        if (u < u_ && Draining(e)) return u_;
+        if (u < u_) {
+          cut_ = ack.now_ns;
+          drained_ = ack.now_ns + static_cast<u64>(e.delay - target_);
+        }
       }
     }
     u += ai;
@@ -620,8 +625,6 @@ class OscarTwin {
       u = LawPulse(e, ack);
     }
     decided_ = ack.now_ns;
-    batch_last_ = e.last;
-    batch_delay_ = e.delay;
     delay_ = e.delay;
     loss_holds_ = false;
     SetRatio(ack.now_ns, u);
@@ -643,9 +646,9 @@ class OscarTwin {
   // Law 3.
   BatchTwin echo_;
   u32 pulse_ = DCC_OSCAR_PULSE_NONE;
-  double pulse_u_ = 0, pulse_delay_ = 0, sample_ = 0, batch_delay_ = 0;
+  double pulse_u_ = 0, pulse_delay_ = 0, sample_ = 0;
   s64 excess_ = 0;
-  u64 pulse_from_ = 0, pulse_to_ = 0, sent_ = 0, decided_ = 0, batch_last_ = 0;
+  u64 pulse_from_ = 0, pulse_to_ = 0, sent_ = 0, decided_ = 0, cut_ = 0, drained_ = 0;
   bool have_point_ = false;
 };
 
