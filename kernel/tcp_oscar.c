@@ -215,16 +215,6 @@ static void __maybe_unused oscar_cong_control_long(struct sock *sk, u32 ack,
 	oscar_main(sk, rs);
 }
 
-static u32 oscar_min_tso_segs(struct sock *sk)
-{
-	struct oscar_sock *o = oscar_sock(sk);
-
-	if (o)
-		delaycc_note_xmit(sk, &o->dcc);
-	/* A slow flow sends single packets. */
-	return 1;
-}
-
 static void oscar_set_state(struct sock *sk, u8 new_state)
 {
 	struct oscar_sock *o = oscar_sock(sk);
@@ -236,16 +226,23 @@ static void oscar_set_state(struct sock *sk, u8 new_state)
 		o->loss_seen = true;
 }
 
-/* The first packet after a pause that the application made. */
-static void oscar_tx_start(struct sock *sk, struct oscar_sock *o)
+/*
+ * Before anything is sent: has the application paused?  TCP's own event for
+ * that does not come while the receiver holds back the ACK of a last packet,
+ * and it also comes with retransmissions after a timeout.
+ */
+static void oscar_check_idle(struct sock *sk, struct oscar_sock *o)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u64 now_ns = tp->tcp_clock_cache;
 	u64 rtt_ns = max(o->dcc.path.base_rtt_ns, o->dcc.rtt_ns);
 
-	/* A pause that pacing made, or a timeout, is not idle time. */
-	if (tp->packets_out || !tp->app_limited || !o->last_ack_ns ||
-	    now_ns - o->last_ack_ns <= OSCAR_IDLE_RTTS * rtt_ns)
+	if (likely(!tp->app_limited) || tp->packets_out > 1 ||
+	    inet_csk(sk)->icsk_ca_state != TCP_CA_Open || !o->last_ack_ns)
+		return;
+	/* The later one of the last ACK and the last departure. */
+	if (now_ns <= max(o->last_ack_ns, tp->tcp_wstamp_ns) +
+		      OSCAR_IDLE_RTTS * rtt_ns)
 		return;
 	/* With this, one restart per pause. */
 	o->last_ack_ns = now_ns;
@@ -254,20 +251,30 @@ static void oscar_tx_start(struct sock *sk, struct oscar_sock *o)
 	oscar_apply(sk, o);
 }
 
+/* TCP asks each time that it tries to send new data. */
+static u32 oscar_min_tso_segs(struct sock *sk)
+{
+	struct oscar_sock *o = oscar_sock(sk);
+
+	if (o) {
+		oscar_check_idle(sk, o);
+		delaycc_note_xmit(sk, &o->dcc);
+	}
+	/* A slow flow sends single packets. */
+	return 1;
+}
+
 static void oscar_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 {
 	struct oscar_sock *o = oscar_sock(sk);
 
-	if (!o)
+	/* A timeout, or a receiver that takes back what it had acknowledged. */
+	if (!o || event != CA_EVENT_LOSS)
 		return;
-	if (event == CA_EVENT_TX_START) {
-		oscar_tx_start(sk, o);
-	} else if (event == CA_EVENT_LOSS) {
-		o->loss_seen = false;
-		dcc_oscar_rto(&o->core, &o->dcc.path, &o->params,
-			      tcp_sk(sk)->tcp_clock_cache, &o->verdict);
-		oscar_apply(sk, o);
-	}
+	o->loss_seen = false;
+	dcc_oscar_rto(&o->core, &o->dcc.path, &o->params,
+		      tcp_sk(sk)->tcp_clock_cache, &o->verdict);
+	oscar_apply(sk, o);
 }
 
 static u32 oscar_ssthresh(struct sock *sk)

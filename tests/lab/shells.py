@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the kernel modules share: loading them in the lab, and their switches.
-
-The modules are built with `make -C kernel KDIR=build/lab ARCH=um TAG=lab`; DELAYCC_MODULES names another folder.
-"""
+"""What the tests of the kernel modules share: loading them in the lab, and their switches."""
 
 import ctypes
 import errno
@@ -13,8 +10,6 @@ import time
 
 import inlab
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-MODULES = pathlib.Path(os.environ.get("DELAYCC_MODULES", ROOT / "build/modules/lab")).resolve()
 NAMES = ("delaycc", "tcp_oscar")
 DCC = "/proc/sys/net/ipv4/delaycc/"
 TRACING = "/sys/kernel/tracing/"
@@ -30,7 +25,9 @@ if os.getpid() == 1:
 
 def in_lab(lab, function, *args, **options):
     """Runs a function of the test's file in the lab, the modules at hand."""
-    return lab(function, *args, options=(f"SHELLS_MODULES={MODULES}",), mem="1G", **options)
+    import conftest  # outside the lab only
+
+    return lab(function, *args, options=(f"SHELLS_MODULES={conftest.LAB.resolve()}",), mem="1G", **options)
 
 
 def load():

@@ -4,8 +4,7 @@
 Meant for the debug lab, whose kernel reports what a test cannot see:
 
   make lab-debug
-  make -C kernel KDIR=build/lab-debug ARCH=um TAG=lab-debug
-  DELAYCC_LAB=build/lab-debug DELAYCC_MODULES=build/modules/lab-debug pytest tests/lab/test_module_stress.py
+  DELAYCC_LAB=build/lab-debug pytest tests/lab/test_module_stress.py
 
 In the ordinary lab it runs too, faster, and sees only crashes and wrong results.
 """
