@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Boots Debian's 6.1 kernel in QEMU with our modules and runs guest.sh as its
-# init.  The console goes to standard output.  Needs no rights and no KVM:
+# Boots a stock Debian kernel in QEMU with our modules and runs guest.sh as its
+# init.  DELAYCC_VM_KERNEL chooses the series (6.1).  The console goes to standard output.  Needs no rights and no KVM:
 # the machine is emulated, its clock counts instructions, so that a run
 # repeats and idle time costs nothing.
 #
@@ -25,7 +25,7 @@ for tool in qemu-system-x86_64 cpio depmod gcc make ip tc ss nstat sysctl unshar
 done
 PATH=$PATH:/usr/sbin:/sbin
 
-kernel=$("$here/kernel.sh" image)
+kernel=$("$here/kernel.sh" "${DELAYCC_VM_KERNEL:-6.1}")
 release=$(cat "$kernel/release")
 
 # ---- our modules and the transfer program -----------------------------------
@@ -87,5 +87,5 @@ depmod -b "$tree/usr" "$release" 2>"$work/depmod.log" || { cat "$work/depmod.log
 exec timeout -k 10 "${DELAYCC_VM_TIMEOUT:-300}" qemu-system-x86_64 -nodefaults -no-user-config -nographic \
 	-no-reboot -M pc -cpu Nehalem -smp 1 -m 512 -accel tcg,tb-size=512 -icount shift=3,sleep=off -seed 1 \
 	-rtc base=2026-01-01T00:00:00,clock=vm -serial stdio \
-	-kernel "$kernel/boot/vmlinux" -initrd "$work/initramfs" \
+	-kernel "$kernel/boot/kernel" -initrd "$work/initramfs" \
 	-append 'console=ttyS0 quiet panic=-1 net.ifnames=0 mitigations=off nokaslr' </dev/null
