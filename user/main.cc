@@ -182,18 +182,19 @@ int run(RunArguments& arguments) {
   }
   outcome.result.repeat = repeat_command(arguments);
 
+  for (const std::string& failure : outcome.failures)
+    fmt::print(stderr, "failed twice: {}\n", failure);
   const nlohmann::json summary = summary_json(outcome.result);
   write_file_atomically(options.out + "/summary.json", summary.dump(2) + "\n");
+  if (summary.at("algorithms").empty()) return kFailed;  // nothing to show
   write_file_atomically(options.out + "/report.html", render_report(report_json(outcome.result)));
   if (arguments.json) {
     fmt::print("{}\n", summary.dump(2));
   } else {
     fmt::print("{}", summary_table(outcome.result));
-    fmt::print("\n{} trials run, {} taken from {}/results.sqlite; see {}/report.html\n",
-               outcome.ran, outcome.resumed, options.out, options.out);
+    fmt::print("\n{} trials run, {} taken from {}/results.sqlite; see {}/report.html\n", outcome.ran,
+               outcome.resumed, options.out, options.out);
   }
-  for (const std::string& failure : outcome.failures)
-    fmt::print(stderr, "failed twice: {}\n", failure);
   if (!outcome.failures.empty()) return kFailed;
   if (arguments.strict)
     for (const CheckedExpectation& e : check_expectations(outcome.result))
