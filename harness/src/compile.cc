@@ -69,6 +69,8 @@ void add_flows(const Scenario& scenario, const Network& network, const std::stri
                          later;
         if (spec.size_bytes > 0) flow.size_bytes = spec.size_bytes;
         flow.pacing_bps = static_cast<int64_t>(spec.pacing_gbps * 1e9);
+        for (const auto& [from_ns, gbps] : spec.pacing_steps)
+          flow.pacing_steps.emplace_back(from_ns, static_cast<int64_t>(gbps * 1e9));
         flow.measured = measured.empty() ||
                         std::find(measured.begin(), measured.end(), spec.name) != measured.end();
         flow.plot_each = spec.plot_each;
@@ -130,7 +132,7 @@ CompiledTrial compile_trial(const Scenario& scenario, const Trial& trial,
   plan.initcwnd = algorithm.initcwnd > 0 ? algorithm.initcwnd : scenario.hosts.initcwnd;
   plan.warm_bytes = scenario.hosts.warm_bytes;
   plan.end_ns = scenario.measure.duration_ns;
-  plan.trace = trial.trace;
+  plan.trace = trial.trace || !scenario.measure.gradient_of.empty();
   add_flows(scenario, network, algorithm.cc, seed, &plan.flows);
   plan.connect_ns = kLinksUpNs + static_cast<int64_t>(network.links.size()) * 2 * kPerDeviceNs;
   const int64_t ready_ns =

@@ -35,7 +35,7 @@ std::string measurement_text(const Measurement& m) {
       m.event.recovers, m.event.threshold, m.event.window_ns, m.event.horizon_ns, m.measure.from_ns,
       m.measure.to_ns, m.measure.bin_ns, m.measure.jain_window_ns, m.measure.jain_threshold);
   for (const auto& [from, to] : m.measure.exclude_ns) text += fmt::format(" {}-{}", from, to);
-  text += " queue";
+  text += " gradient " + m.measure.gradient_of + " queue";
   for (const auto& [from, to] : m.measure.queue_ns) text += fmt::format(" {}-{}", from, to);
   return text;
 }

@@ -14,6 +14,7 @@ constexpr int64_t kGridNs = 1000;
 constexpr int64_t kRecoverStepNs = 100;
 constexpr double kNsPerUs = 1000;
 constexpr int kJainStepsPerWindow = 10;
+constexpr double kEwmaWeight = 0.2;  // of a new quotient; OSCAR, section 6.2
 constexpr uint16_t kDropped = DCCPORT_EV_DROP_TAIL | DCCPORT_EV_DROP_LOSS;
 
 // The flow of a data packet or of an acknowledgment; -1: none of ours.
@@ -60,19 +61,19 @@ class RttMeter {
       it->repeated = true;
   }
 
-  // The RTT in nanoseconds, or -1 when this ACK gives none.
-  int64_t acknowledged(uint32_t ack_seq, int64_t delivered_ns) {
+  // When the segment was sent that this ACK ends with, or -1 when it gives no RTT.
+  int64_t acknowledged(uint32_t ack_seq) {
     if (!any_) return -1;
     const int64_t ack = unwrap(ack_seq, high_);
-    int64_t rtt_ns = -1;
+    int64_t sent_ns = -1;
     bool repeated = false;
     while (!segments_.empty() && segments_.front().end <= ack) {
       const Segment& segment = segments_.front();
       repeated = repeated || segment.repeated;
-      rtt_ns = segment.end == ack ? delivered_ns - segment.sent_ns : -1;
+      sent_ns = segment.end == ack ? segment.sent_ns : -1;
       segments_.pop_front();
     }
-    return repeated ? -1 : rtt_ns;
+    return repeated ? -1 : sent_ns;
   }
 
  private:
@@ -106,6 +107,7 @@ class Computation {
     queue();
     throughput();
     rtt();
+    gradient();
     find_event();
     recovery();
     fairness();
@@ -152,9 +154,12 @@ class Computation {
       } else if (!data && port == m_.return_port[id] && !dropped) {
         const int64_t delivered_ns =
             relative(event.depart_ns) + static_cast<int64_t>(m_.port_delay_ns[port]);
-        const int64_t rtt_ns = meters[id].acknowledged(event.ack_seq, delivered_ns);
-        if (rtt_ns >= 0 && plan_.flows[id].measured && inside(time_, delivered_ns))
-          rtts_us_.push_back(static_cast<double>(rtt_ns) / kNsPerUs);
+        const int64_t sent_ns = meters[id].acknowledged(event.ack_seq);
+        if (sent_ns < 0) continue;
+        if (plan_.flows[id].measured && inside(time_, delivered_ns))
+          rtts_us_.push_back(static_cast<double>(delivered_ns - sent_ns) / kNsPerUs);
+        if (plan_.flows[id].group == m_.measure.gradient_of)
+          quotient(id, sent_ns, delivered_ns - sent_ns);
       }
     }
     for (const Interval& interval : time_)
@@ -197,6 +202,48 @@ class Computation {
     set("rtt_p50_us", percentile(rtts_us_, 0.50));
     set("rtt_p99_us", percentile(rtts_us_, 0.99));
     set("rtt_p999_us", percentile(rtts_us_, 0.999));
+  }
+
+  // d(delay)/d(send time) at the bottleneck, from the rates that the plan's flows are paced at.
+  double true_gradient(int64_t t_ns) const {
+    double offered_bps = 0;
+    for (const FlowPlan& flow : plan_.flows) {
+      if (t_ns < flow.start_ns || (flow.stop_ns != kNever && t_ns >= flow.stop_ns)) continue;
+      int64_t bps = flow.pacing_bps;
+      for (const auto& [from_ns, step_bps] : flow.pacing_steps)
+        if (t_ns >= from_ns) bps = step_bps;
+      offered_bps += static_cast<double>(bps);
+    }
+    return offered_bps / static_cast<double>(m_.bottleneck_bps) - 1;
+  }
+
+  // The estimator to compare with: the quotient of two successive RTTs' difference and their send
+  // times', smoothed.
+  void quotient(int id, int64_t sent_ns, int64_t rtt_ns) {
+    Smoothed& s = smoothed_[id];
+    if (s.sent_ns >= 0 && sent_ns > s.sent_ns) {
+      const double fresh =
+          static_cast<double>(rtt_ns - s.rtt_ns) / static_cast<double>(sent_ns - s.sent_ns);
+      s.gradient += kEwmaWeight * (fresh - s.gradient);
+      if (inside(time_, sent_ns)) ewma_error_.add(s.gradient - true_gradient(sent_ns));
+    }
+    s.sent_ns = sent_ns;
+    s.rtt_ns = rtt_ns;
+  }
+
+  void gradient() {
+    if (m_.measure.gradient_of.empty()) return;
+    SquaredError error;
+    for (const AckDecision& decision : records_.decisions) {
+      const int id = flow_of(decision.sport, plan_.flows.size());
+      if (id < 0 || plan_.flows[id].group != m_.measure.gradient_of) continue;
+      const int64_t sent_ns = decision.time_ns - plan_.zero_ns - decision.rtt_ns;
+      if (inside(time_, sent_ns)) error.add(decision.gradient - true_gradient(sent_ns));
+    }
+    if (error.count == 0 || ewma_error_.count == 0) return;
+    set("gradient_mse", error.mean());
+    set("gradient_ewma_mse", ewma_error_.mean());
+    set("gradient_gain", ewma_error_.mean() / error.mean());
   }
 
   // The scenario's event as it happened; -1 when it did not.
@@ -349,6 +396,21 @@ class Computation {
     }
   }
 
+  struct Smoothed {
+    int64_t sent_ns = -1;
+    int64_t rtt_ns = 0;
+    double gradient = 0;
+  };
+  struct SquaredError {
+    double sum = 0;
+    int count = 0;
+    void add(double error) {
+      sum += error * error;
+      count++;
+    }
+    double mean() const { return sum / count; }
+  };
+
   const Plan& plan_;
   const Measurement& m_;
   const Records& records_;
@@ -359,6 +421,8 @@ class Computation {
   std::vector<std::pair<int64_t, uint32_t>> backlogs_;
   std::vector<int64_t> last_sent_ns_;
   std::vector<double> rtts_us_;
+  std::map<int, Smoothed> smoothed_;  // by flow
+  SquaredError ewma_error_;
   uint64_t payload_bytes_ = 0;
   double wire_bytes_ = 0;
   int64_t drops_ = 0;
@@ -374,7 +438,8 @@ const std::vector<MetricInfo>& all_metrics() {
       {"queue_max_bytes", "bytes"},  {"queue_peak_bytes", "bytes"}, {"rtt_p50_us", "us"},
       {"rtt_p99_us", "us"},          {"rtt_p999_us", "us"},         {"jain", ""},
       {"jain_time_us", "us"},        {"fct_mean_us", "us"},         {"fct_p99_us", "us"},
-      {"slowdown_mean", ""},         {"slowdown_p99", ""},          {"retransmits", "segments"},
+      {"slowdown_mean", ""},         {"slowdown_p99", ""},          {"gradient_mse", ""},
+      {"gradient_ewma_mse", ""},     {"gradient_gain", ""},         {"retransmits", "segments"},
       {"drops", "packets"},
   };
   return metrics;

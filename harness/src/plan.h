@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace delaycc {
@@ -19,6 +20,9 @@ inline constexpr int kServerPort = 5001;
 inline constexpr int kMaxFlows = 50000;
 // No time given: a flow that runs to the end.
 inline constexpr int64_t kNever = -1;
+// Ethernet header, and IPv4 and TCP headers with timestamps: what a packet has beside its payload.
+inline constexpr int kEthernetBytes = 14;
+inline constexpr int kTcpIpBytes = 20 + 20 + 12;
 
 // One direction of a link, as tc_dccport_parms (harness/lab/dccport.h) wants it.
 struct PortPlan {
@@ -71,7 +75,8 @@ struct FlowPlan {
   int64_t start_ns = 0;
   int64_t stop_ns = kNever;  // abort then; else runs until size_bytes are delivered or the end
   int64_t size_bytes = kNever;
-  int64_t pacing_bps = 0;  // SO_MAX_PACING_RATE; 0: none
+  int64_t pacing_bps = 0;  // on the wire, by SO_MAX_PACING_RATE; 0: none
+  std::vector<std::pair<int64_t, int64_t>> pacing_steps;  // from that time (ns) on, bit/s
   bool measured = false;
   bool plot_each = false;  // a rate curve of its own, not of its group
 };

@@ -22,15 +22,30 @@ struct FlowRecord {
   int64_t retransmits = 0;     // segments, since time 0
 };
 
+// One event of the tracepoint delaycc:ack. The time is absolute and has the trace's resolution, 1
+// us.
+struct AckDecision {
+  int64_t time_ns = 0;
+  uint16_t sport = 0;
+  int64_t rtt_ns = 0;
+  double gradient = 0;
+};
+
 struct Records {
-  std::string kernel;                 // uname release
-  std::vector<FlowRecord> flows;      // by id
-  std::vector<dccport_event> events;  // arrival order; absolute times
+  std::string kernel;                  // uname release
+  std::vector<FlowRecord> flows;       // by id
+  std::vector<dccport_event> events;   // arrival order; absolute times
+  std::vector<AckDecision> decisions;  // in order of time; only of a trial with a trace
 };
 
 std::string flows_to_json(const std::string& kernel, const std::vector<FlowRecord>& flows);
 
-// Reads flows.json and ports.bin of a trial's folder; throws Error naming file and fault.
+// The events delaycc:ack of a trace; other lines are passed over. Throws Error with the first event
+// that lacks a field.
+std::vector<AckDecision> parse_trace(const std::string& text);
+
+// Reads flows.json, ports.bin and, if it is there, acks.txt of a trial's folder; throws Error
+// naming file and fault.
 Records read_records(const std::string& directory);
 
 }  // namespace delaycc

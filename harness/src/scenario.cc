@@ -274,21 +274,32 @@ class Section {
     return result;
   }
 
-  // [[a, b], ...] in microseconds.
+  // [[from, to], ...] in microseconds.
   std::vector<std::pair<int64_t, int64_t>> intervals_us(const std::string& key) {
     std::vector<std::pair<int64_t, int64_t>> result;
-    const char* allowed = "an array of [from, to] pairs with from < to";
-    const toml::array* array = take_array(key, allowed);
-    if (!array) return result;
-    for (const toml::node& node : *array) {
-      std::vector<double> pair;
-      if (const toml::array* inner = node.as_array())
-        for (const toml::node& item : *inner) append_number(item, key, &pair);
-      if (pair.size() != 2 || pair[0] >= pair[1]) {
-        complain(key, std::string("is not a list of intervals, allowed is ") + allowed);
-        return result;
+    for (const auto& [from_us, to_us] : pairs(key, "[from, to] pairs with from < to")) {
+      result.emplace_back(std::llround(from_us * kNsPerUs), std::llround(to_us * kNsPerUs));
+      if (from_us >= to_us) {
+        complain(key, "has an interval that ends before it starts, allowed is from < to");
+        break;
       }
-      result.emplace_back(std::llround(pair[0] * kNsPerUs), std::llround(pair[1] * kNsPerUs));
+    }
+    return result;
+  }
+
+  // [[time in microseconds, number], ...] with rising times.
+  std::vector<std::pair<int64_t, double>> steps_us(const std::string& key, double low,
+                                                   double high) {
+    std::vector<std::pair<int64_t, double>> result;
+    const std::string allowed = "[time_us, number from " + format_number(low) + " to " +
+                                format_number(high) + "] pairs in order of time";
+    for (const auto& [us, value] : pairs(key, allowed)) {
+      const int64_t ns = std::llround(us * kNsPerUs);
+      if (us < 0 || value < low || value > high || (!result.empty() && ns <= result.back().first)) {
+        complain(key, "has a wrong step, allowed are " + allowed);
+        break;
+      }
+      result.emplace_back(ns, value);
     }
     return result;
   }
@@ -399,6 +410,23 @@ class Section {
     return true;
   }
 
+  std::vector<std::pair<double, double>> pairs(const std::string& key, const std::string& allowed) {
+    std::vector<std::pair<double, double>> result;
+    const toml::array* array = take_array(key, "an array of " + allowed);
+    if (!array) return result;
+    for (const toml::node& node : *array) {
+      std::vector<double> pair;
+      if (const toml::array* inner = node.as_array())
+        for (const toml::node& item : *inner) append_number(item, key, &pair);
+      if (pair.size() != 2) {
+        complain(key, "is not a list of pairs, allowed is an array of " + allowed);
+        return result;
+      }
+      result.emplace_back(pair[0], pair[1]);
+    }
+    return result;
+  }
+
   void append_number(const toml::node& node, const std::string& key, std::vector<double>* result) {
     Value value;
     if (!convert(node, key, &value)) return;
@@ -504,6 +532,7 @@ FlowSpec read_flow(Section& section, size_t index) {
   flow.repeat = static_cast<int>(section.integer("repeat", 1, 1, 20000));
   flow.repeat_ns = section.time_us("repeat_us", 0);
   flow.pacing_gbps = section.number("pacing_gbps", 0, 0, 1600);
+  flow.pacing_steps = section.steps_us("pacing_steps", 0.001, 1600);
   flow.plot_each = section.choice("plot", "sum", {"sum", "each"}) == "each";
   if (flow.stop_ns >= 0 && flow.stop_ns <= flow.start_ns)
     section.complain("stop_us", "is not after start_us, allowed is a later time");
@@ -545,6 +574,7 @@ MeasureSpec read_measure(Section section) {
   measure.jain_window_ns = section.time_us("jain_window_us", measure.jain_window_ns, 1);
   measure.jain_threshold = section.number("jain_threshold", measure.jain_threshold, 0, 1);
   measure.flows = section.texts("flows");
+  measure.gradient_of = section.text("gradient_of", "");
   if (measure.to_ns <= measure.from_ns || measure.to_ns > measure.duration_ns)
     section.complain("to_us", "allowed is after from_us and at most duration_us");
   section.finish();
@@ -824,6 +854,7 @@ Scenario ScenarioFile::resolve(const Parameters& parameters) const {
   };
   check_group(event, "stop_of", s.event.stop_of);
   check_group(event, "recovers", s.event.recovers);
+  check_group(measure, "gradient_of", s.measure.gradient_of);
   for (const std::string& group : s.measure.flows) check_group(measure, "flows", group);
   if (s.event.present && s.event.at_ns > s.measure.duration_ns)
     event.complain("at_us", "is after the end, allowed is at most measure.duration_us");

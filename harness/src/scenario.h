@@ -88,6 +88,7 @@ struct FlowSpec {
   int repeat = 1;
   int64_t repeat_ns = 0;
   double pacing_gbps = 0;
+  std::vector<std::pair<int64_t, double>> pacing_steps;  // from that time (ns) on, Gbit/s
   bool plot_each = false;
 };
 
@@ -112,6 +113,7 @@ struct MeasureSpec {
   int64_t jain_window_ns = 100'000;
   double jain_threshold = 0.95;
   std::vector<std::string> flows;  // groups; empty: all
+  std::string gradient_of;         // group whose delay gradient is held against the true one
 };
 
 struct Expectation {

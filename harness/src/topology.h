@@ -12,9 +12,6 @@
 
 namespace delaycc {
 
-// Ethernet header and IPv4, TCP with timestamps: what a packet has beside its payload.
-inline constexpr int kEthernetBytes = 14;
-inline constexpr int kTcpIpBytes = 20 + 20 + 12;
 inline constexpr int kAckFrameBytes = kEthernetBytes + kTcpIpBytes;
 
 struct Network {

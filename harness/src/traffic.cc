@@ -93,6 +93,8 @@ Traffic::Traffic(const Plan& plan, const std::vector<Fd>& netns, std::function<v
     server_ports_.emplace(flow.plan->cc, 0);
     schedule(plan.connect_ns + static_cast<int64_t>(i) * kConnectSpacingNs, Action::kConnect, i);
     schedule(plan.zero_ns + flow.plan->start_ns, Action::kStart, i);
+    for (const auto& [from_ns, bps] : flow.plan->pacing_steps)
+      schedule(plan.zero_ns + from_ns, Action::kPace, i);
     if (flow.plan->stop_ns != kNever) schedule(plan.zero_ns + flow.plan->stop_ns, Action::kStop, i);
   }
   schedule(plan.zero_ns - kPrepareNs, Action::kPrepare, 0);
@@ -222,6 +224,11 @@ void Traffic::act(Action action, size_t index) {
     case Action::kStart:
       start(index);
       break;
+    case Action::kPace: {
+      Flow& flow = flows_[index];
+      pace(flow, flow.plan->pacing_steps.at(flow.next_step++).second);
+      break;
+    }
     case Action::kStop:
       stop(flows_[index]);
       break;
@@ -236,10 +243,7 @@ void Traffic::connect(size_t index) {
   const int one = 1;
   set_option(fd, IPPROTO_TCP, TCP_NODELAY, one, "TCP_NODELAY");
   set_congestion_control(fd, flow.plan->cc);
-  if (flow.plan->pacing_bps > 0) {
-    const uint64_t bytes_per_second = static_cast<uint64_t>(flow.plan->pacing_bps) / 8;
-    set_option(fd, SOL_SOCKET, SO_MAX_PACING_RATE, bytes_per_second, "SO_MAX_PACING_RATE");
-  }
+  if (flow.plan->pacing_bps > 0) pace(flow, flow.plan->pacing_bps);
   const uint32_t unsent = static_cast<uint32_t>(send_chunk_bytes_);
   set_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, unsent, "TCP_NOTSENT_LOWAT");
   const sockaddr_in from =
@@ -283,6 +287,17 @@ void Traffic::start(size_t index) {
   flow.started = true;
   flow.record.start_ns = monotonic_ns() - plan_.zero_ns;
   watch(EPOLL_CTL_MOD, flow.client.get(), EPOLLOUT, Kind::kClient, index);
+}
+
+// The kernel paces payload.
+void Traffic::pace(Flow& flow, int64_t wire_bps) {
+  if (!flow.client) return;
+  const double payload_share =
+      static_cast<double>(plan_.mtu_bytes - kTcpIpBytes) / (plan_.mtu_bytes + kEthernetBytes);
+  const auto bytes_per_second =
+      static_cast<uint64_t>(static_cast<double>(wire_bps) / 8 * payload_share);
+  set_option(flow.client.get(), SOL_SOCKET, SO_MAX_PACING_RATE, bytes_per_second,
+             "SO_MAX_PACING_RATE");
 }
 
 void Traffic::stop(Flow& flow) {

@@ -33,7 +33,7 @@ class Traffic {
   std::vector<FlowRecord> records() const;
 
  private:
-  enum class Action { kConnect, kWarm, kPrepare, kStart, kStop };
+  enum class Action { kConnect, kWarm, kPrepare, kStart, kPace, kStop };
   struct Timed {
     int64_t at_ns;
     uint64_t order;  // of insertion: what is due at the same time keeps its order
@@ -55,6 +55,7 @@ class Traffic {
     int64_t warm_to_receive = 0;
     int64_t to_send = 0;    // of size_bytes
     int64_t low_water = 0;  // SO_RCVLOWAT as set
+    size_t next_step = 0;   // of pacing_steps
     int64_t warm_retransmits = 0;
     FlowRecord record;
   };
@@ -69,6 +70,7 @@ class Traffic {
   void warm(size_t index);
   void prepare();
   void start(size_t index);
+  void pace(Flow& flow, int64_t wire_bps);
   void stop(Flow& flow);
   void finish();
   void accept(int listener);

@@ -292,6 +292,46 @@ TEST(Completion, IsAbsentWithoutSizedFlows) {
   EXPECT_EQ(t.compute().metrics.count("slowdown_p99"), 0u);
 }
 
+TEST(Gradient, IsHeldAgainstTheRatesOfThePlan) {
+  SyntheticTrial t(2, 100'000);
+  t.trial.measurement.measure.gradient_of = "group0";
+  t.trial.plan.flows[0].pacing_bps = 50'000'000'000;
+  t.trial.plan.flows[1].pacing_bps = 100'000'000'000;
+  t.trial.plan.flows[1].pacing_steps = {{50'000, 50'000'000'000}};
+  // The queue grows by half a second per second, then stands; the RTTs say so exactly.
+  for (int64_t i = 0; i < 80; i++) {
+    const int64_t sent = i * 1000;
+    t.add(10, 0, true, sent, sent).seq = static_cast<uint32_t>(i) * kPayload;
+    t.add(20, 0, false, sent + 10'000 + std::min<int64_t>(sent, 50'000) / 2, 0).ack_seq =
+        static_cast<uint32_t>(i + 1) * kPayload;
+    t.records.events.back().depart_ns = t.records.events.back().arrival_ns;
+  }
+  // Decisions that are right before the step, and wrong by 0.5 after it.
+  for (int64_t i = 0; i < 10; i++)
+    t.records.decisions.push_back({kZero + 10'000 + i * 10'000, kClientPort, 10'000, 0.5});
+  t.records.decisions.push_back({kZero + 20'000, kClientPort + 1, 10'000, -7});  // another flow's
+  const TrialResult r = t.compute();
+  EXPECT_DOUBLE_EQ(r.metrics.at("gradient_mse").value, 0.125);
+  EXPECT_GT(r.metrics.at("gradient_ewma_mse").value, 0);
+  EXPECT_LT(r.metrics.at("gradient_ewma_mse").value, 0.05);
+  EXPECT_DOUBLE_EQ(r.metrics.at("gradient_gain").value,
+                   r.metrics.at("gradient_ewma_mse").value / r.metrics.at("gradient_mse").value);
+}
+
+TEST(Trace, ReadsDecisionsAndPassesOverTheRest) {
+  const auto decisions = parse_trace(
+      "# tracer: nop\n#\n"
+      "  <idle>-0  [000] ..s..     4.001985: ack: name=oscar sport=10007 dport=5001 rtt_ns=11997 "
+      "delay_ns=11990 gradient_q16=-32768 ratio_ppm=1000000 branch=13\n"
+      "  <idle>-0  [000] ..s..     4.001990: other: sport=1\n");
+  ASSERT_EQ(decisions.size(), 1u);
+  EXPECT_EQ(decisions[0].time_ns, 4'001'985'000);
+  EXPECT_EQ(decisions[0].sport, 10007);
+  EXPECT_EQ(decisions[0].rtt_ns, 11997);
+  EXPECT_EQ(decisions[0].gradient, -0.5);
+  EXPECT_THROW(parse_trace(" x 4.0: ack: name=oscar sport=1 rtt_ns=2\n"), Error);
+}
+
 TEST(Rates, AreBinnedPerGroup) {
   SyntheticTrial t(2, 40'000);
   t.trial.measurement.measure.bin_ns = 10'000;

@@ -122,6 +122,13 @@ TEST(Scenario, RefusesAStopBeforeTheStart) {
             std::string::npos);
 }
 
+TEST(Scenario, RefusesPacingStepsOutOfOrder) {
+  const std::string text = replaced(kMinimal, "to = \"receivers\"",
+                                    "to = \"receivers\"\npacing_steps = [[5, 10], [5, 20]]");
+  EXPECT_NE(mistakes(text).find("file.toml:11: flows[0].pacing_steps: has a wrong step"),
+            std::string::npos);
+}
+
 TEST(Scenario, RefusesABaseRttTogetherWithDelays) {
   EXPECT_NE(mistakes(std::string(kMinimal) + "[link]\ndelay_ns = 100\n")
                 .find("file.toml:6: topology.base_rtt_ns: and delay_ns of a link are both given"),
