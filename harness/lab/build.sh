@@ -46,6 +46,14 @@ link() {
 	echo "$out -> $final ($(cat "$final/include/config/kernel.release"))"
 }
 
+# Ends here if this very kernel was built before.
+reuse() {
+	if [ -e "$final/linux" ]; then
+		link
+		exit 0
+	fi
+}
+
 # progress DONE TOTAL: one line that is rewritten on a terminal, else one line each 10 %.
 progress() {
 	local percent=$(($1 * 100 / $2)) elapsed=$((SECONDS - start)) left=
@@ -121,16 +129,14 @@ main() {
 	final=$cache/$flavour-$key
 	work=$final.tmp
 
+	reuse
 	mkdir -p "$cache" || die "cannot make $cache: set XDG_CACHE_HOME to a folder that can be written"
 	exec 9>"$cache/$flavour.lock"
 	if ! flock -n 9; then
 		echo "another build of the $flavour kernel is running; waiting for it" >&2
 		flock 9
 	fi
-	if [ -e "$final/linux" ]; then
-		link
-		exit 0
-	fi
+	reuse
 	free_kb=$(df -Pk "$cache" | awk 'NR == 2 { print $4 }')
 	[ "$free_kb" -ge 2000000 ] || die "$cache has $((free_kb / 1024)) MB free; a build needs 2000 MB"
 

@@ -19,7 +19,7 @@ class LabFailed(Exception):
     pass
 
 
-def boot(function, *args, seed=1, seconds=60, mem="512M", script=None, options=()):
+def boot(function, *args, seed=1, seconds=120, mem="1G", script=None, options=()):
     """Run `function` of `script` inside the lab, as its init; returns (result, console text)."""
     kernel, module = LAB / "linux", LAB / "sch_dccport.ko"
     for file in (kernel, module):
@@ -39,6 +39,8 @@ def boot(function, *args, seed=1, seconds=60, mem="512M", script=None, options=(
         outcome = json.loads(result.read_text())
     if "error" in outcome:
         raise LabFailed(outcome["error"])
+    if outcome["reports"]:
+        raise LabFailed("the kernel complained:\n" + outcome["reports"])
     return outcome["result"], done.stdout
 
 

@@ -11,6 +11,7 @@ import ctypes
 import fcntl
 import json
 import os
+import re
 import select
 import socket
 import struct
@@ -369,6 +370,33 @@ class NoPytest:
         return args[0] if len(args) == 1 and callable(args[0]) else self
 
 
+# The first line of a complaint.
+REPORT = re.compile(r"BUG:|WARNING:|UBSAN:|INFO: possible|INFO: trying")
+
+
+def kernel_reports():
+    """What the kernel complained about; in the debug lab that includes locks, memory errors and leaks."""
+    leaks = ""
+    if os.path.isdir("/sys/kernel/debug"):
+        mount("debugfs", "/sys/kernel/debug")
+    if os.path.exists("/sys/kernel/debug/kmemleak"):
+        for _ in range(2):
+            time.sleep(10)  # it does not report what is younger than 5 s
+            write("/sys/kernel/debug/kmemleak", "scan")
+        leaks = read("/sys/kernel/debug/kmemleak")
+    log = ctypes.create_string_buffer(1 << 20)
+    libc.klogctl(3, log, len(log))
+    reports = []
+    for line in log.value.decode(errors="replace").splitlines():
+        if REPORT.search(line):
+            reports.append([])
+        if reports:
+            reports[-1].append(line)
+    # User-Mode Linux itself walks the memory map without its lock in a new process.
+    reports = ["\n".join(lines[:60]) for lines in reports if not any("force_flush_all" in line for line in lines)]
+    return "\n".join(reports) + leaks
+
+
 def main():
     try:
         # Before anything is mounted: the project may live below /tmp.
@@ -381,6 +409,7 @@ def main():
             mount(kind, where)
         libc.prctl(29, 1, 0, 0, 0)  # PR_SET_TIMERSLACK: sleep exactly
         result = {"result": getattr(module, function)(*json.loads(os.environ.get("LAB_ARGS", "[]")))}
+        result["reports"] = kernel_reports()
     except BaseException:  # an init that ends is a kernel panic
         result = {"error": traceback.format_exc()}
     # Not the console: it drops what its reader does not take at once.
