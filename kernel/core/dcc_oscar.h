@@ -154,7 +154,7 @@ enum dcc_oscar_branch {
 	DCC_OSCAR_NEAR = 7,	   /* law 2: at the target */
 	DCC_OSCAR_KEEP = 8,	   /* law 2: older than the last rise, may not undo it */
 	DCC_OSCAR_EMPTY_BOOST = 9, /* law 2: no queue a feedback after the last rise */
-	DCC_OSCAR_REFILL = 10,	   /* law 2: the tracked fall reached an empty queue */
+	DCC_OSCAR_REFILL = 10,	   /* laws 2, 3: the tracked fall reached an empty queue */
 	DCC_OSCAR_LOSS = 11,
 	DCC_OSCAR_RTO = 12,
 	DCC_OSCAR_PULSE_BEGIN = 13, /* law 3: no queue, a pulse begins; u as it was */
@@ -869,7 +869,13 @@ static inline bool dcc_oscar_watch(struct dcc_oscar *s, const struct dcc_ack *ac
 	if (s->best_q24 > s->u_q24 && dcc_oscar_calm(s, ack->send_ns)) {
 		s->raised_ns = ack->now_ns;
 		s->last.delay_ns = ack->rtt_ns;
-		dcc_oscar_set_ratio(s, ack->now_ns, s->best_q24, DCC_OSCAR_REFILL);
+		/*
+		 * A sixteenth on top for what the spans missed, and a pulse to see
+		 * at the earliest time whether there is still more.
+		 */
+		dcc_oscar_set_ratio(s, ack->now_ns, s->best_q24 + s->best_q24 / 16,
+				    DCC_OSCAR_REFILL);
+		dcc_oscar_pulse_begin(s, ack->now_ns);
 		changed = true;
 	}
 	s->best_q24 = 0;

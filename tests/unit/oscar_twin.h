@@ -517,7 +517,8 @@ class OscarTwin {
     if (best_ > u_ && Calm(ack.send_ns)) {
       raised_ = ack.now_ns;
       delay_ = ack.rtt_ns;
-      SetRatio(ack.now_ns, best_);
+      SetRatio(ack.now_ns, best_ * 17 / 16);
+      PulseBegin(ack.now_ns);
       changed = true;
     }
     best_ = 0;
