@@ -87,11 +87,7 @@ int validate(const std::vector<std::string>& names, const std::vector<std::strin
         for (const std::string& algorithm : scenario.algorithms) {
           Trial trial;
           trial.algorithm = algorithm;
-          try {
-            compile_trial(scenario, trial, [](const std::string&) { return false; });
-          } catch (const Error& e) {
-            throw ScenarioError(path + ": " + e.what());
-          }
+          compile_trial(scenario, trial, [](const std::string&) { return false; });
         }
       }
       fmt::print("{}: ok, {} case{}\n", path, cases.size(), cases.size() == 1 ? "" : "s");
@@ -192,8 +188,8 @@ int run(RunArguments& arguments) {
     fmt::print("{}\n", summary.dump(2));
   } else {
     fmt::print("{}", summary_table(outcome.result));
-    fmt::print("\n{} trials run, {} taken from {}/results.sqlite; see {}/report.html\n", outcome.ran,
-               outcome.resumed, options.out, options.out);
+    fmt::print("\n{} trials run, {} taken from {}/results.sqlite; see {}/report.html\n",
+               outcome.ran, outcome.resumed, options.out, options.out);
   }
   if (!outcome.failures.empty()) return kFailed;
   if (arguments.strict)

@@ -39,8 +39,8 @@ struct CompiledTrial {
 };
 
 // The same trial of two algorithms has the same random times. `has_module` says whether the lab has
-// a kernel module of this name; other algorithms must be built in. Throws Error for a selector or a
-// number that does not fit the topology.
+// a kernel module of this name; other algorithms must be built in. Throws Error for what does not
+// fit the topology; a resolved scenario does.
 CompiledTrial compile_trial(const Scenario& scenario, const Trial& trial,
                             const std::function<bool(const std::string&)>& has_module);
 

@@ -2,12 +2,15 @@
 #include "scenario.h"
 
 #include <toml++/toml.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
 #include <set>
+#include "metrics.h"
+#include "topology.h"
 
 namespace delaycc {
 
@@ -39,8 +42,10 @@ class Mistakes {
     found_.emplace_back(line, text + ": " + field + ": " + what);
   }
 
+  bool any() const { return !found_.empty(); }
+
   void throw_if_any() {
-    if (found_.empty()) return;
+    if (!any()) return;
     std::stable_sort(found_.begin(), found_.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
     std::string all;
@@ -581,10 +586,48 @@ MeasureSpec read_measure(Section section) {
   return measure;
 }
 
+std::string read_metric(Section& section, const std::string& key) {
+  std::vector<std::string> names;
+  for (const MetricInfo& info : all_metrics()) names.push_back(info.name);
+  return section.choice(key, "", names);
+}
+
+// What only the whole network shows.
+void check_network(const Scenario& s, Section& root, std::vector<Section>& flow_sections) {
+  Network network;
+  Section topology = root.section("topology");
+  try {
+    network = build_network(s.topology, s.hosts);
+  } catch (const Error& e) {
+    topology.complain("base_rtt_ns", e.what());
+    return;
+  }
+  if (network.bottleneck_port >= 0 && network.port(network.bottleneck_port).rate_bps == 0)
+    topology.complain("", "the bottleneck is infinitely fast, allowed is a rate_gbps above 0");
+  for (size_t i = 0; i < s.flows.size(); i++) {
+    const FlowSpec& flow = s.flows[i];
+    std::vector<int> ends[2];
+    const std::pair<const char*, std::string> selectors[] = {{"from", flow.from}, {"to", flow.to}};
+    bool right = true;
+    for (int end = 0; end < 2; end++) try {
+        ends[end] = network.select(selectors[end].second);
+      } catch (const Error& e) {
+        flow_sections[i].complain(selectors[end].first, e.what());
+        right = false;
+      }
+    for (size_t n = 0; right && n < static_cast<size_t>(flow.count); n++)
+      if (ends[0][n % ends[0].size()] == ends[1][n % ends[1].size()]) {
+        flow_sections[i].complain("to", "member " + std::to_string(n) +
+                                            " would go from a host to itself, allowed is another");
+        break;
+      }
+  }
+}
+
 Expectation read_expectation(Section& section) {
   Expectation expectation;
   expectation.algorithm = section.required_text("algorithm", "an algorithm's name");
-  expectation.metric = section.required_text("metric", "a metric of docs/metrics.md");
+  expectation.metric = read_metric(section, "metric");
   expectation.statistic = section.choice("statistic", "mean", {"mean", "max", "min"});
   expectation.every_case = section.boolean("every_case", false);
   const double limit = 1e18;
@@ -798,7 +841,8 @@ Scenario ScenarioFile::resolve(const Parameters& parameters) const {
   s.title = root.text("title", s.name);
   s.claim = root.text("claim", "");
   s.text = root.text("text", "");
-  s.main_metric = root.text("main_metric", "");
+  if (root.has("main_metric")) s.main_metric = read_metric(root, "main_metric");
+  root.ignore("main_metric");
   s.notes = root.texts("notes");
   s.trials = static_cast<int>(root.integer("trials", s.trials, 1, 100000));
   s.algorithms = root.texts("cc");
@@ -868,6 +912,7 @@ Scenario ScenarioFile::resolve(const Parameters& parameters) const {
                        "\"" + name + "\" is not in cc and has no [algorithms] section");
   }
   root.finish();
+  if (!mistakes.any()) check_network(s, root, flow_sections);
   mistakes.throw_if_any();
   if (s.subject.empty()) s.subject = s.algorithms.front();
   return s;

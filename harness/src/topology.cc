@@ -228,7 +228,7 @@ void spread_delay(Network& network, const TopologySpec& spec, int mtu_bytes) {
     serialisation = base_rtt_ns(network, hosts.front(), host, mtu_bytes);
   }
   if (spec.base_rtt_ns < serialisation)
-    throw Error("topology.base_rtt_ns: " + std::to_string(spec.base_rtt_ns) +
+    throw Error(std::to_string(spec.base_rtt_ns) +
                 " is below the serialisation of a packet and its ACK, allowed is at least " +
                 std::to_string(serialisation));
   const uint64_t delay = static_cast<uint64_t>(spec.base_rtt_ns - serialisation) / wires;

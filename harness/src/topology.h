@@ -31,7 +31,7 @@ struct Network {
   std::vector<std::vector<std::pair<int, int>>> next_hop;  // [node][host] -> first (port, node)
 };
 
-// Throws Error where the numbers contradict each other (base RTT below the serialisation time).
+// Throws Error when base_rtt_ns is below the serialisation time.
 Network build_network(const TopologySpec& spec, const HostsSpec& hosts);
 
 // Time for `bytes` at `rate_bps`, rounded up to whole nanoseconds as the port does; 0 for rate 0.

@@ -138,17 +138,6 @@ TEST(Compile, LogsTheBottleneckAndBothEndsOfEachRtt) {
   EXPECT_EQ(flags["right->left"], 0u);
 }
 
-TEST(Compile, RefusesASelectorThatDoesNotFitTheTopology) {
-  const ScenarioFile file("test.toml", kText, {"flows.1.from=senders[9]"});
-  try {
-    compile_trial(file.resolve(file.main_parameters()), trial("cubic", 0, 1), has_oscar);
-    FAIL();
-  } catch (const Error& e) {
-    EXPECT_STREQ(e.what(),
-                 "flows \"burst\": \"senders[9]\" is out of range, allowed is senders[0-4]");
-  }
-}
-
 TEST(Compile, UniformDrawsFillTheInterval) {
   double sum = 0;
   for (uint64_t i = 0; i < 10000; i++) {

@@ -122,6 +122,33 @@ TEST(Scenario, RefusesAStopBeforeTheStart) {
             std::string::npos);
 }
 
+TEST(Scenario, NamesTheLineOfASelectorThatFitsNoHost) {
+  EXPECT_EQ(mistakes(replaced(kMinimal, "senders[0]", "senders[3]")),
+            "file.toml:9: flows[0].from: \"senders[3]\" is out of range, allowed is senders[0-0]");
+  EXPECT_EQ(mistakes(replaced(kMinimal, "\"receivers\"", "\"sender\"")),
+            "file.toml:10: flows[0].to: \"sender\" selects no hosts, allowed is one of hosts, "
+            "receivers, senders, or a part such as hosts[0] or [0-3]");
+  EXPECT_EQ(
+      mistakes(replaced(kMinimal, "\"receivers\"", "\"senders\"")),
+      "file.toml:10: flows[0].to: member 0 would go from a host to itself, allowed is another");
+}
+
+TEST(Scenario, NamesTheLineOfABaseRttThatIsTooShort) {
+  EXPECT_EQ(mistakes(replaced(kMinimal, "base_rtt_ns = 12000", "base_rtt_ns = 100")),
+            "file.toml:6: topology.base_rtt_ns: 100 is below the serialisation of a packet and its "
+            "ACK, allowed is at least 384");
+}
+
+TEST(Scenario, NamesTheMetricsThatAnExpectationMayHave) {
+  const std::string found = mistakes(
+      std::string(kMinimal) + "[[expect]]\nalgorithm = \"cubic\"\nmetric = \"speed\"\nmax = 1\n");
+  EXPECT_EQ(found.rfind("file.toml:16: expect[0].metric: \"speed\" is unknown, allowed is one of "
+                        "recover_us, goodput_gbps",
+                        0),
+            0u)
+      << found;
+}
+
 TEST(Scenario, RefusesPacingStepsOutOfOrder) {
   const std::string text = replaced(kMinimal, "to = \"receivers\"",
                                     "to = \"receivers\"\npacing_steps = [[5, 10], [5, 20]]");
