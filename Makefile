@@ -130,7 +130,10 @@ check: tools ## formatting, checkpatch, sparse, clang-tidy
 modules-sparse:
 	@headers=$$(ls -d /usr/src/linux-headers-6.*-amd64 | sort -V | tail -n 1); \
 	$(MAKE) --no-print-directory -C kernel KDIR=$$headers TAG=sparse clean && \
-	$(MAKE) --no-print-directory -C kernel KDIR=$$headers TAG=sparse C=2
+	$(MAKE) --no-print-directory -C kernel KDIR=$$headers TAG=sparse C=2 && \
+	mkdir -p $(BUILD)/modules/dccport-sparse && \
+	for f in Kbuild sch_dccport.c dccport.h; do ln -sfn $(CURDIR)/harness/lab/$$f $(BUILD)/modules/dccport-sparse/$$f; done && \
+	$(MAKE) --no-print-directory -C $$headers M=$(BUILD)/modules/dccport-sparse C=2 modules
 
 .PHONY: clean
 clean: ## remove build/ (lab kernels stay in the cache: ~/.cache/delaycc)
