@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -37,7 +38,7 @@ extern "C" void request_stop(int) { stop_requested = true; }
 
 fs::path scenario_folder() {
   // Of the source tree that this program was built from, or beside it once installed.
-  const fs::path built = DELAYCC_SCENARIOS;
+  fs::path built = DELAYCC_SCENARIOS;
   if (fs::exists(built)) return built;
   return fs::read_symlink("/proc/self/exe").parent_path() / "scenarios";
 }
@@ -120,7 +121,7 @@ class ProgressLine {
 
  private:
   static std::string time(double s) {
-    const int whole = static_cast<int>(s + 0.5);
+    const int whole = static_cast<int>(std::lround(s));
     return whole < 60 ? fmt::format("{} s", whole)
                       : fmt::format("{} min {:02} s", whole / 60, whole % 60);
   }

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "../lab/dccport.h"
+#include "dccport.h"
 
 namespace delaycc {
 namespace {

@@ -82,6 +82,7 @@ class Run {
   RunOutcome run() {
     std::vector<std::thread> workers;
     const int count = std::min(options_.jobs, static_cast<int>(jobs_.size()));
+    workers.reserve(static_cast<size_t>(count));
     for (int i = 0; i < count; i++) workers.emplace_back([this] { work(); });
     for (std::thread& worker : workers) worker.join();
     if (fatal_) std::rethrow_exception(fatal_);

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "../lab/dccport.h"
+#include "dccport.h"
 
 namespace delaycc {
 

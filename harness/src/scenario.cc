@@ -73,6 +73,27 @@ bool parse_number(std::string_view text, Value* value) {
   return false;
 }
 
+// False for a string.
+bool to_number(const Value& value, double* number) {
+  if (std::holds_alternative<std::string>(value)) return false;
+  const auto* integer = std::get_if<int64_t>(&value);
+  *number = integer ? static_cast<double>(*integer) : std::get<double>(value);
+  return true;
+}
+
+// False for what is neither a number nor a string.
+bool to_value(const toml::node& node, Value* value) {
+  if (auto integer = node.value_exact<int64_t>())
+    value->emplace<int64_t>(*integer);
+  else if (auto number = node.value_exact<double>())
+    value->emplace<double>(*number);
+  else if (auto text = node.value_exact<std::string>())
+    value->emplace<std::string>(*text);
+  else
+    return false;
+  return true;
+}
+
 // Substitutes ${...} in the strings of a file.
 class Substitution {
  public:
@@ -101,17 +122,11 @@ class Substitution {
   Value evaluate(const std::string& expression) const {
     std::vector<std::string> words;
     for (size_t i = 0; i < expression.size();) {
-      const char c = expression[i];
-      if (c == ' ') {
-        i++;
-      } else if (std::string_view("+-*/").find(c) != std::string_view::npos) {
-        words.push_back(std::string(1, c));
-        i++;
-      } else {
-        const size_t end = std::min(expression.find_first_of(" +-*/", i), expression.size());
-        words.push_back(expression.substr(i, end - i));
-        i = end;
-      }
+      // An operator, or all up to the next one or a space.
+      size_t end = std::min(expression.find_first_of(" +-*/", i), expression.size());
+      if (end == i) end++;
+      if (expression[i] != ' ') words.push_back(expression.substr(i, end - i));
+      i = end;
     }
     if (words.size() % 2 == 0) throw Error("\"${" + expression + "}\" is not \"term op term\"");
     Value value = term(words[0]);
@@ -132,9 +147,9 @@ class Substitution {
 
   static Value apply(const Value& left, const std::string& op, const Value& right) {
     auto number = [](const Value& v) {
-      if (auto* i = std::get_if<int64_t>(&v)) return static_cast<double>(*i);
-      if (auto* d = std::get_if<double>(&v)) return *d;
-      throw Error("\"" + std::get<std::string>(v) + "\" in ${} is not a number");
+      double n;
+      if (!to_number(v, &n)) throw Error("\"" + to_string(v) + "\" in ${} is not a number");
+      return n;
     };
     const double a = number(left);
     const double b = number(right);
@@ -163,7 +178,7 @@ class Substitution {
 class Section {
  public:
   Section(Mistakes& mistakes, const Substitution& substitution, const toml::table* table,
-          std::string path, toml::source_region where)
+          std::string path, const toml::source_region& where)
       : mistakes_(mistakes),
         substitution_(substitution),
         table_(table),
@@ -207,11 +222,7 @@ class Section {
     const std::string allowed =
         "allowed is a number from " + format_number(low) + " to " + format_number(high);
     double found;
-    if (auto* i = std::get_if<int64_t>(&value)) {
-      found = static_cast<double>(*i);
-    } else if (auto* d = std::get_if<double>(&value)) {
-      found = *d;
-    } else {
+    if (!to_number(value, &found)) {
       complain(key, "\"" + to_string(value) + "\" is not a number, " + allowed);
       return fallback;
     }
@@ -249,7 +260,7 @@ class Section {
 
   std::string choice(const std::string& key, const std::string& fallback,
                      const std::vector<std::string>& choices) {
-    const std::string value = text(key, fallback);
+    std::string value = text(key, fallback);
     if (std::find(choices.begin(), choices.end(), value) != choices.end()) return value;
     std::string all;
     for (const std::string& c : choices) all += (all.empty() ? "" : ", ") + c;
@@ -390,27 +401,26 @@ class Section {
   }
 
   bool convert(const toml::node& node, const std::string& key, Value* value) {
-    if (auto integer = node.value_exact<int64_t>()) {
-      *value = *integer;
-    } else if (auto number = node.value_exact<double>()) {
-      *value = *number;
-    } else if (auto flag = node.value_exact<bool>()) {
+    if (auto flag = node.value_exact<bool>()) {
       *value = std::string(*flag ? "1" : "0");
-    } else if (auto text = node.value_exact<std::string>()) {
-      try {
-        *value = substitution_.apply(*text);
-      } catch (const Error& e) {
-        mistakes_.add(node.source(), field(key), e.what());
-        return false;
-      }
-      // "${gbps}000" is a number, too.
-      if (auto* put = std::get_if<std::string>(value); put && text->find("${") != text->npos) {
-        Value parsed;
-        if (parse_number(*put, &parsed)) *value = parsed;
-      }
-    } else {
+      return true;
+    }
+    if (!to_value(node, value)) {
       mistakes_.add(node.source(), field(key), "is not a number or a string");
       return false;
+    }
+    const auto text = node.value_exact<std::string>();
+    if (!text) return true;
+    try {
+      *value = substitution_.apply(*text);
+    } catch (const Error& e) {
+      mistakes_.add(node.source(), field(key), e.what());
+      return false;
+    }
+    // "${gbps}000" is a number, too.
+    if (auto* put = std::get_if<std::string>(value); put && text->find("${") != text->npos) {
+      Value parsed;
+      if (parse_number(*put, &parsed)) *value = parsed;
     }
     return true;
   }
@@ -434,11 +444,10 @@ class Section {
 
   void append_number(const toml::node& node, const std::string& key, std::vector<double>* result) {
     Value value;
+    double number;
     if (!convert(node, key, &value)) return;
-    if (auto* i = std::get_if<int64_t>(&value))
-      result->push_back(static_cast<double>(*i));
-    else if (auto* d = std::get_if<double>(&value))
-      result->push_back(*d);
+    if (to_number(value, &number))
+      result->push_back(number);
     else
       mistakes_.add(node.source(), field(key), "\"" + to_string(value) + "\" is not a number");
   }
@@ -674,18 +683,6 @@ namespace {
 [[noreturn]] void throw_syntax(const std::string& file, const toml::parse_error& e) {
   throw ScenarioError(file + ":" + std::to_string(e.source().begin.line) +
                       ": syntax: " + std::string(e.description()) + ", allowed is TOML 1.0");
-}
-
-bool to_value(const toml::node& node, Value* value) {
-  if (auto i = node.value_exact<int64_t>())
-    *value = *i;
-  else if (auto d = node.value_exact<double>())
-    *value = *d;
-  else if (auto s = node.value_exact<std::string>())
-    *value = *s;
-  else
-    return false;
-  return true;
 }
 
 // The value of "--set key=value" as TOML would read it; a bare word is a string.

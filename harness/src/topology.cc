@@ -69,7 +69,7 @@ class Builder {
     PortPlan& port = end.port;
     port.id = next_port_++;
     port.name = network.nodes[node].name + "->" + network.nodes[peer].name;
-    port.rate_bps = static_cast<uint64_t>(spec.rate_gbps * 1e9 + 0.5);
+    port.rate_bps = static_cast<uint64_t>(std::llround(spec.rate_gbps * 1e9));
     port.delay_ns = spec.delay_ns < 0 ? 0 : static_cast<uint64_t>(spec.delay_ns);
     port.limit_bytes = static_cast<uint64_t>(spec.buffer_bytes);
     port.ecn_bytes = static_cast<uint64_t>(spec.ecn_threshold_bytes);
@@ -119,6 +119,7 @@ void build_shape(const TopologySpec& spec, Builder& b) {
     }
     case TopologyKind::kLeafSpine: {
       std::vector<int> spines;
+      spines.reserve(static_cast<size_t>(spec.spines));
       for (int i = 0; i < spec.spines; i++)
         spines.push_back(b.add_switch("spine" + std::to_string(i)));
       for (int i = 0; i < spec.leaves; i++) {
@@ -132,6 +133,7 @@ void build_shape(const TopologySpec& spec, Builder& b) {
     case TopologyKind::kFatTree: {
       const int half = spec.k / 2;
       std::vector<int> cores;
+      cores.reserve(static_cast<size_t>(half) * static_cast<size_t>(half));
       for (int i = 0; i < half * half; i++)
         cores.push_back(b.add_switch("core" + std::to_string(i)));
       for (int p = 0; p < spec.k; p++) {
@@ -231,6 +233,7 @@ void spread_delay(Network& network, const TopologySpec& spec, int mtu_bytes) {
     throw Error(std::to_string(spec.base_rtt_ns) +
                 " is below the serialisation of a packet and its ACK, allowed is at least " +
                 std::to_string(serialisation));
+  if (wires == 0) return;  // one host alone
   const uint64_t delay = static_cast<uint64_t>(spec.base_rtt_ns - serialisation) / wires;
   for (LinkPlan& link : network.links) link.a.port.delay_ns = link.b.port.delay_ns = delay;
 }

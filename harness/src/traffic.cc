@@ -21,7 +21,7 @@ namespace {
 // about 50 Gbit/s of warm-up in all, so that no queue builds on a 100 Gbit/s link.
 constexpr int64_t kConnectSpacingNs = 50'000;
 // Fewer packets than any initial window: the flow stays application-limited.
-constexpr int64_t kWarmChunkBytes = 8 * 1024;
+constexpr int64_t kWarmChunkBytes = 8192;
 constexpr int64_t kWarmPeriodNs = 30'000;
 constexpr int64_t kPrepareNs = 10'000;  // before time 0
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "../../harness/lab/dccport.h"
+#include "dccport.h"
 #include "plan.h"
 
 namespace delaycc {
