@@ -48,7 +48,8 @@ def per_algorithm(metrics, files):
         for case in cases(summary):
             algorithms = case["algorithms"]
             shown = [m for m in metrics if any(m in figures for figures in algorithms.values())]
-            head = [next(f"`{m}` ({unit(f[m])})" for f in algorithms.values() if m in f) for m in shown]
+            head = [next(f"`{m}`" + (f" ({unit(f[m])})" if unit(f[m]) else "") for f in algorithms.values() if m in f)
+                    for m in shown]
             print(f"\n{summary['scenario']} {label(case)}\n")
             row(["", *head])
             row(["---"] * (len(shown) + 1))
