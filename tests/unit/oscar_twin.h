@@ -546,9 +546,7 @@ class OscarTwin {
     return u_ai_ * static_cast<double>(elapsed) / static_cast<double>(interval);
   }
 
-  bool Draining(const Estimate& e) const {
-    return e.first >= cut_ && e.first < drained_;
-  }
+  bool Draining(const Estimate& e) const { return e.first >= cut_ && e.first < drained_; }
 
   // Two thirds of the mean excess over the target are taken off; half of the ratio in force.
   double Settle(const Estimate& e, double us) {
