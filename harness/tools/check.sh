@@ -51,7 +51,8 @@ check_patch() {
 		# TRACE_EVENT() is written as the kernel writes it, which checkpatch does not like.
 		[[ $file == *_trace.h ]] && ignore+=,OPEN_ENDED_LINE,PARENTHESIS_ALIGNMENT
 		perl "$checkpatch_dir/checkpatch.pl" --no-tree --strict --terse --quiet --show-types \
-			--ignore "$ignore" -f "$file" || ok=1
+			--ignore "$ignore" -f "$file" | grep -v '^total: 0 errors, 0 warnings, 0 checks'
+		[ "${PIPESTATUS[0]}" -eq 0 ] || ok=1
 	done
 	return $ok
 }
