@@ -105,6 +105,11 @@ sanitize: ## all of the C++ code and its tests with ASan and UBSan
 lab-test: command lab ## the lab kernel, the port, the modules and whole experiments in it
 	$(PYTEST) tests/lab
 
+.PHONY: debug-test
+debug-test: lab-debug ## the port and the modules under stress with KASAN, UBSAN, lockdep, kmemleak
+	DELAYCC_LAB=$(BUILD)/lab-debug DELAYCC_MODULES=$(BUILD)/modules/lab-debug \
+	  $(PYTEST) tests/lab/test_module_stress.py tests/lab/test_lab.py tests/lab/test_port.py
+
 .PHONY: report-test
 report-test: tools ## the report page in headless Chromium
 	$(PYTEST) tests/report

@@ -12,7 +12,8 @@ import pytest
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 # The folder with the lab's kernel and its modules.
-LAB = pathlib.Path(os.environ.get("DELAYCC_LAB") or pathlib.Path(os.environ.get("DELAYCC_BUILD", ROOT / "build"), "lab"))
+LAB = pathlib.Path(os.environ.get("DELAYCC_LAB") or
+                   pathlib.Path(os.environ.get("DELAYCC_BUILD", ROOT / "build"), "lab")).absolute()
 
 
 class LabFailed(Exception):

@@ -377,7 +377,7 @@ REPORT = re.compile(r"BUG:|WARNING:|UBSAN:|INFO: possible|INFO: trying")
 def kernel_reports():
     """What the kernel complained about; in the debug lab that includes locks, memory errors and leaks."""
     leaks = ""
-    if os.path.isdir("/sys/kernel/debug"):
+    if os.path.isdir("/sys/kernel/debug") and not os.path.ismount("/sys/kernel/debug"):
         mount("debugfs", "/sys/kernel/debug")
     if os.path.exists("/sys/kernel/debug/kmemleak"):
         for _ in range(2):
