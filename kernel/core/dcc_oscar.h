@@ -755,12 +755,12 @@ static inline void dcc_oscar_forget_points(struct dcc_oscar *s)
  * Law 3, a pulse: for a quarter of a base RTT, or as long as four packets
  * take, send at twice the ratio.  u itself stays until the echo is back.
  */
-static inline void dcc_oscar_pulse_begin(struct dcc_oscar *s, u64 now_ns)
+static inline bool dcc_oscar_pulse_begin(struct dcc_oscar *s, u64 now_ns)
 {
 	u64 train_ns;
 
 	if (s->pulse != DCC_OSCAR_PULSE_NONE || s->u_q24 >= DCC_RATIO_ONE)
-		return;
+		return false;
 	s->pulse_q24 = dcc_min_u32(2 * s->u_q24, DCC_RATIO_ONE);
 	train_ns = dcc_div_u64(s->packet_ns_q24 * DCC_OSCAR_PULSE_PACKETS, s->pulse_q24);
 	s->pulse = DCC_OSCAR_PULSE_SENDING;
@@ -770,6 +770,7 @@ static inline void dcc_oscar_pulse_begin(struct dcc_oscar *s, u64 now_ns)
 	s->pulse_delay_ns = 0;
 	/* Its own length sets the echo's scale: tau may be anything. */
 	dcc_batch_init(&s->echo, (u32)train_ns, DCC_BATCH_NO_GAP);
+	return true;
 }
 
 /*
@@ -986,10 +987,8 @@ static inline u32 dcc_oscar_law_pulse(struct dcc_oscar *s, const struct dcc_esti
 
 	if (e->delay_ns <= s->empty_ns) {
 		*branch = DCC_OSCAR_EMPTY;
-		if (e->first_ns > s->raised_ns && s->pulse == DCC_OSCAR_PULSE_NONE) {
-			dcc_oscar_pulse_begin(s, ack->now_ns);
+		if (e->first_ns > s->raised_ns && dcc_oscar_pulse_begin(s, ack->now_ns))
 			*branch = DCC_OSCAR_PULSE_BEGIN;
-		}
 		return s->u_q24 + s->u_ai_q24;
 	}
 
@@ -1107,6 +1106,17 @@ static inline bool dcc_oscar_ack(struct dcc_oscar *s, const struct dcc_path *pat
 	return decided;
 }
 
+/* A smaller ratio because of a loss; the next decision is on what it did. */
+static inline void dcc_oscar_cut_for_loss(struct dcc_oscar *s, u64 now_ns, u32 u_q24, u32 branch)
+{
+	dcc_oscar_set_ratio(s, now_ns, u_q24, branch);
+	dcc_batch_restart(&s->batch, now_ns);
+	s->loss_ns = now_ns;
+	s->loss_holds = 1;
+	s->best_q24 = 0;
+	s->pulse = DCC_OSCAR_PULSE_NONE;
+}
+
 /* A loss was found at now_ns.  out is set in any case. */
 static inline void dcc_oscar_loss(struct dcc_oscar *s, const struct dcc_path *path,
 				  const struct dcc_oscar_params *p, u64 now_ns,
@@ -1118,15 +1128,8 @@ static inline void dcc_oscar_loss(struct dcc_oscar *s, const struct dcc_path *pa
 
 	(void)path;
 	(void)p;
-	if (!empty && !s->loss_holds && (!s->loss_ns || now_ns - s->loss_ns >= rtt_ns)) {
-		dcc_oscar_set_ratio(s, now_ns, s->u_q24 - cut, DCC_OSCAR_LOSS);
-		/* Decide next on what the smaller ratio did. */
-		dcc_batch_restart(&s->batch, now_ns);
-		s->loss_ns = now_ns;
-		s->loss_holds = 1;
-		s->best_q24 = 0;
-		s->pulse = DCC_OSCAR_PULSE_NONE;
-	}
+	if (!empty && !s->loss_holds && (!s->loss_ns || now_ns - s->loss_ns >= rtt_ns))
+		dcc_oscar_cut_for_loss(s, now_ns, s->u_q24 - cut, DCC_OSCAR_LOSS);
 	dcc_oscar_verdict(s, out);
 }
 
@@ -1139,12 +1142,7 @@ static inline void dcc_oscar_rto(struct dcc_oscar *s, const struct dcc_path *pat
 
 	(void)path;
 	(void)p;
-	dcc_oscar_set_ratio(s, now_ns, dcc_min_u32(s->u_q24, one_packet), DCC_OSCAR_RTO);
-	dcc_batch_restart(&s->batch, now_ns);
-	s->loss_ns = now_ns;
-	s->loss_holds = 1;
-	s->best_q24 = 0;
-	s->pulse = DCC_OSCAR_PULSE_NONE;
+	dcc_oscar_cut_for_loss(s, now_ns, dcc_min_u32(s->u_q24, one_packet), DCC_OSCAR_RTO);
 	dcc_oscar_verdict(s, out);
 }
 
