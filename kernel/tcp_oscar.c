@@ -301,9 +301,9 @@ static size_t oscar_get_info(struct sock *sk, u32 ext, int *attr,
 	info->bbr.bbr_bw_lo = lower_32_bits(bytes_per_s);
 	info->bbr.bbr_bw_hi = upper_32_bits(bytes_per_s);
 	info->bbr.bbr_min_rtt = READ_ONCE(ca->base_rtt_ns) / NSEC_PER_USEC;
-	/* A gain of 1.0 is 256. */
-	info->bbr.bbr_pacing_gain = READ_ONCE(ca->ratio_q24) >>
-				    (DCC_RATIO_SHIFT - 8);
+	/* A gain of 1.0 is 256; rounded up, for ss leaves out a gain of 0. */
+	info->bbr.bbr_pacing_gain = DIV_ROUND_UP(READ_ONCE(ca->ratio_q24),
+						 1U << (DCC_RATIO_SHIFT - 8));
 	*attr = INET_DIAG_BBRINFO;
 	return sizeof(info->bbr);
 }
