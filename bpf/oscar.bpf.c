@@ -371,6 +371,7 @@ static __always_inline void oscar_sample(struct tcp_sock *tp, struct oscar_sock 
 	ack->now_ns = tp->tcp_clock_cache;
 	ack->send_ns = sent_ns;
 	ack->flags = 0;
+	ack->flows = 0;
 	ack->rtt_ns = 0;
 	/* Selectively acknowledged bytes are not in bytes_acked. */
 	if (tp->sacked_out)

@@ -96,6 +96,7 @@ struct delaycc_sock {
 	u32 rtt_ns; /* the newest valid one */
 	u64 bytes_acked;
 	u32 sacked_out;
+	u32 flows; /* the receiver's count; 0: it has not told */
 	struct delaycc_sent sent[DELAYCC_SENT_MAX];
 };
 
@@ -122,6 +123,9 @@ struct delaycc_decision {
 	u64 cwnd_q16;
 	u64 pacing_bps;
 	u32 branch;	   /* the number of the rule that decided */
+	u32 flows;	   /* N that the algorithm reckons with; 0: it does not */
+	bool flows_told;   /* N is the receiver's count, not an estimate */
+	u64 detail;	   /* of the algorithm's own; docs/<name>.md says what */
 };
 
 bool delaycc_trace_enabled(void);

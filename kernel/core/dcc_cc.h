@@ -50,6 +50,7 @@ struct dcc_ack {
 	u32 acked_bytes;    /* newly delivered by this ACK */
 	u32 inflight_bytes; /* in flight when that packet was sent, that packet included */
 	u32 flags;          /* DCC_ACK_* */
+	u32 flows;          /* active flows by the receiver's count; 0: it has not told */
 };
 
 /* What the sender is to do until the next verdict. */

@@ -88,7 +88,7 @@ double TicksPerAck(u64 spacing_ns, u32 tau_ns, u64* decisions) {
     for (int i = 0; i < kRun; ++i) {
       const u32 rtt_ns = delays[static_cast<u32>(i) % delays.size()];
       send_ns += spacing_ns;
-      const dcc_ack ack = {send_ns + rtt_ns, send_ns, rtt_ns, 1500, 22500, 0};
+      const dcc_ack ack = {send_ns + rtt_ns, send_ns, rtt_ns, 1500, 22500, 0, 0};
       decided += dcc_oscar_ack(&state, &path, &params, &ack, &verdict);
       benchmark::DoNotOptimize(verdict);
       benchmark::ClobberMemory();
