@@ -2,8 +2,8 @@
 /*
  * What delaycc.ko offers to the shells, the modules tcp_<name>.ko.
  *
- * A shell puts a struct delaycc_sock into each socket's state and calls, for
- * one acknowledgment and in this order,
+ * A shell (delaycc_shell.h, the same for all) puts a struct delaycc_sock into
+ * each socket's state and calls, for one acknowledgment and in this order,
  *
  *	delaycc_path_update()	the route, its rate and base RTT, a packet's size
  *	delaycc_sample()	the kernel's ACK as the core wants it
@@ -18,6 +18,7 @@
 #define DELAYCC_H
 
 #include <linux/atomic.h>
+#include <linux/build_bug.h>
 #include <net/tcp.h>
 
 #include "core/dcc_cc.h"
@@ -25,7 +26,7 @@
 
 /* ---- parameters: one int each, per network namespace ------------------- */
 
-#define DELAYCC_PARAM_MAX 8
+#define DELAYCC_PARAM_MAX 16
 
 /*
  * One sysctl.  Allowed are min..max, and 0 where zero_ok says that 0 means
@@ -33,11 +34,20 @@
  */
 struct delaycc_param {
 	const char *name;
-	int def;
+	int def; /* where there is no struct of defaults */
 	int min;
 	int max;
 	bool zero_ok;
+	u16 offset; /* of the u32 in the algorithm's struct of parameters */
 };
+
+/* The u32 that is called field in an algorithm's struct, under that name. */
+#define DELAYCC_PARAM(type, field, lo, hi, zero)                               \
+	{                                                                      \
+		.name = #field, .min = (lo), .max = (hi), .zero_ok = (zero),   \
+		.offset = offsetof(type, field) +                              \
+			  BUILD_BUG_ON_ZERO(sizeof(((type *)0)->field) != 4),  \
+	}
 
 /* One namespace's values of a table of parameters, in the table's order. */
 struct delaycc_values {
@@ -48,8 +58,11 @@ struct delaycc_values {
 
 int delaycc_sysctl_register(struct net *net, const char *path,
 			    const struct delaycc_param *param, unsigned int n,
-			    struct delaycc_values *values);
+			    const void *defaults, struct delaycc_values *values);
 void delaycc_sysctl_unregister(struct delaycc_values *values);
+void delaycc_read_params(const struct delaycc_values *values,
+			 const struct delaycc_param *param, unsigned int n,
+			 void *params);
 
 static inline int delaycc_value(const struct delaycc_values *values,
 				unsigned int i)

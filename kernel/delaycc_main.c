@@ -128,7 +128,7 @@ static int __net_init delaycc_net_init(struct net *net)
 
 	xa_init(&dn->mbps);
 	return delaycc_sysctl_register(net, "net/ipv4/delaycc", delaycc_params,
-				       DELAYCC_PARAMS, &dn->values);
+				       DELAYCC_PARAMS, NULL, &dn->values);
 }
 
 static void __net_exit delaycc_net_exit(struct net *net)

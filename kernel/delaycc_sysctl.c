@@ -55,13 +55,14 @@ static int __maybe_unused delaycc_proc_param_mutable(struct ctl_table *table,
  * @path: where, such as "net/ipv4/delaycc/oscar"
  * @param: name, default and range of each
  * @n: how many, 1..DELAYCC_PARAM_MAX
+ * @defaults: struct that the offsets are for, or NULL: @param has the defaults
  * @values: set to the defaults; must outlive the table
  *
  * Return: 0, or -ENOMEM.
  */
 int delaycc_sysctl_register(struct net *net, const char *path,
 			    const struct delaycc_param *param, unsigned int n,
-			    struct delaycc_values *values)
+			    const void *defaults, struct delaycc_values *values)
 {
 	struct ctl_table *table;
 	unsigned int i;
@@ -74,7 +75,9 @@ int delaycc_sysctl_register(struct net *net, const char *path,
 
 	atomic_set(&values->generation, 1);
 	for (i = 0; i < n; i++) {
-		values->value[i] = param[i].def;
+		values->value[i] = defaults ?
+			*(const u32 *)(defaults + param[i].offset) :
+			param[i].def;
 		table[i].procname = param[i].name;
 		table[i].data = &values->value[i];
 		table[i].maxlen = sizeof(values->value[i]);
@@ -109,3 +112,21 @@ void delaycc_sysctl_unregister(struct delaycc_values *values)
 	kfree(table);
 }
 EXPORT_SYMBOL_GPL(delaycc_sysctl_unregister);
+
+/**
+ * delaycc_read_params() - a namespace's values as an algorithm wants them
+ * @values: of the namespace
+ * @param: the table that they were registered with
+ * @n: its length
+ * @params: the struct that the offsets are for
+ */
+void delaycc_read_params(const struct delaycc_values *values,
+			 const struct delaycc_param *param, unsigned int n,
+			 void *params)
+{
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		*(u32 *)(params + param[i].offset) = delaycc_value(values, i);
+}
+EXPORT_SYMBOL_GPL(delaycc_read_params);

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The shell that every tcp_<name>.c puts around its core: TCP's hooks, one
+ * each.  A source file is one algorithm; it says
+ *
+ *	#include "core/dcc_<name>.h"
+ *	#include "delaycc.h"
+ *
+ *	static const struct delaycc_param shell_params[] = {
+ *		DELAYCC_PARAM(struct dcc_<name>_params, field, min, max, zero_ok),
+ *	};
+ *
+ *	static void shell_describe(const struct dcc_<name> *core,
+ *				   struct delaycc_decision *d) { ... }
+ *
+ *	#define DELAYCC_ALG <name>
+ *	#include "delaycc_shell.h"
+ *
+ * and its MODULE_ macros.  shell_describe() fills in what the core knows of its
+ * last decision: delay_ns, gradient_q16, branch, and where they apply flows,
+ * flows_told, detail, ratio_ppm.  Optional, to be defined before:
+ *
+ *	DELAYCC_VARIANTS	{ "first", "second" }: one module, several names.
+ *				void shell_variant(unsigned int index, struct
+ *				dcc_<name>_params *) then sets what differs.
+ *	DELAYCC_RENO		the name of reno on sockets that cannot be served,
+ *				where "<name>-reno" is longer than 15 characters
+ *	DELAYCC_SHOWS_FLOWS	`ss -i` shows N as cwnd_gain; half of one more
+ *				says that it is an estimate
+ *
+ * What the papers leave to an implementation is the same for all:
+ *   - Loss.  A datacenter queue that overflows has told its delay long before,
+ *     so the law goes on in recovery, with what the core answers to a loss or a
+ *     timeout on top.  TCP's own retransmission machinery is not touched, and
+ *     its ssthresh is the window at that time.
+ *   - ECN.  A mark or a local drop (CWR) counts as a loss: who has negotiated
+ *     ECN has promised that.
+ *   - An undone recovery (spurious retransmissions) keeps the window that the
+ *     law has found by then; there is nothing to undo.
+ *   - Idle.  After a pause of some RTTs old delays say nothing: restart.
+ *   - Application- or receiver-limited packets say how long the queue is, but
+ *     not that the flow should send less; the core is told.
+ *
+ * A socket whose device has no known speed, or that gets no memory, uses reno
+ * under the name "<name>-reno", and the log says why.
+ *
+ * The state does not fit TCP's 104 bytes, so it is an object of its own; what
+ * `ss -i` shows is kept in TCP's bytes, because it is read without the lock.
+ */
+#include <linux/inet_diag.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <net/netns/generic.h>
+#include <net/tcp.h>
+
+#define DELAYCC_CORE(part) __DELAYCC_PASTE(DELAYCC_ALG, part)
+#define __DELAYCC_PASTE(name, part) __DELAYCC_PASTE_2(name, part)
+#define __DELAYCC_PASTE_2(name, part) dcc_##name##part
+#define DELAYCC_ALG_NAME __stringify(DELAYCC_ALG)
+
+#ifndef DELAYCC_VARIANTS
+#define DELAYCC_VARIANTS { DELAYCC_ALG_NAME }
+static void shell_variant(unsigned int index,
+			  struct DELAYCC_CORE(_params) *params)
+{
+}
+#endif
+#ifndef DELAYCC_RENO
+#define DELAYCC_RENO DELAYCC_ALG_NAME "-reno"
+#endif
+
+/*
+ * Pauses of this many RTTs are idle time.  Shorter ones are the gaps of a slow
+ * flow, or of an application between two requests.
+ */
+#define SHELL_IDLE_RTTS 8
+
+static const char *const shell_names[] = DELAYCC_VARIANTS;
+static struct tcp_congestion_ops shell_ops[ARRAY_SIZE(shell_names)];
+static unsigned int shell_net_id __read_mostly;
+
+/* One socket's state, allocated with it. */
+struct shell_sock {
+	struct delaycc_sock dcc;
+	struct DELAYCC_CORE() core;
+	struct DELAYCC_CORE(_params) params;
+	struct dcc_verdict verdict;
+	u64 last_ack_ns;
+	int generation; /* of params */
+	u8 variant;
+	bool loss_seen; /* recovery began; the core has not been told */
+};
+
+/* In TCP's bytes.  Zero until init(): TCP calls some hooks before it. */
+struct shell_ca {
+	struct shell_sock *state;
+	/* For get_info(), which may look while another algorithm moves in. */
+	u64 rate_bps;
+	u64 line_rate_bps;
+	u32 base_rtt_ns;
+	u32 flows;
+	bool flows_told;
+};
+
+static struct shell_ca *shell_ca(const struct sock *sk)
+{
+	return inet_csk_ca(sk);
+}
+
+static struct shell_sock *shell_sock(const struct sock *sk)
+{
+	return shell_ca(sk)->state;
+}
+
+/* A socket follows its namespace's parameters while it lives. */
+static void shell_read_params(const struct sock *sk, struct shell_sock *s)
+{
+	const struct delaycc_values *values = net_generic(sock_net(sk),
+							  shell_net_id);
+	int generation = delaycc_generation(values);
+
+	if (likely(generation == s->generation))
+		return;
+	s->generation = generation;
+	delaycc_read_params(values, shell_params, ARRAY_SIZE(shell_params),
+			    &s->params);
+	shell_variant(s->variant, &s->params);
+}
+
+static void shell_apply(struct sock *sk, struct shell_sock *s)
+{
+	struct shell_ca *ca = shell_ca(sk);
+
+	delaycc_apply(sk, &s->dcc, &s->verdict);
+	WRITE_ONCE(ca->rate_bps, s->verdict.pacing_bps);
+	WRITE_ONCE(ca->line_rate_bps, s->dcc.path.line_rate_bps);
+	WRITE_ONCE(ca->base_rtt_ns, s->dcc.path.base_rtt_ns);
+}
+
+/* Tells those who look of a decision. */
+static void shell_show(struct sock *sk, const struct shell_sock *s, u32 rtt_ns)
+{
+	struct delaycc_decision decision = {
+		.name = shell_names[s->variant],
+		.rtt_ns = rtt_ns,
+		.cwnd_q16 = s->verdict.cwnd_q16,
+		.pacing_bps = s->verdict.pacing_bps,
+	};
+#ifdef DELAYCC_SHOWS_FLOWS
+	struct shell_ca *ca = shell_ca(sk);
+#else
+	if (!delaycc_trace_enabled())
+		return;
+#endif
+
+	shell_describe(&s->core, &decision);
+#ifdef DELAYCC_SHOWS_FLOWS
+	WRITE_ONCE(ca->flows, decision.flows);
+	WRITE_ONCE(ca->flows_told, decision.flows_told);
+#endif
+	if (!delaycc_trace_enabled())
+		return;
+	if (!decision.ratio_ppm)
+		decision.ratio_ppm =
+			dcc_q24_to_ppm(dcc_ratio_q24(s->verdict.pacing_bps,
+						     s->dcc.path.line_rate_bps));
+	delaycc_trace(sk, &decision);
+}
+
+static void shell_main(struct sock *sk, const struct rate_sample *rs)
+{
+	struct shell_sock *s = shell_sock(sk);
+	struct dcc_ack ack;
+	bool loss_seen;
+
+	/* TCP shows the handshake's last ACK before init(). */
+	if (unlikely(!s))
+		return;
+
+	delaycc_path_update(sk, &s->dcc);
+	shell_read_params(sk, s);
+
+	loss_seen = s->loss_seen;
+	if (unlikely(loss_seen)) {
+		s->loss_seen = false;
+		DELAYCC_CORE(_loss)(&s->core, &s->dcc.path, &s->params,
+				    tcp_sk(sk)->tcp_clock_cache, &s->verdict);
+	}
+	if (delaycc_sample(sk, &s->dcc, rs, &ack)) {
+		if (unlikely(loss_seen))
+			ack.flags |= DCC_ACK_LOSS;
+		if (DELAYCC_CORE(_ack)(&s->core, &s->dcc.path, &s->params,
+				       &ack, &s->verdict))
+			shell_show(sk, s, ack.rtt_ns);
+		s->last_ack_ns = ack.now_ns;
+	}
+	shell_apply(sk, s);
+	delaycc_note_sent(sk, &s->dcc, rs);
+}
+
+static void __maybe_unused shell_cong_control(struct sock *sk,
+					      const struct rate_sample *rs)
+{
+	shell_main(sk, rs);
+}
+
+static void __maybe_unused shell_cong_control_long(struct sock *sk, u32 ack,
+						   int flag,
+						   const struct rate_sample *rs)
+{
+	shell_main(sk, rs);
+}
+
+static void shell_set_state(struct sock *sk, u8 new_state)
+{
+	struct shell_sock *s = shell_sock(sk);
+	u8 old_state = inet_csk(sk)->icsk_ca_state;
+
+	/* Timeouts come as an event; this state also follows a smaller path MTU. */
+	if (s && old_state < TCP_CA_CWR &&
+	    (new_state == TCP_CA_CWR || new_state == TCP_CA_Recovery))
+		s->loss_seen = true;
+}
+
+/*
+ * Before anything is sent: has the application paused?  TCP's own event for
+ * that does not come while the receiver holds back the ACK of a last packet,
+ * and it also comes with retransmissions after a timeout.
+ */
+static void shell_check_idle(struct sock *sk, struct shell_sock *s)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u64 now_ns = tp->tcp_clock_cache;
+	u64 rtt_ns = max(s->dcc.path.base_rtt_ns, s->dcc.rtt_ns);
+
+	if (likely(!tp->app_limited) || tp->packets_out > 1 ||
+	    inet_csk(sk)->icsk_ca_state != TCP_CA_Open || !s->last_ack_ns)
+		return;
+	/* The later one of the last ACK and the last departure. */
+	if (now_ns <= max(s->last_ack_ns, tp->tcp_wstamp_ns) +
+		      SHELL_IDLE_RTTS * rtt_ns)
+		return;
+	/* With this, one restart per pause. */
+	s->last_ack_ns = now_ns;
+	DELAYCC_CORE(_restart)(&s->core, &s->dcc.path, &s->params, now_ns,
+			       &s->verdict);
+	shell_apply(sk, s);
+}
+
+/* TCP asks each time that it tries to send new data. */
+static u32 shell_min_tso_segs(struct sock *sk)
+{
+	struct shell_sock *s = shell_sock(sk);
+
+	if (s) {
+		shell_check_idle(sk, s);
+		delaycc_note_xmit(sk, &s->dcc);
+	}
+	/* A slow flow sends single packets. */
+	return 1;
+}
+
+static void shell_cwnd_event(struct sock *sk, enum tcp_ca_event event)
+{
+	struct shell_sock *s = shell_sock(sk);
+
+	/* A timeout, or a receiver that takes back what it had acknowledged. */
+	if (!s || event != CA_EVENT_LOSS)
+		return;
+	s->loss_seen = false;
+	DELAYCC_CORE(_rto)(&s->core, &s->dcc.path, &s->params,
+			   tcp_sk(sk)->tcp_clock_cache, &s->verdict);
+	shell_apply(sk, s);
+}
+
+static u32 shell_ssthresh(struct sock *sk)
+{
+	return max(tcp_snd_cwnd(tcp_sk(sk)), 2U);
+}
+
+static u32 shell_undo_cwnd(struct sock *sk)
+{
+	return tcp_snd_cwnd(tcp_sk(sk));
+}
+
+static size_t shell_get_info(struct sock *sk, u32 ext, int *attr,
+			     union tcp_cc_info *info)
+{
+	const struct shell_ca *ca = shell_ca(sk);
+	u64 rate_bps = READ_ONCE(ca->rate_bps);
+	u64 bytes_per_s = rate_bps / BITS_PER_BYTE;
+
+	/* The kernel has no attribute for foreign algorithms; ss prints this one. */
+	if (!(ext & (1 << (INET_DIAG_BBRINFO - 1))) &&
+	    !(ext & (1 << (INET_DIAG_VEGASINFO - 1))))
+		return 0;
+	memset(&info->bbr, 0, sizeof(info->bbr));
+	info->bbr.bbr_bw_lo = lower_32_bits(bytes_per_s);
+	info->bbr.bbr_bw_hi = upper_32_bits(bytes_per_s);
+	info->bbr.bbr_min_rtt = READ_ONCE(ca->base_rtt_ns) / NSEC_PER_USEC;
+	/* A gain of 1.0 is 256; never 0, which ss leaves out. */
+	info->bbr.bbr_pacing_gain =
+		max(dcc_ratio_q24(rate_bps, READ_ONCE(ca->line_rate_bps)) >>
+		    (DCC_RATIO_SHIFT - 8), 1U);
+#ifdef DELAYCC_SHOWS_FLOWS
+	info->bbr.bbr_cwnd_gain = min(READ_ONCE(ca->flows), 1U << 23) << 8;
+	if (info->bbr.bbr_cwnd_gain && !READ_ONCE(ca->flows_told))
+		info->bbr.bbr_cwnd_gain += 1 << 7;
+#endif
+	*attr = INET_DIAG_BBRINFO;
+	return sizeof(info->bbr);
+}
+
+/* For sockets that cannot be served.  Not registered: nobody can ask for it. */
+static struct tcp_congestion_ops shell_reno __read_mostly = {
+	.ssthresh = tcp_reno_ssthresh,
+	.cong_avoid = tcp_reno_cong_avoid,
+	.undo_cwnd = tcp_reno_undo_cwnd,
+	.owner = THIS_MODULE,
+	.name = DELAYCC_RENO,
+};
+
+static void shell_init(struct sock *sk)
+{
+	struct shell_ca *ca = shell_ca(sk);
+	/* Connections open in softirq. */
+	struct shell_sock *s = kzalloc(sizeof(*s), GFP_ATOMIC | __GFP_NOWARN);
+
+	ca->state = NULL;
+	if (!s) {
+		net_warn_ratelimited("delaycc: %s: no memory for a socket's state, it uses reno instead\n",
+				     DELAYCC_ALG_NAME);
+		goto use_reno;
+	}
+	/* Says in the log what is wrong. */
+	if (delaycc_init(sk, &s->dcc, DELAYCC_ALG_NAME))
+		goto use_reno;
+
+	s->variant = inet_csk(sk)->icsk_ca_ops - shell_ops;
+	shell_read_params(sk, s);
+	DELAYCC_CORE(_init)(&s->core, &s->dcc.path, &s->params, &s->verdict);
+	ca->flows = 0;
+	ca->state = s;
+	shell_apply(sk, s);
+	return;
+
+use_reno:
+	kfree(s);
+	WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, &shell_reno);
+}
+
+static void shell_release(struct sock *sk)
+{
+	struct shell_ca *ca = shell_ca(sk);
+
+	if (!ca->state)
+		return;
+	delaycc_release(sk, &ca->state->dcc);
+	kfree(ca->state);
+	ca->state = NULL;
+}
+
+static const struct tcp_congestion_ops shell_ops_template __initconst = {
+	/*
+	 * A restricted algorithm can be set in a namespace by nobody but the
+	 * host's root, and each such failure leaks a reference to the module.
+	 */
+	.flags = TCP_CONG_NON_RESTRICTED,
+	.owner = THIS_MODULE,
+	.init = shell_init,
+	.release = shell_release,
+	.cong_control = DELAYCC_CONG_CONTROL(shell_cong_control,
+					     shell_cong_control_long),
+	.min_tso_segs = shell_min_tso_segs,
+	.set_state = shell_set_state,
+	.cwnd_event = shell_cwnd_event,
+	.ssthresh = shell_ssthresh,
+	.undo_cwnd = shell_undo_cwnd,
+	.get_info = shell_get_info,
+};
+
+static int __net_init shell_net_init(struct net *net)
+{
+	struct DELAYCC_CORE(_params) defaults;
+
+	DELAYCC_CORE(_params_default)(&defaults);
+	return delaycc_sysctl_register(net, "net/ipv4/delaycc/" DELAYCC_ALG_NAME,
+				       shell_params, ARRAY_SIZE(shell_params),
+				       &defaults,
+				       net_generic(net, shell_net_id));
+}
+
+static void __net_exit shell_net_exit(struct net *net)
+{
+	delaycc_sysctl_unregister(net_generic(net, shell_net_id));
+}
+
+static struct pernet_operations shell_net_ops = {
+	.init = shell_net_init,
+	.exit = shell_net_exit,
+	.id = &shell_net_id,
+	.size = sizeof(struct delaycc_values),
+};
+
+static void shell_unregister(unsigned int n)
+{
+	while (n--)
+		tcp_unregister_congestion_control(&shell_ops[n]);
+	unregister_pernet_subsys(&shell_net_ops);
+}
+
+static int __init shell_module_init(void)
+{
+	unsigned int i;
+	int err;
+
+	BUILD_BUG_ON(sizeof(struct shell_ca) > ICSK_CA_PRIV_SIZE);
+
+	err = register_pernet_subsys(&shell_net_ops);
+	if (err)
+		return err;
+	for (i = 0; i < ARRAY_SIZE(shell_names); i++) {
+		shell_ops[i] = shell_ops_template;
+		strscpy(shell_ops[i].name, shell_names[i], TCP_CA_NAME_MAX);
+		err = tcp_register_congestion_control(&shell_ops[i]);
+		if (err) {
+			shell_unregister(i);
+			return err;
+		}
+	}
+	return 0;
+}
+
+static void __exit shell_module_exit(void)
+{
+	shell_unregister(ARRAY_SIZE(shell_names));
+}
+
+module_init(shell_module_init);
+module_exit(shell_module_exit);
