@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Loads the BPF program of OSCAR, registers it as "bpf_oscar", carries a checksummed transfer with
-// it over a veth pair between two network namespaces, and unloads it.
+// Loads an algorithm's BPF program, registers it as "bpf_<name>", carries a checksummed transfer
+// with it over a veth pair between two network namespaces, and unloads it.
 //
-//   bpf_transfer [--ipv6] [--megabytes N] [--law N]
+//   bpf_transfer [--algorithm NAME] [--ipv6] [--megabytes N] [--base-rtt-ns N] [--set FIELD=N]...
 //
-// Delays between two namespaces are mostly the scheduler's, so base RTT and target are set far
-// above them: this is a test of the mechanism, not of the law.
+// --set changes a parameter: a field of struct dcc_<name>_params.  Delays between two namespaces
+// are mostly the scheduler's, so base RTT and targets are best set far above them: this is a test
+// of the mechanism, not of the law.
 //
 // Prints what the program counted.  Exit status: 0 all is well, 1 a check failed, 77 this machine
 // cannot run it (the reason is printed).
@@ -32,21 +33,20 @@
 #include <cstring>
 #include <fstream>
 #include <initializer_list>
+#include <iostream>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
 
-#include "oscar.skel.h"
+#include "bpf_programs.h"
 
 namespace {
 
-constexpr char kAlgorithm[] = "bpf_oscar";
 constexpr std::uint16_t kPort = 5001;
 constexpr int kSkip = 77;
-constexpr std::uint32_t kBaseRttNs = 200000;
-constexpr std::uint32_t kTargetDelayNs = 5000000;
 constexpr int kTimeLimitS = 90;
 
 // This machine cannot run the test.
@@ -76,9 +76,11 @@ class Fd {
 };
 
 struct Options {
+  std::string algorithm = "oscar";
   bool ipv6 = false;
   std::uint64_t bytes = 64 << 20;
-  std::uint32_t law = 3;
+  std::uint32_t base_rtt_ns = 200000;
+  std::vector<std::pair<std::string, std::uint32_t>> parameters;
 };
 
 // What both ends compute of the payload (FNV-1a over 64-bit words).
@@ -144,51 +146,101 @@ bool CongControlIsLong() {
   return arguments == 4;
 }
 
-bool Registered() {
+bool Registered(const std::string& algorithm) {
   std::ifstream file("/proc/sys/net/ipv4/tcp_available_congestion_control");
   for (std::string name; file >> name;)
-    if (name == kAlgorithm) return true;
+    if (name == algorithm) return true;
   return false;
 }
 
-// The loaded and registered program.
+struct Counters {
+  std::uint64_t sockets, acks, notes_hit, decisions, losses, timeouts;
+};
+
+// A program: opened by the constructor, loaded and registered by Register().
 class Program {
  public:
-  explicit Program(const Options& options) {
-    skeleton_ = oscar_bpf__open();
+  Program() = default;
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+  virtual ~Program() = default;
+  virtual void Register() = 0;
+  virtual std::string Name() const = 0;  // in the kernel
+  virtual Counters Count() const = 0;
+};
+
+template <class Skeleton>
+class ProgramOf : public Program {
+ public:
+  explicit ProgramOf(const Options& options) : skeleton_(Skeleton::open()) {
     if (skeleton_ == nullptr) ThrowErrno("opening the BPF object");
-    skeleton_->rodata->oscar_cong_control_is_long = CongControlIsLong();
-    skeleton_->rodata->oscar_line_rate_bps = 10000000000ULL;
-    skeleton_->rodata->oscar_base_rtt_ns = kBaseRttNs;
-    skeleton_->rodata->oscar_target_delay_ns = kTargetDelayNs;
-    skeleton_->rodata->oscar_law = options.law;
-    if (const int error = oscar_bpf__load(skeleton_)) {
-      oscar_bpf__destroy(skeleton_);
+    try {
+      auto& rodata = *skeleton_->rodata;
+      rodata.dcc_cong_control_is_long = CongControlIsLong();
+      rodata.dcc_line_rate_bps = 10000000000ULL;
+      rodata.dcc_base_rtt_ns = options.base_rtt_ns;
+      for (const auto& [field, value] : options.parameters) Set(field, value);
+    } catch (...) {
+      Skeleton::destroy(skeleton_);
+      throw;
+    }
+  }
+  ~ProgramOf() override {
+    // Takes the algorithm off the kernel's list; sockets keep it until they close.
+    bpf_link__destroy(link_);
+    Skeleton::destroy(skeleton_);
+  }
+
+  void Register() override {
+    if (const int error = Skeleton::load(skeleton_)) {
       if (error == -EPERM || error == -ENOTSUP || error == -ENOSYS)
         throw Unsupported(std::string("loading the BPF program: ") + std::strerror(-error));
       ThrowErrno("loading the BPF program", -error);
     }
-    link_ = bpf_map__attach_struct_ops(skeleton_->maps.oscar_ops);
-    if (link_ == nullptr) {
-      const int error = errno;
-      oscar_bpf__destroy(skeleton_);
-      ThrowErrno("registering the BPF program", error);
-    }
-  }
-  Program(const Program&) = delete;
-  Program& operator=(const Program&) = delete;
-  ~Program() {
-    // Takes the algorithm off the kernel's list; sockets keep it until they close.
-    bpf_link__destroy(link_);
-    oscar_bpf__destroy(skeleton_);
+    link_ = bpf_map__attach_struct_ops(skeleton_->maps.dcc_ops);
+    if (link_ == nullptr) ThrowErrno("registering the BPF program");
   }
 
-  const oscar_bpf::oscar_bpf__bss& counters() const { return *skeleton_->bss; }
+  std::string Name() const override { return const_cast<const char*>(skeleton_->rodata->dcc_name); }
+
+  Counters Count() const override {
+    const auto& c = *skeleton_->bss;
+    return {c.dcc_sockets,   c.dcc_acks,   c.dcc_notes_hit,
+            c.dcc_decisions, c.dcc_losses, c.dcc_timeouts};
+  }
 
  private:
-  oscar_bpf* skeleton_ = nullptr;
+  // The object's own type information says where a parameter is.
+  void Set(const std::string& field, std::uint32_t value) {
+    auto& params = skeleton_->rodata->dcc_params;
+    const btf* types = bpf_object__btf(skeleton_->obj);
+    const int variable = btf__find_by_name_kind(types, "dcc_params", BTF_KIND_VAR);
+    if (variable < 0) throw std::runtime_error("the BPF object does not describe its parameters");
+    const btf_type* type = btf__type_by_id(types, static_cast<std::uint32_t>(variable));
+    while (!btf_is_struct(type)) type = btf__type_by_id(types, type->type);
+    for (std::uint16_t i = 0; i < btf_vlen(type); ++i) {
+      const btf_member& member = btf_members(type)[i];
+      if (field != btf__name_by_offset(types, member.name_off)) continue;
+      reinterpret_cast<std::uint32_t*>(&params)[member.offset / 32] = value;
+      skeleton_->rodata->dcc_params_given |= 1ULL << (member.offset / 32);
+      return;
+    }
+    throw std::invalid_argument("--set: " + field + ": the algorithm has no such parameter");
+  }
+
+  Skeleton* skeleton_;
   bpf_link* link_ = nullptr;
 };
+
+std::unique_ptr<Program> OpenProgram(const Options& options) {
+  std::string known;
+#define X(name)                                                                            \
+  if (options.algorithm == #name) return std::make_unique<ProgramOf<name##_bpf>>(options); \
+  known += " " #name;
+  DELAYCC_BPF_PROGRAMS(X)
+#undef X
+  throw std::invalid_argument("--algorithm: " + options.algorithm + ": there are" + known);
+}
 
 sockaddr_storage Address(bool ipv6, const char* text4, const char* text6, socklen_t* length) {
   sockaddr_storage storage = {};
@@ -264,14 +316,14 @@ std::uint64_t Receive(int listener, std::uint64_t bytes) {
 }
 
 // The sender, in its own process and namespace; returns the checksum of what it sent.
-std::uint64_t Send(const Options& options) {
+std::uint64_t Send(const Options& options, const std::string& algorithm) {
   socklen_t length = 0;
   const sockaddr_storage peer = Address(options.ipv6, "10.77.0.1", "fd77::1", &length);
   const Fd connection(socket(peer.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (connection.get() < 0) ThrowErrno("socket");
-  if (setsockopt(connection.get(), IPPROTO_TCP, TCP_CONGESTION, kAlgorithm,
-                 sizeof(kAlgorithm) - 1) != 0)
-    ThrowErrno(std::string("setsockopt(TCP_CONGESTION, ") + kAlgorithm + ")");
+  if (setsockopt(connection.get(), IPPROTO_TCP, TCP_CONGESTION, algorithm.c_str(),
+                 static_cast<socklen_t>(algorithm.size())) != 0)
+    ThrowErrno("setsockopt(TCP_CONGESTION, " + algorithm + ")");
   if (connect(connection.get(), reinterpret_cast<const sockaddr*>(&peer), length) != 0)
     ThrowErrno("connect");
 
@@ -292,13 +344,14 @@ std::uint64_t Send(const Options& options) {
   socklen_t name_length = sizeof(name);
   if (getsockopt(connection.get(), IPPROTO_TCP, TCP_CONGESTION, name, &name_length) != 0)
     ThrowErrno("getsockopt(TCP_CONGESTION)");
-  if (std::strcmp(name, kAlgorithm) != 0)
-    throw std::runtime_error(std::string("the socket runs ") + name + ", not " + kAlgorithm);
+  if (algorithm != name)
+    throw std::runtime_error(std::string("the socket runs ") + name + ", not " + algorithm);
   return checksum.value();
 }
 
 // The sender's process: waits for its link, sends, reports its checksum.  Never returns.
-[[noreturn]] void SenderProcess(const Options& options, int to_parent, int from_parent) {
+[[noreturn]] void SenderProcess(const Options& options, const std::string& algorithm, int to_parent,
+                                int from_parent) {
   int status = 1;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   try {
@@ -308,7 +361,7 @@ std::uint64_t Send(const Options& options) {
     ReadAll(from_parent, &token, 1);
     RaiseLink("dcc1", "10.77.0.2/24", "fd77::2/64");
     ReadAll(from_parent, &token, 1);
-    const std::uint64_t sum = Send(options);
+    const std::uint64_t sum = Send(options, algorithm);
     WriteAll(to_parent, &sum, sizeof(sum));
     status = 0;
   } catch (const std::exception& error) {
@@ -322,12 +375,12 @@ void Check(bool holds, const std::string& what) {
   if (!holds) throw std::runtime_error(what);
 }
 
-void Transfer(const Options& options) {
+void Transfer(const Options& options, const std::string& algorithm) {
   int up[2], down[2];
   if (pipe2(up, O_CLOEXEC) != 0 || pipe2(down, O_CLOEXEC) != 0) ThrowErrno("pipe2");
   const pid_t sender = fork();
   if (sender < 0) ThrowErrno("fork");
-  if (sender == 0) SenderProcess(options, up[1], down[0]);
+  if (sender == 0) SenderProcess(options, algorithm, up[1], down[0]);
   close(up[1]);
   close(down[0]);
   const Fd from_sender(up[0]), to_sender(down[1]);
@@ -360,7 +413,7 @@ void Transfer(const Options& options) {
 
 // The transfer in a process of its own.  This one must live to take the algorithm off the kernel's
 // list, whatever happens: a registration outlives its loader.
-void TransferGuarded(const Options& options) {
+void TransferGuarded(const Options& options, const std::string& algorithm) {
   sigset_t signals, before;
   sigemptyset(&signals);
   for (const int signal : {SIGCHLD, SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
@@ -372,7 +425,7 @@ void TransferGuarded(const Options& options) {
     sigprocmask(SIG_SETMASK, &before, nullptr);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     try {
-      Transfer(options);
+      Transfer(options, algorithm);
       status = 0;
     } catch (const Unsupported& reason) {
       std::printf("skipped: %s\n", reason.what());
@@ -411,35 +464,50 @@ Options Parse(int argc, char** argv) {
     const std::string option = argv[i];
     if (option == "--ipv6") {
       options.ipv6 = true;
+    } else if (option == "--algorithm" && i + 1 < argc) {
+      options.algorithm = argv[++i];
     } else if (option == "--megabytes" && i + 1 < argc) {
       options.bytes = Number("--megabytes", argv[++i], 1, 100000) << 20;
-    } else if (option == "--law" && i + 1 < argc) {
-      options.law = static_cast<std::uint32_t>(Number("--law", argv[++i], 0, 3));
+    } else if (option == "--base-rtt-ns" && i + 1 < argc) {
+      options.base_rtt_ns =
+          static_cast<std::uint32_t>(Number("--base-rtt-ns", argv[++i], 0, 1000000000));
+    } else if (option == "--set" && i + 1 < argc) {
+      const std::string setting = argv[++i];
+      const std::size_t equals = setting.find('=');
+      if (equals == std::string::npos)
+        throw std::invalid_argument("--set: " + setting + ": wanted FIELD=N");
+      options.parameters.emplace_back(
+          setting.substr(0, equals),
+          static_cast<std::uint32_t>(Number("--set", setting.c_str() + equals + 1, 0, 0xffffffff)));
     } else {
       throw std::invalid_argument(option +
-                                  ": usage: bpf_transfer [--ipv6] [--megabytes N] [--law N]");
+                                  ": usage: bpf_transfer [--algorithm NAME] [--ipv6] "
+                                  "[--megabytes N] [--base-rtt-ns N] [--set FIELD=N]...");
     }
   }
   return options;
 }
 
 void Run(const Options& options) {
-  if (geteuid() != 0) throw Unsupported("loading BPF programs needs root");
   libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
-  if (Registered()) throw Unsupported(std::string(kAlgorithm) + " is registered already");
+  std::string name;
   {
-    const Program program(options);
-    Check(Registered(), "the kernel does not list the algorithm");
-    TransferGuarded(options);
-    const auto& c = program.counters();
-    std::printf("sockets %llu acks %llu ns_rtt %llu decisions %llu losses %llu timeouts %llu\n",
-                c.oscar_sockets, c.oscar_acks, c.oscar_notes_hit, c.oscar_decisions, c.oscar_losses,
-                c.oscar_timeouts);
-    Check(c.oscar_sockets == 1, "the program served another number of sockets than one");
-    Check(c.oscar_decisions > 0, "the program decided nothing");
-    Check(c.oscar_notes_hit * 2 > c.oscar_acks, "most RTTs were not in nanoseconds");
+    const auto program = OpenProgram(options);
+    if (geteuid() != 0) throw Unsupported("loading BPF programs needs root");
+    name = program->Name();
+    if (Registered(name)) throw Unsupported(name + " is registered already");
+    program->Register();
+    Check(Registered(name), "the kernel does not list the algorithm");
+    TransferGuarded(options, name);
+    const Counters c = program->Count();
+    std::cout << "sockets " << c.sockets << " acks " << c.acks << " ns_rtt " << c.notes_hit
+              << " decisions " << c.decisions << " losses " << c.losses << " timeouts "
+              << c.timeouts << "\n";
+    Check(c.sockets == 1, "the program served another number of sockets than one");
+    Check(c.decisions > 0, "the program decided nothing");
+    Check(c.notes_hit * 2 > c.acks, "most RTTs were not in nanoseconds");
   }
-  Check(!Registered(), "the kernel still lists the algorithm");
+  Check(!Registered(name), "the kernel still lists the algorithm");
 }
 
 }  // namespace

@@ -16,6 +16,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(os.environ.get("DELAYCC_BUILD", ROOT / "build"))
 SKIPPED = 77
 LAWS = {"paper": 0, "ai": 1, "tracker": 2, "pulse": 3}
+# Where the scheduler's delays would be taken for a queue, a target far above them.
+OSCAR = ("--algorithm", "oscar", "--set", "target_delay_ns=5000000")
 
 
 def transfer(*options):
@@ -37,13 +39,21 @@ def transfer(*options):
 
 @pytest.mark.parametrize("law", LAWS)
 def test_every_law_carries_a_checksummed_transfer(law):
-    assert transfer("--law", str(LAWS[law]))["decisions"] > 0
+    assert transfer(*OSCAR, "--set", f"law={LAWS[law]}")["decisions"] > 0
 
 
 def test_ipv6_is_served_alike():
-    assert transfer("--ipv6")["decisions"] > 0
+    assert transfer(*OSCAR, "--ipv6")["decisions"] > 0
 
 
 def test_round_trips_are_in_nanoseconds():
-    counted = transfer()
+    counted = transfer(*OSCAR)
     assert counted["ns_rtt"] >= 0.9 * counted["acks"]
+
+
+def test_an_unknown_parameter_is_named():
+    done = subprocess.run(
+        [BUILD / "bpf_transfer", "--set", "colour=1"], capture_output=True, text=True, check=False
+    ) if (BUILD / "bpf_transfer").exists() else pytest.skip("bpf_transfer is not built")
+    assert done.returncode == 1
+    assert "colour" in done.stderr
