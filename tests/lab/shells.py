@@ -10,9 +10,13 @@ import time
 
 import inlab
 
-NAMES = ("delaycc", "tcp_oscar")
+# One for each algorithm's source; the module that all need comes first.
+SHELLS = tuple(sorted(path.stem for path in (pathlib.Path(__file__).parents[2] / "kernel").glob("tcp_*.c")))
+NAMES = ("delaycc", *SHELLS)
 DCC = "/proc/sys/net/ipv4/delaycc/"
 TRACING = "/sys/kernel/tracing/"
+
+MAINLINE = ("bbr", "cdg", "cubic", "dctcp", "nv", "reno", "vegas", "westwood")
 
 TCP_CONGESTION = 13
 SYS_INIT_MODULE, SYS_DELETE_MODULE = 175, 176
@@ -30,8 +34,9 @@ def in_lab(lab, function, *args, **options):
     return lab(function, *args, options=(f"SHELLS_MODULES={conftest.LAB.resolve()}",), mem="1G", **options)
 
 
-def load():
-    for name in NAMES:
+def load(*shells):
+    """delaycc and these shells, by default all of them."""
+    for name in ("delaycc", *(shells or SHELLS)):
         image = FILES[name]
         inlab.check(inlab.libc.syscall(SYS_INIT_MODULE, image, ctypes.c_ulong(len(image)), b""), f"init_module {name}")
 
@@ -43,8 +48,41 @@ def remove(name):
     return ctypes.get_errno()
 
 
+def algorithms():
+    """Those that the loaded modules have registered."""
+    available = inlab.read("/proc/sys/net/ipv4/tcp_available_congestion_control").split()
+    return [name for name in available if name not in MAINLINE]
+
+
+def extremes(name):
+    """What may be written to a parameter: 0 if it may, the ends of its range, its value."""
+
+    def taken(value):
+        try:
+            inlab.write(DCC + name, str(value))
+        except OSError:
+            return False
+        return True
+
+    before = int(inlab.read(DCC + name))
+    good = before if before else next(1 << i for i in range(31) if taken(1 << i))
+    top, above = good, 1 << 31  # taken, refused
+    while above - top > 1:
+        middle = (top + above) // 2
+        top, above = (middle, above) if taken(middle) else (top, middle)
+    low, below = good, 0  # taken, refused or automatic
+    while low - below > 1:
+        middle = (low + below) // 2
+        low, below = (middle, below) if taken(middle) else (low, middle)
+    found = {low, top, before} | ({0} if taken(0) else set())
+    assert taken(before)
+    return sorted(found)
+
+
 def remove_all():
     for name in reversed(NAMES):
+        if not os.path.exists("/sys/module/" + name):
+            continue
         for _ in range(100):
             error = remove(name)
             if not error:

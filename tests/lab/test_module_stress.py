@@ -19,24 +19,14 @@ import struct
 import time
 
 import inlab
-from shells import DCC, in_lab, load, mount_tracing, remove, remove_all, tracing, use, used
+import pytest
+from shells import (
+    DCC, SHELLS, algorithms, extremes, in_lab, load, mount_tracing, remove, remove_all, tracing, use, used,
+)
 
 OTHERS = ("cubic", "bbr", "dctcp", "reno", "vegas")
 
 LEAKS = "/sys/kernel/debug/kmemleak"
-
-# Name, and the ends of its range: what may be written.
-PARAMETERS = {
-    "line_rate_mbps": (0, 1, 800000),
-    "base_rtt_ns": (0, 1000, 1000000000),
-    "link_overhead_bytes": (0, 128),
-    "max_tso_segs": (0, 1, 65535),
-    "oscar/target_delay_ns": (0, 2000, 2000000000),
-    "oscar/tau_ns": (0, 500, 1000000000),
-    "oscar/u_ai_ppm": (0, 100000),
-    "oscar/u_hai_ppm": (0, 1, 1000000),
-    "oscar/law": (0, 1, 2, 3),
-}
 
 COMPLAINTS = re.compile(
     r"BUG|WARNING|KASAN|UBSAN|kmemleak: [1-9]|possible (circular|recursive)|inconsistent lock|bad unlock|refcount|"
@@ -177,6 +167,8 @@ def in_lab_reload(times):
     refused = 0
     for i in range(times):
         load()
+        ours = algorithms()
+        algorithm = ours[i % len(ours)]
         if i % 5 == 0:
             tracing(True)
         inlab.write(DCC + "line_rate_mbps", str(1 + i))
@@ -186,14 +178,14 @@ def in_lab_reload(times):
         with traffic.b:
             inlab.write(DCC + "line_rate_mbps", "10000")
         for client, server in traffic.clients:
-            use(client, "oscar")
-            use(server, "oscar")
+            use(client, algorithm)
+            use(server, algorithm)
         moved += traffic.run(0.001)
         if i % 10 == 0:
-            refused += remove("tcp_oscar") != 0
+            refused += remove("delaycc") != 0
         if i % 4 == 0:
             # One that ends while it is served, in the middle of its data.
-            client = traffic.open("10.0.0.2", "oscar")
+            client = traffic.open("10.0.0.2", algorithm)
             moved += traffic.run(0.0005)
             server = next(s for c, s in traffic.clients if c is client)
             traffic.close(client, server, abort=True)
@@ -209,17 +201,24 @@ def in_lab_reload(times):
     return {"moved": moved, "refused": refused, "stuck": stuck, "complaints": complaints()}
 
 
-def in_lab_extremes(combinations, seed):
+def in_lab_extremes(shell, combinations, seed):
     prepare()
-    load()
+    load(shell)
     tracing(True)
     generator = random.Random(seed)
     traffic = Traffic(6, loss_ppm=1000)
-    names = list(PARAMETERS)
-    settings = [{name: value} for name in names for value in PARAMETERS[name]]
-    settings += [{name: generator.choice(PARAMETERS[name]) for name in names} for _ in range(combinations)]
-    for client, server in traffic.clients:
-        use(client, "oscar")
+    ours = algorithms()
+    with traffic.a:
+        values = {}
+        for folder in ("", shell.removeprefix("tcp_") + "/"):
+            for name in os.listdir(DCC + folder):
+                if not os.path.isdir(DCC + folder + name):
+                    values[folder + name] = extremes(folder + name)
+    names = sorted(values)
+    settings = [{name: value} for name in names for value in values[name]]
+    settings += [{name: generator.choice(values[name]) for name in names} for _ in range(combinations)]
+    for i, (client, _) in enumerate(traffic.clients):
+        use(client, ours[i % len(ours)])
     moved = []
     defaults = {name: inlab.read(DCC + name) for name in names}
     for setting in settings:
@@ -227,7 +226,7 @@ def in_lab_extremes(combinations, seed):
             for name, value in setting.items():
                 inlab.write(DCC + name, str(value))
         # A new connection begins under these values, the old ones meet them on the way.
-        client = traffic.open(generator.choice(("10.0.0.2", "fd00::2")), "oscar")
+        client = traffic.open(generator.choice(("10.0.0.2", "fd00::2")), generator.choice(ours))
         moved.append(traffic.run(0.002))
         server = next(s for c, s in traffic.clients if c is client)
         traffic.close(client, server, abort=bool(generator.getrandbits(1)))
@@ -236,11 +235,11 @@ def in_lab_extremes(combinations, seed):
                 inlab.write(DCC + name, defaults[name])
     # With the defaults back, everyone gets on; a retransmission timer may be far out.
     stuck = traffic.stuck(100000, 60)
-    algorithms = [used(client) for client, _ in traffic.clients]
+    in_use = [used(client) for client, _ in traffic.clients]
     traffic.close_all()
     time.sleep(60)
     remove_all()
-    return {"settings": len(settings), "moved": sum(moved), "stuck": stuck, "algorithms": algorithms,
+    return {"settings": len(settings), "moved": sum(moved), "stuck": stuck, "ours": ours, "in_use": in_use,
             "complaints": complaints()}
 
 
@@ -249,11 +248,12 @@ def in_lab_switches(rounds, seed):
     load()
     generator = random.Random(seed)
     traffic = Traffic(8, loss_ppm=2000)
+    ours = algorithms()
     with traffic.a:
         inlab.write(DCC + "line_rate_mbps", "10000")
     for i in range(rounds):
         for client, _ in generator.sample(traffic.clients, 4):
-            use(client, generator.choice(("oscar", "oscar", *OTHERS)))
+            use(client, generator.choice((*ours, *OTHERS)))
         if i % 7 == 0:
             # Gated for long, then taken off: nobody may wait for the old pace.
             with traffic.a:
@@ -266,7 +266,7 @@ def in_lab_switches(rounds, seed):
         if i % 5 == 0:
             client, server = generator.choice(traffic.clients)
             traffic.close(client, server, abort=i % 2 == 0)
-            traffic.open(generator.choice(("10.0.0.2", "fd00::2")), "oscar")
+            traffic.open(generator.choice(("10.0.0.2", "fd00::2")), generator.choice(ours))
         traffic.run(0.001)
     for client, _ in traffic.clients:
         use(client, "cubic")
@@ -288,11 +288,12 @@ def test_modules_load_and_go_200_times_under_traffic(lab):
     assert result["moved"] > 10_000_000
 
 
-def test_every_parameter_at_its_extremes_under_traffic(lab):
-    result = in_lab(lab, "in_lab_extremes", 100, 3, seconds=900)
+@pytest.mark.parametrize("shell", SHELLS)
+def test_every_parameter_at_its_extremes_under_traffic(lab, shell):
+    result = in_lab(lab, "in_lab_extremes", shell, 40, 3, seconds=900)
     assert result["complaints"] == []
     assert result["stuck"] == 0
-    assert set(result["algorithms"]) == {"oscar"}
+    assert set(result["in_use"]) <= set(result["ours"])
     assert result["moved"] > 10_000_000
 
 
