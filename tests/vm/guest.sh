@@ -297,7 +297,7 @@ test_tracepoint_tells_each_decision()
 		echo >/sys/kernel/tracing/trace && transfer_with oscar 10.0.0.2 1000000 -c oscar || return 1
 	echo 0 >/sys/kernel/tracing/events/delaycc/ack/enable
 	grep -c 'ack: name=oscar' /sys/kernel/tracing/trace
-	has "ack: name=oscar sport=[0-9]* dport=$port rtt_ns=[1-9][0-9]* delay_ns=[1-9][0-9]* gradient_q16=-*[0-9]* ratio_ppm=[1-9][0-9]* cwnd_milli=[1-9][0-9]* pacing_bps=[1-9][0-9]* branch=[0-9]*\$" \
+	has "ack: name=oscar sport=[0-9]* dport=$port rtt_ns=[1-9][0-9]* delay_ns=[1-9][0-9]* gradient_q16=-*[0-9]* ratio_ppm=[1-9][0-9]* cwnd_milli=[1-9][0-9]* pacing_bps=[1-9][0-9]* branch=[0-9]* flows=0 told=0 detail=[0-9]*\$" \
 		/sys/kernel/tracing/trace
 }
 
@@ -339,6 +339,96 @@ test_windows_below_one_packet()
 	return $result
 }
 
+# What follows is for all algorithms; the tests above look at oscar.
+
+# Calls FUNCTION for each algorithm of ours, in $algorithm.
+for_each() # FUNCTION
+{
+	for algorithm in $(ours); do
+		"$1" || { why="$algorithm: ${why:-failed}"; return 1; }
+	done
+}
+
+ours()
+{
+	for algorithm in $(cat /proc/sys/net/ipv4/tcp_available_congestion_control); do
+		case $algorithm in
+		cubic | reno) ;;
+		*) echo "$algorithm" ;;
+		esac
+	done
+}
+
+test_every_module_loads()
+{
+	for file in /lib/modules/*/extra/tcp_*.ko; do
+		name=${file##*/}
+		modprobe "${name%.ko}" || no "modprobe ${name%.ko}" || return 1
+	done
+	[ "$(ours | wc -l)" -ge "$(echo /lib/modules/*/extra/tcp_*.ko | wc -w)" ] || no "there are only: $(ours)"
+}
+
+test_every_algorithm_carries_ipv4_and_ipv6()
+{
+	both()
+	{
+		transfer_with "$algorithm" 10.0.0.2 1000000 -c "$algorithm" &&
+			transfer_with "$algorithm" fd00::2 1000000 -c "$algorithm"
+	}
+	for_each both
+}
+
+test_every_algorithm_survives_loss()
+{
+	lossy()
+	{
+		transfer_with "$algorithm" 10.0.0.2 500000 -c "$algorithm"
+	}
+	ip -n a link set va gso_max_segs 1
+	qdisc_a netem delay 1ms loss 1%
+	for_each lossy
+	result=$?
+	ip -n a link set va gso_max_segs 65535
+	qdisc_a netem delay 1ms
+	return $result
+}
+
+test_every_algorithm_changes_with_every_other()
+{
+	chain=$(ours | tr '\n' ',')
+	transfer_with cubic 10.0.0.2 8000000 -c cubic -s "${chain}reno,${chain}cubic"
+}
+
+test_every_algorithm_shows_itself_in_ss_and_tracepoint()
+{
+	shown()
+	{
+		echo >/sys/kernel/tracing/trace
+		hold 20 10.0.0.2 1000000 -c "$algorithm" || return 1
+		in_a ss -tin "dport = :$port" >/tmp/ss
+		let_go
+		has " $algorithm " /tmp/ss && has 'bbr:(bw:[1-9][0-9]*bps,mrtt:[0-9.]*,pacing_gain:[0-9.]*' /tmp/ss &&
+			has "ack: name=$algorithm sport=[0-9]* dport=$port " /sys/kernel/tracing/trace
+	}
+	echo 1 >/sys/kernel/tracing/events/delaycc/ack/enable
+	for_each shown
+	result=$?
+	echo 0 >/sys/kernel/tracing/events/delaycc/ack/enable
+	return $result
+}
+
+test_every_parameter_refuses_what_is_outside_its_range()
+{
+	cd $dcc || return 1
+	for file in *_* */*; do
+		case $(cat "$file") in
+		'' | *[!0-9]*) no "$file is no number"; return 1 ;;
+		esac
+		refused "$file" -1 4294967296 99999999999 x || return 1
+	done
+	cd /
+}
+
 test_namespace_goes_with_an_open_connection()
 {
 	hold 30 10.0.0.2 100000 -c oscar || return 1
@@ -360,7 +450,11 @@ test_rmmod()
 		sleep 0.1
 	done
 	[ "$(references tcp_oscar)" = 0 ] || no "tcp_oscar has $(references tcp_oscar) references" || return 1
-	rmmod tcp_oscar && rmmod delaycc || return 1
+	for file in /lib/modules/*/extra/tcp_*.ko; do
+		name=${file##*/}
+		rmmod "${name%.ko}" || return 1
+	done
+	rmmod delaycc || return 1
 	[ ! -e $dcc ] || no "$dcc is still there"
 }
 

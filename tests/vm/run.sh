@@ -63,7 +63,7 @@ add_program() # NAME...: with the libraries that it needs
 }
 # Real programs, no busybox: its shell has an `ip` of its own.
 add_program dash ip tc ss nstat sysctl modprobe rmmod insmod mount unshare setpriv \
-	cat cut grep head tail tr sed seq sleep timeout dmesg uname mkdir
+	cat cut grep head tail tr sed seq sleep timeout dmesg uname mkdir wc
 ln -s dash "$tree/usr/bin/sh"
 cp "$work/xfer" "$work/refused" "$tree/usr/bin"
 mkdir -p "$tree/usr/share"
@@ -72,7 +72,7 @@ chmod +x "$tree/init"
 
 mods=$tree/usr/lib/modules/$release
 cp "$kernel/lib/modules/$release/modules.order" "$kernel/lib/modules/$release/modules.builtin" "$mods"
-cp "$modules/delaycc.ko" "$modules/tcp_oscar.ko" "$mods/extra"
+cp "$modules"/*.ko "$mods/extra"
 # Those that guest.sh asks for, with what they need.
 for name in veth sch_netem sch_fq inet_diag tcp_diag; do
 	find "$kernel/lib/modules/$release/kernel" -name "$name.ko*" -exec cp {} "$mods" \;
