@@ -57,11 +57,13 @@
 #define __DELAYCC_PASTE(name, part) __DELAYCC_PASTE_2(name, part)
 #define __DELAYCC_PASTE_2(name, part) dcc_##name##part
 #define DELAYCC_ALG_NAME __stringify(DELAYCC_ALG)
+/* struct SHELL_CORE, struct SHELL_PARAMS: the core's own. */
+#define SHELL_CORE DELAYCC_CORE()
+#define SHELL_PARAMS DELAYCC_CORE(_params)
 
 #ifndef DELAYCC_VARIANTS
 #define DELAYCC_VARIANTS { DELAYCC_ALG_NAME }
-static void shell_variant(unsigned int index,
-			  struct DELAYCC_CORE(_params) *params)
+static void shell_variant(unsigned int index, struct SHELL_PARAMS *params)
 {
 }
 #endif
@@ -82,8 +84,8 @@ static unsigned int shell_net_id __read_mostly;
 /* One socket's state, allocated with it. */
 struct shell_sock {
 	struct delaycc_sock dcc;
-	struct DELAYCC_CORE() core;
-	struct DELAYCC_CORE(_params) params;
+	struct SHELL_CORE core;
+	struct SHELL_PARAMS params;
 	struct dcc_verdict verdict;
 	u64 last_ack_ns;
 	int generation; /* of params */
@@ -381,7 +383,7 @@ static const struct tcp_congestion_ops shell_ops_template __initconst = {
 
 static int __net_init shell_net_init(struct net *net)
 {
-	struct DELAYCC_CORE(_params) defaults;
+	struct SHELL_PARAMS defaults;
 
 	DELAYCC_CORE(_params_default)(&defaults);
 	return delaycc_sysctl_register(net, "net/ipv4/delaycc/" DELAYCC_ALG_NAME,
