@@ -107,6 +107,11 @@ int memory_mb(const Plan& plan) {
   return static_cast<int>(std::min<int64_t>(bytes >> 20, 6144));
 }
 
+// One module may bring several algorithms.
+std::string module_of(const std::string& cc) {
+  return "tcp_" + (cc == "patched_timely" ? "timely" : cc);
+}
+
 }  // namespace
 
 double uniform_draw(uint64_t seed, uint64_t a, uint64_t b, uint64_t c) {
@@ -143,11 +148,13 @@ CompiledTrial compile_trial(const Scenario& scenario, const Trial& trial,
   std::set<std::string> used;
   for (const FlowPlan& flow : plan.flows) used.insert(flow.cc);
   bool shared = false;
-  for (const std::string& cc : used)
-    if (has_module("tcp_" + cc)) {
+  std::set<std::string> modules;
+  for (const std::string& cc : used) modules.insert(module_of(cc));
+  for (const std::string& module : modules)
+    if (has_module(module)) {
       if (!shared) plan.modules.push_back("delaycc");
       shared = true;
-      plan.modules.push_back("tcp_" + cc);
+      plan.modules.push_back(module);
     }
 
   plan.sysctls = {{"net.ipv4.tcp_mem", "4194304 6291456 8388608"}};

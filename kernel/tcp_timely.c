@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * TIMELY and patched TIMELY: congestion control from the RTT's gradient.
+ *
+ * One module, two algorithms, `timely` and `patched_timely`, with the same
+ * parameters; where a default differs, the parameter is 0.
+ *
+ * What it does
+ *   A flow's rate is decided upon once per segment of 64 KB.  Below T_low it
+ *   grows, above T_high it falls; between them TIMELY follows the sign of the
+ *   gradient, and the patch weighs a pull towards a reference RTT against a
+ *   constant growth, with the gradient as the weight.  The window leaves twice
+ *   the room that rate and RTT need: these are rate laws, and the pace limits.
+ *
+ * Where what is
+ *   core/dcc_timely.h	both laws, their constants, differences from the papers
+ *   core/dcc_rate.h	gradient, weight, interval: what SQCC has as well
+ *   delaycc_shell.h	TCP's hooks, and what a paper leaves to an implementation
+ *   this file		parameters and what the tracepoint shows
+ */
+#include "core/dcc_timely.h"
+#include "delaycc.h"
+
+#define TIMELY_PARAM(field, min, max, zero_ok)                                 \
+	DELAYCC_PARAM(struct dcc_timely_params, field, min, max, zero_ok)
+
+static const struct delaycc_param shell_params[] = {
+	TIMELY_PARAM(alpha_ppm, 1, 1000000, false),
+	TIMELY_PARAM(beta_ppm, 1, 1000000, true),
+	TIMELY_PARAM(t_low_ns, DCC_RATE_THRESHOLD_MIN_NS,
+		     DCC_RATE_THRESHOLD_MAX_NS, false),
+	TIMELY_PARAM(t_high_ns, DCC_RATE_THRESHOLD_MIN_NS,
+		     DCC_RATE_THRESHOLD_MAX_NS, false),
+	TIMELY_PARAM(rtt_ref_ns, DCC_RATE_THRESHOLD_MIN_NS,
+		     DCC_RATE_THRESHOLD_MAX_NS, true),
+	TIMELY_PARAM(delta_kbps, 1, DCC_RATE_DELTA_MAX_KBPS, false),
+	TIMELY_PARAM(hai_events, 1, DCC_TIMELY_HAI_MAX, true),
+	TIMELY_PARAM(min_rate_kbps, 1, DCC_RATE_MIN_MAX_KBPS, false),
+	TIMELY_PARAM(start_mbps, 1, DCC_RATE_START_MAX_MBPS, true),
+	TIMELY_PARAM(seg_bytes, DCC_RATE_SEG_MIN_BYTES, DCC_RATE_SEG_MAX_BYTES,
+		     false),
+};
+
+#define DELAYCC_VARIANTS { "timely", "patched_timely" }
+
+static void shell_variant(unsigned int index, struct dcc_timely_params *params)
+{
+	params->patched = index;
+}
+
+static void shell_describe(const struct dcc_timely *core,
+			   struct delaycc_decision *d)
+{
+	d->delay_ns = core->last.delay_ns;
+	d->gradient_q16 = core->last.gradient_q16;
+	d->branch = core->last.branch;
+}
+
+#define DELAYCC_ALG timely
+#include "delaycc_shell.h"
+
+MODULE_AUTHOR("The delaycc authors");
+MODULE_DESCRIPTION("TIMELY and patched TIMELY congestion control");
+MODULE_LICENSE("GPL");

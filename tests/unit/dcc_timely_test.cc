@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dcc_timely.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace {
+
+constexpr u64 kMax = std::numeric_limits<u64>::max();
+
+dcc_path TenGigabit() { return {10000000000ULL, 5000, 1000}; }
+
+class Flow {
+ public:
+  explicit Flow(u32 patched, dcc_path path = TenGigabit()) : path(path) {
+    dcc_timely_params_default(&params);
+    params.patched = patched;
+    params.start_mbps = 1000;
+    Start();
+  }
+  void Start() { dcc_timely_init(&state, &path, &params, &verdict); }
+
+  bool Ack(u32 rtt_ns, u64 after_ns, u32 flags = 0, u32 bytes = 1000) {
+    now_ns += after_ns;
+    const dcc_ack ack = {now_ns, now_ns - rtt_ns, rtt_ns, bytes, 10000, flags, 0};
+    return dcc_timely_ack(&state, &path, &params, &ack, &verdict);
+  }
+  // One segment at full rate, all of it with this RTT.
+  void Segment(u32 rtt_ns, u32 flags = 0, u32 bytes = 64000) {
+    ASSERT_TRUE(Ack(rtt_ns, dcc_rate_interval_ns(64000, state.rate_q8, 5000), flags, bytes));
+  }
+  void Loss() { dcc_timely_loss(&state, &path, &params, now_ns, &verdict); }
+  void Rto() { dcc_timely_rto(&state, &path, &params, now_ns, &verdict); }
+  double mbps() const { return verdict.pacing_bps / 1e6; }
+  u32 branch() const { return state.last.branch; }
+
+  dcc_path path;
+  dcc_timely_params params;
+  dcc_timely state;
+  dcc_verdict verdict;
+  u64 now_ns = 1000000000;
+};
+
+TEST(TimelyParameters, DefaultsAreValid) {
+  dcc_timely_params params;
+  dcc_timely_params_default(&params);
+  EXPECT_TRUE(dcc_timely_params_valid(&params));
+}
+
+TEST(TimelyParameters, RefusesEachValueOutsideItsRange) {
+  const auto refused = [](auto change) {
+    dcc_timely_params params;
+    dcc_timely_params_default(&params);
+    change(params);
+    return !dcc_timely_params_valid(&params);
+  };
+  EXPECT_TRUE(refused([](auto& p) { p.patched = 2; }));
+  EXPECT_TRUE(refused([](auto& p) { p.alpha_ppm = 0; }));
+  EXPECT_TRUE(refused([](auto& p) { p.alpha_ppm = 1000001; }));
+  EXPECT_TRUE(refused([](auto& p) { p.beta_ppm = 1000001; }));
+  EXPECT_TRUE(refused([](auto& p) { p.t_low_ns = 999; }));
+  EXPECT_TRUE(refused([](auto& p) { p.t_high_ns = 2000000001; }));
+  EXPECT_TRUE(refused([](auto& p) { p.rtt_ref_ns = 1; }));
+  EXPECT_TRUE(refused([](auto& p) { p.delta_kbps = 0; }));
+  EXPECT_TRUE(refused([](auto& p) { p.hai_events = 1001; }));
+  EXPECT_TRUE(refused([](auto& p) { p.min_rate_kbps = 0; }));
+  EXPECT_TRUE(refused([](auto& p) { p.start_mbps = 800001; }));
+  EXPECT_TRUE(refused([](auto& p) { p.seg_bytes = 999; }));
+  EXPECT_FALSE(refused([](auto& p) { p.beta_ppm = 0; }));
+  EXPECT_FALSE(refused([](auto& p) { p.hai_events = 0; }));
+}
+
+TEST(Timely, StartsAtLineRateAndThePatchAtAnEighthOfIt) {
+  Flow timely(0), patched(1);
+  timely.params.start_mbps = patched.params.start_mbps = 0;
+  timely.Start();
+  patched.Start();
+  EXPECT_EQ(timely.verdict.pacing_bps, 10000000000ULL);
+  EXPECT_EQ(patched.verdict.pacing_bps, 1250000000ULL);
+}
+
+TEST(Timely, DecidesOncePerSegmentAtItsRate) {
+  Flow flow(0);
+  flow.params.delta_kbps = 1;
+  int decisions = 0;
+  for (int i = 0; i < 6400; ++i) decisions += flow.Ack(100000, 8000);  // 1 Gbit/s
+  EXPECT_NEAR(decisions, 100, 2);
+}
+
+TEST(Timely, DecidesNotMoreThanOncePerBaseRtt) {
+  Flow flow(0);
+  flow.params.seg_bytes = 1000;  // 800 ns at line rate
+  flow.params.start_mbps = 10000;
+  flow.Start();
+  int decisions = 0;
+  for (int i = 0; i < 1000; ++i) decisions += flow.Ack(10000, 1000);
+  EXPECT_NEAR(decisions, 200, 2);
+}
+
+class BothVersions : public ::testing::TestWithParam<u32> {};
+INSTANTIATE_TEST_SUITE_P(TimelyAndPatched, BothVersions, ::testing::Range<u32>(0, 2));
+
+TEST_P(BothVersions, GrowsByDeltaBelowTLow) {
+  Flow flow(GetParam());
+  flow.Segment(49000);
+  flow.Segment(49999);
+  EXPECT_NEAR(flow.mbps(), 1020, 0.01);
+  EXPECT_EQ(flow.branch(), DCC_TIMELY_BELOW);
+}
+
+TEST_P(BothVersions, FallsAboveTHighHoweverTheGradientIs) {
+  Flow flow(GetParam());
+  flow.Segment(900000);
+  flow.Segment(1000000);
+  const double before = flow.mbps();
+  flow.Segment(625000);  // a steep fall; T_high / RTT = 0.8
+  EXPECT_NEAR(flow.mbps(), before * (1 - (GetParam() ? 0.008 : 0.8) * 0.2), 0.01);
+  EXPECT_EQ(flow.branch(), DCC_TIMELY_ABOVE);
+}
+
+TEST(Timely, AConstantRttBetweenTheThresholdsIsAReasonToGrow) {
+  Flow flow(0);
+  flow.Segment(400000);
+  flow.Segment(400000);
+  EXPECT_NEAR(flow.mbps(), 1020, 0.01);
+  EXPECT_EQ(flow.branch(), DCC_TIMELY_FALLING);
+}
+
+TEST(Timely, FromTheFifthFallInARowOnItGrowsFivefold) {
+  Flow flow(0);
+  for (int i = 0; i < 4; ++i) flow.Segment(100000);
+  EXPECT_NEAR(flow.mbps(), 1040, 0.01);
+  flow.Segment(100000);
+  EXPECT_EQ(flow.branch(), DCC_TIMELY_HAI);
+  EXPECT_NEAR(flow.mbps(), 1090, 0.01);
+  flow.Segment(101000);
+  EXPECT_EQ(flow.branch(), DCC_TIMELY_RISING);
+  flow.Segment(90000);
+  EXPECT_EQ(flow.branch(), DCC_TIMELY_FALLING) << "the row begins anew";
+}
+
+TEST(Timely, WithoutHaiItGrowsByDeltaForEver) {
+  Flow flow(0);
+  flow.params.hai_events = 0;
+  for (int i = 0; i < 20; ++i) flow.Segment(100000);
+  EXPECT_NEAR(flow.mbps(), 1200, 0.01);
+}
+
+TEST(Timely, FallsInProportionToTheGradient) {
+  Flow flow(0);
+  flow.Segment(100000);
+  const double before = flow.mbps();
+  flow.Segment(101000);  // 0.875 * 1 us / 5 us
+  EXPECT_NEAR(flow.state.last.gradient_q16 / 65536.0, 0.175, 0.001);
+  EXPECT_NEAR(flow.mbps(), before * (1 - 0.8 * 0.175), 0.1);
+}
+
+TEST(Timely, NoDecisionTakesMoreThanHalf) {
+  Flow flow(0);
+  flow.Segment(100000);
+  const double before = flow.mbps();
+  flow.Segment(300000);
+  EXPECT_NEAR(flow.mbps(), before / 2, 0.01);
+}
+
+// q* = RTT_ref + N delta RTT_ref / (beta C): for N = 40 at 10 Gbit/s 300 us.
+TEST(PatchedTimely, StandsStillAtItsFixedPoint) {
+  Flow flow(1);
+  flow.params.start_mbps = 250;
+  flow.Start();
+  for (int i = 0; i < 50; ++i) flow.Segment(300000);
+  EXPECT_NEAR(flow.mbps(), 250, 0.5);
+  EXPECT_EQ(flow.branch(), DCC_TIMELY_WEIGHTED);
+}
+
+TEST(PatchedTimely, AboveTheFixedPointTheFasterFlowGivesWay) {
+  Flow fast(1), slow(1);
+  fast.params.start_mbps = 500;
+  slow.params.start_mbps = 100;
+  fast.Start();
+  slow.Start();
+  for (int i = 0; i < 50; ++i) {
+    fast.Segment(300000);
+    slow.Segment(300000);
+  }
+  EXPECT_LT(fast.mbps(), 450);
+  EXPECT_GT(slow.mbps(), 150);
+}
+
+TEST(PatchedTimely, TheGradientIsTheWeight) {
+  Flow rising(1), falling(1);
+  rising.Segment(200000);
+  falling.Segment(200000);
+  const double before = rising.mbps();
+  rising.Segment(210000);  // error 3.2, weight 1
+  falling.Segment(190000);  // weight 0
+  EXPECT_NEAR(rising.mbps(), before * (1 - 0.008 * 3.2), 0.1);
+  EXPECT_NEAR(falling.mbps(), before + 10, 0.01);
+}
+
+TEST_P(BothVersions, AnUnusedRateDoesNotGrow) {
+  Flow flow(GetParam());
+  for (int i = 0; i < 10; ++i) flow.Segment(20000, DCC_ACK_APP_LIMITED, 40000);
+  EXPECT_NEAR(flow.mbps(), 1010, 0.01) << "the first decision has no span to count over";
+  EXPECT_EQ(flow.branch(), DCC_TIMELY_UNUSED);
+}
+
+TEST_P(BothVersions, AMarkThatTheFlowsRateBeliesIsIgnored) {
+  Flow flow(GetParam());
+  for (int i = 0; i < 10; ++i) flow.Segment(20000, DCC_ACK_APP_LIMITED, 60000);
+  EXPECT_NEAR(flow.mbps(), 1100, 0.01);
+}
+
+TEST_P(BothVersions, AnUnusedRateStillFallsAboveTHigh) {
+  Flow flow(GetParam());
+  for (int i = 0; i < 10; ++i) flow.Segment(2000000, DCC_ACK_APP_LIMITED, 1000);
+  EXPECT_LT(flow.mbps(), 970);
+}
+
+TEST_P(BothVersions, SamplesWithoutAnRttDecideNothing) {
+  Flow flow(GetParam());
+  EXPECT_FALSE(flow.Ack(0, 1000000, DCC_ACK_NO_RTT));
+  EXPECT_FALSE(flow.Ack(40000000, 1000000, DCC_ACK_DELAYED));
+  EXPECT_EQ(flow.state.last.branch, DCC_TIMELY_START);
+}
+
+TEST_P(BothVersions, LossHalvesOncePerRttAndCostsAnEighthWithoutAQueue) {
+  Flow flow(GetParam());
+  flow.Segment(200000);
+  const double before = flow.mbps();
+  flow.Loss();
+  flow.Loss();
+  EXPECT_NEAR(flow.mbps(), before / 2, 0.01);
+  flow.now_ns += 200000;
+  flow.Loss();
+  EXPECT_NEAR(flow.mbps(), before / 4, 0.01);
+  Flow idle(GetParam());
+  idle.Segment(20000);
+  idle.Loss();
+  EXPECT_NEAR(idle.mbps(), 1010 * 7 / 8.0, 0.01);
+  EXPECT_EQ(idle.branch(), DCC_TIMELY_LOSS);
+}
+
+TEST_P(BothVersions, ATimeoutLeavesAPacketPerRtt) {
+  Flow flow(GetParam());
+  flow.Segment(100000);
+  flow.Rto();
+  EXPECT_NEAR(flow.mbps(), 80, 0.1);
+  EXPECT_EQ(flow.branch(), DCC_TIMELY_RTO);
+}
+
+TEST_P(BothVersions, KeepsItsRateOverAPauseAndForgetsTheGradient) {
+  Flow flow(GetParam());
+  flow.Segment(100000);
+  flow.Segment(140000);
+  const double before = flow.mbps();
+  dcc_timely_restart(&flow.state, &flow.path, &flow.params, flow.now_ns, &flow.verdict);
+  EXPECT_EQ(flow.mbps(), before);
+  flow.Segment(300000);
+  EXPECT_EQ(flow.state.last.gradient_q16, 0);
+}
+
+TEST_P(BothVersions, NeverBelowTheFloorNorAboveTheLine) {
+  Flow flow(GetParam());
+  flow.params.min_rate_kbps = 5000;
+  for (int i = 0; i < 3000; ++i) flow.Segment(4000000);
+  EXPECT_NEAR(flow.mbps(), 5, 1e-6);
+  flow.params.delta_kbps = 1000000;
+  for (int i = 0; i < 100; ++i) flow.Segment(6000);
+  EXPECT_NEAR(flow.mbps(), 10000, 1e-6);
+}
+
+TEST_P(BothVersions, TheWindowLeavesTwiceTheRoomThatTheRateNeeds) {
+  Flow flow(GetParam());
+  flow.params.start_mbps = 800;
+  flow.Start();
+  flow.params.delta_kbps = 1;
+  flow.Segment(40000);
+  // 800 Mbit/s * 40 us are 4 packets.
+  EXPECT_NEAR(flow.verdict.cwnd_q16 / 65536.0, 10, 0.01);
+}
+
+TEST_P(BothVersions, AQueueAboveTHighDoesNotWidenTheWindow) {
+  Flow flow(GetParam());
+  flow.Segment(500000);
+  flow.Segment(50000000);
+  EXPECT_LT(flow.verdict.cwnd_q16 / 65536.0, 2 + 2 * 1010 * 500 / 8000.0);
+}
+
+TEST_P(BothVersions, AClockThatGoesBackStopsNothing) {
+  Flow flow(GetParam());
+  flow.Segment(100000);
+  flow.now_ns -= 900000000;
+  int decisions = 0;
+  for (int i = 0; i < 1000; ++i) decisions += flow.Ack(100000, 8000);
+  EXPECT_GT(decisions, 10);
+}
+
+TEST_P(BothVersions, FollowsAChangeOfParametersAtTheNextDecision) {
+  Flow flow(GetParam());
+  flow.Segment(20000);
+  flow.params.delta_kbps = 100000;
+  const double before = flow.mbps();
+  flow.Segment(20000);
+  EXPECT_NEAR(flow.mbps(), before + 100, 0.01);
+}
+
+TEST_P(BothVersions, SurvivesEveryExtremeOfAPath) {
+  for (u64 rate : {u64{0}, u64{1000000}, u64{800000000000}, kMax})
+    for (u32 rtt : {0u, 1000u, 0xffffffffu})
+      for (u32 wire : {0u, 64u, 0xffffffffu}) {
+        Flow flow(GetParam(), {rate, rtt, wire});
+        for (u32 sample : {0u, 1u, 50000u, 0xffffffffu, 0u})
+          for (int i = 0; i < 3; ++i) flow.Ack(sample, 10000000000, 0, 0xffffffff);
+        flow.Loss();
+        flow.Rto();
+        EXPECT_GE(flow.verdict.cwnd_q16, 2 * DCC_WINDOW_ONE);
+        EXPECT_GE(flow.verdict.pacing_bps, 1000u);
+        EXPECT_LE(flow.verdict.pacing_bps, 800000000000u);
+      }
+}
+
+}  // namespace
