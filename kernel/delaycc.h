@@ -54,6 +54,8 @@ struct delaycc_values {
 	atomic_t generation; /* moves with each write */
 	int value[DELAYCC_PARAM_MAX];
 	struct ctl_table_header *header;
+	/* If set, called after each write, by the writer. */
+	void (*changed)(struct delaycc_values *values);
 };
 
 int delaycc_sysctl_register(struct net *net, const char *path,

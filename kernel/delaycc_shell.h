@@ -27,6 +27,8 @@
  *				where "<name>-reno" is longer than 15 characters
  *	DELAYCC_SHOWS_FLOWS	`ss -i` shows N as cwnd_gain; half of one more
  *				says that it is an estimate
+ *	DELAYCC_WANTS_FLOWS	the core's ack.flows is the receiver's count, where
+ *				that tells it (delaycc_count.ko)
  *
  * What the papers leave to an implementation is the same for all:
  *   - Loss.  A datacenter queue that overflows has told its delay long before,
@@ -52,6 +54,10 @@
 #include <linux/slab.h>
 #include <net/netns/generic.h>
 #include <net/tcp.h>
+
+#ifdef DELAYCC_WANTS_FLOWS
+#include "delaycc_count.h"
+#endif
 
 #define DELAYCC_CORE(part) __DELAYCC_PASTE(DELAYCC_ALG, part)
 #define __DELAYCC_PASTE(name, part) __DELAYCC_PASTE_2(name, part)
@@ -91,6 +97,9 @@ struct shell_sock {
 	int generation; /* of params */
 	u8 variant;
 	bool loss_seen; /* recovery began; the core has not been told */
+#ifdef DELAYCC_WANTS_FLOWS
+	struct delaycc_told *told;
+#endif
 };
 
 /* In TCP's bytes.  Zero until init(): TCP calls some hooks before it. */
@@ -188,6 +197,9 @@ static void shell_main(struct sock *sk, const struct rate_sample *rs)
 		DELAYCC_CORE(_loss)(&s->core, &s->dcc.path, &s->params,
 				    tcp_sk(sk)->tcp_clock_cache, &s->verdict);
 	}
+#ifdef DELAYCC_WANTS_FLOWS
+	s->dcc.flows = delaycc_count_flows(sk, s->told);
+#endif
 	if (delaycc_sample(sk, &s->dcc, rs, &ack)) {
 		if (unlikely(loss_seen))
 			ack.flags |= DCC_ACK_LOSS;
@@ -341,6 +353,9 @@ static void shell_init(struct sock *sk)
 	s->variant = inet_csk(sk)->icsk_ca_ops - shell_ops;
 	shell_read_params(sk, s);
 	DELAYCC_CORE(_init)(&s->core, &s->dcc.path, &s->params, &s->verdict);
+#ifdef DELAYCC_WANTS_FLOWS
+	s->told = delaycc_count_open(sk);
+#endif
 	ca->flows = 0;
 	ca->state = s;
 	shell_apply(sk, s);
@@ -358,6 +373,9 @@ static void shell_release(struct sock *sk)
 	if (!ca->state)
 		return;
 	delaycc_release(sk, &ca->state->dcc);
+#ifdef DELAYCC_WANTS_FLOWS
+	delaycc_count_close(ca->state->told);
+#endif
 	kfree(ca->state);
 	ca->state = NULL;
 }

@@ -39,6 +39,8 @@ static int delaycc_proc_param(const struct ctl_table *table, int write,
 
 	WRITE_ONCE(*data, value);
 	atomic_inc_return_release(&values->generation);
+	if (values->changed)
+		values->changed(values);
 	return 0;
 }
 

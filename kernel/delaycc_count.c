@@ -1,0 +1,943 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * delaycc_count.ko: the receiver's count of flows, carried by its ACKs.
+ *
+ * A law whose gains depend on the number of flows that share the receiver's
+ * link (SQCC) needs that number, and the receiver is the one who can count.
+ * This module is both ends: a receiver writes N into the pure ACKs that it
+ * sends, a sender takes N from those that it gets.  core/dcc_option.h has the
+ * option; docs/flow-count.md what users should know.
+ *
+ * TCP offers no place for that, so it is done at netfilter's hooks of local
+ * packets.  A namespace has them only while it needs them: to write, while
+ * net.ipv4.delaycc.count_flows says so; to read, while it has sockets whose
+ * algorithm has asked (delaycc_count_open()).  It is a module of its own so
+ * that nobody else needs netfilter, and that a host that only receives can load
+ * it without an algorithm.
+ *
+ * Counting
+ *   Whoever gets data has to acknowledge it.  So the receiver counts in the
+ *   output path alone: a segment that a full socket sends shows whether that
+ *   socket has got anything since the last one.  Nobody can forge that without
+ *   being in the connection's window, and nothing is looked up by packets that
+ *   arrive.
+ *
+ *   N is the number of sockets whose newest data is younger than
+ *   count_active_us.  Time is cut into parts of an eighth of that, each with
+ *   the number of flows whose newest data came in it.  A flow that gets data
+ *   moves from its old part to the newest one; what a part still has when it
+ *   becomes too old is idle flows, which are forgotten with it.  So a packet
+ *   costs a look at one set of a table, mostly without a lock, idle flows cost
+ *   nothing, and there is no timer.
+ *
+ *   The table is allocated with the hooks and never grows.  A flow that finds
+ *   its set full is not counted.
+ */
+#include <linux/hash.h>
+#include <linux/module.h>
+#include <linux/netfilter.h>
+#include <linux/netfilter_ipv4.h>
+#include <linux/netfilter_ipv6.h>
+#include <linux/percpu.h>
+#include <linux/proc_fs.h>
+#include <linux/rhashtable.h>
+#include <linux/seq_file.h>
+#include <linux/workqueue.h>
+#include <net/checksum.h>
+#include <net/ip.h>
+#include <net/ipv6.h>
+#include <net/netns/generic.h>
+#include <net/tcp.h>
+
+#include "core/dcc_option.h"
+#include "delaycc.h"
+#include "delaycc_count.h"
+
+/* count_active_us in so many parts; N is up to one part late to fall. */
+#define COUNT_PARTS 8
+/* A power of two above COUNT_PARTS, so that a part has gone before its place is used again. */
+#define COUNT_RING 16
+
+/*
+ * 16384 flows in 256 KB.  Up to 4000 flows less than one in a thousand finds
+ * its set full.
+ */
+#define COUNT_SETS_LOG 11
+#define COUNT_WAYS 8
+
+/* Hooks for reading stay this long behind the last socket that wanted them. */
+#define COUNT_LINGER (10 * HZ)
+
+/* A sender forgets N when so long no option came, and at least 8 RTTs. */
+#define COUNT_STALE_MS 20
+
+enum {
+	COUNT_FLOWS,
+	COUNT_ACTIVE_US,
+	COUNT_PARAMS,
+};
+
+/* Values of count_flows. */
+#define COUNT_FLOWS_ALL 1   /* every flow is told */
+#define COUNT_FLOWS_ALIKE 2 /* those whose socket here runs an algorithm that wants N, too */
+
+static const struct delaycc_param count_params[COUNT_PARAMS] = {
+	/* Off: an experimental option must be asked for (RFC 4727, RFC 6994). */
+	[COUNT_FLOWS] = {
+		.name = "count_flows",
+		.min = COUNT_FLOWS_ALL, .max = COUNT_FLOWS_ALIKE,
+		.zero_ok = true,
+	},
+	/*
+	 * 1000 flows that share 10 Gbit/s equally send one packet of 1000 bytes
+	 * per 0.8 ms each, and two make an ACK; shares are not equal.
+	 */
+	[COUNT_ACTIVE_US] = {
+		.name = "count_active_us",
+		.def = 10000, .min = 100, .max = 10000000,
+	},
+};
+
+/* One flow that was active not long ago. */
+struct count_slot {
+	const struct sock *sk; /* only ever compared */
+	u32 progress;	       /* moves with every piece of data in the window */
+	u32 part;	       /* in which its newest data came */
+};
+
+struct count_table {
+	spinlock_t lock; /* for all but a slot's progress */
+	u32 part;	 /* the newest one */
+	u32 active_us;	 /* that the parts are made for */
+	u64 until_ns;	 /* its end */
+	u32 flows;	 /* N: the sum of in_part[] */
+	u32 in_part[COUNT_RING];
+	struct count_slot slot[1 << COUNT_SETS_LOG][COUNT_WAYS] ____cacheline_aligned;
+};
+
+struct count_stats {
+	u64 written;
+	u64 no_room;
+	u64 read;
+	u64 refused;
+};
+
+struct count_net {
+	struct delaycc_values values;
+	struct net *net;
+	struct count_table __rcu *table; /* while ACKs are written */
+	struct count_stats __percpu *stats;
+	atomic_t wanting; /* sockets whose algorithm wants N */
+	struct delayed_work arrange;
+	bool reads, writes; /* has these hooks; only the work changes it */
+	spinlock_t lock;    /* for gone, against the work being armed again */
+	bool gone;
+};
+
+/*
+ * A connection from its local end.  IPv4 addresses are mapped into IPv6, as
+ * sockets of both families may carry IPv4.
+ */
+struct count_key {
+	const struct net *net;
+	struct in6_addr local;
+	struct in6_addr remote;
+	__be16 local_port;
+	__be16 remote_port;
+	u32 zero; /* keys are compared as bytes */
+};
+
+/* What to look for: a connection, and which socket of it. */
+struct count_wanted {
+	struct count_key key;
+	const struct sock *sk; /* this one, or if NULL */
+	int ifindex, iifindex; /* one that a packet of these devices is for */
+};
+
+struct delaycc_told {
+	struct rhash_head node;
+	struct count_key key;
+	const struct sock *sk;
+	u32 flows;
+	unsigned long told; /* when, in jiffies */
+	struct rcu_head rcu;
+};
+
+static unsigned int count_net_id __read_mostly;
+
+static struct count_net *count_pernet(const struct net *net)
+{
+	return net_generic(net, count_net_id);
+}
+
+/* ---- how many flows ---------------------------------------------------- */
+
+/* Makes the part of now_ns the newest one. */
+static void count_advance(struct count_table *t, u64 now_ns, u32 active_us)
+{
+	u32 part_ns;
+	u64 parts;
+
+	lockdep_assert_held(&t->lock);
+	if (t->active_us != active_us) {
+		/* What was counted is in parts of another length. */
+		WRITE_ONCE(t->active_us, active_us);
+		memset(t->in_part, 0, sizeof(t->in_part));
+		WRITE_ONCE(t->flows, 0);
+		WRITE_ONCE(t->part, t->part + COUNT_RING);
+		WRITE_ONCE(t->until_ns, now_ns);
+	}
+	if (now_ns < t->until_ns)
+		return;
+
+	part_ns = active_us * (NSEC_PER_USEC / COUNT_PARTS);
+	parts = div_u64(now_ns - t->until_ns, part_ns) + 1;
+	if (parts > COUNT_PARTS) {
+		memset(t->in_part, 0, sizeof(t->in_part));
+		WRITE_ONCE(t->flows, 0);
+		WRITE_ONCE(t->part, t->part + (u32)parts);
+	} else {
+		u32 n;
+
+		for (n = parts; n; n--) {
+			u32 *oldest = &t->in_part[(t->part - COUNT_PARTS) %
+						  COUNT_RING];
+
+			WRITE_ONCE(t->flows, t->flows - *oldest);
+			*oldest = 0;
+			WRITE_ONCE(t->part, t->part + 1);
+		}
+	}
+	WRITE_ONCE(t->until_ns, t->until_ns + parts * part_ns);
+}
+
+static bool count_slot_lives(const struct count_table *t,
+			     const struct count_slot *slot)
+{
+	return slot->sk &&
+	       READ_ONCE(t->part) - READ_ONCE(slot->part) <= COUNT_PARTS;
+}
+
+static void count_take_out(struct count_table *t, struct count_slot *slot)
+{
+	u32 *in_part = &t->in_part[slot->part % COUNT_RING];
+
+	/* A slot that has slept for 2^32 parts may look alive. */
+	if (count_slot_lives(t, slot) && *in_part) {
+		--*in_part;
+		WRITE_ONCE(t->flows, t->flows - 1);
+	}
+}
+
+static struct count_slot *count_find(struct count_table *t,
+				     const struct sock *sk)
+{
+	struct count_slot *set = t->slot[hash_ptr(sk, COUNT_SETS_LOG)];
+	unsigned int i;
+
+	for (i = 0; i < COUNT_WAYS; i++)
+		if (READ_ONCE(set[i].sk) == sk)
+			return &set[i];
+	return NULL;
+}
+
+/* A place for a flow that has none; NULL: its set is full. */
+static struct count_slot *count_claim(struct count_table *t,
+				      const struct sock *sk)
+{
+	struct count_slot *set = t->slot[hash_ptr(sk, COUNT_SETS_LOG)];
+	unsigned int i;
+
+	for (i = 0; i < COUNT_WAYS; i++) {
+		if (count_slot_lives(t, &set[i]))
+			continue;
+		WRITE_ONCE(set[i].sk, sk);
+		/* Not alive yet. */
+		WRITE_ONCE(set[i].part, t->part - COUNT_RING);
+		return &set[i];
+	}
+	return NULL;
+}
+
+/* Whether data came within about active_us; the kernel's clock for that ticks slowly. */
+static bool count_has_data(const struct sock *sk, u32 active_us)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 age = tcp_jiffies32 -
+		  READ_ONCE(inet_csk(sk)->icsk_ack.lrcvtime);
+
+	/* What comes out of order does not move that clock. */
+	if (!RB_EMPTY_ROOT(&tp->out_of_order_queue))
+		return true;
+	/* The handshake does. */
+	return tp->bytes_received && age <= usecs_to_jiffies(active_us);
+}
+
+/*
+ * A socket sends.  Returns N if it is an active receiver, else 0.
+ *
+ * TCP's lock keeps this to one processor per socket.  (A packet that netfilter
+ * has queued to user space comes without it: then N may be off by one.)
+ */
+static u32 count_flow(struct count_table *t, const struct sock *sk,
+		      u32 active_us)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 progress = READ_ONCE(tp->rcv_nxt) + tp->rcv_ooopack;
+	bool done = sock_flag(sk, SOCK_DONE);
+	struct count_slot *slot;
+	u64 now_ns;
+	u32 flows = 0;
+
+	/* Who only sends is not looked up. */
+	if (done ? !READ_ONCE(t->flows) : !count_has_data(sk, active_us))
+		return 0;
+
+	slot = count_find(t, sk);
+	if (done && !slot)
+		return 0;
+	now_ns = ktime_get_ns();
+	if (likely(slot && !done && now_ns < READ_ONCE(t->until_ns) &&
+		   READ_ONCE(slot->part) == READ_ONCE(t->part) &&
+		   READ_ONCE(t->active_us) == active_us)) {
+		WRITE_ONCE(slot->progress, progress);
+		return READ_ONCE(t->flows);
+	}
+
+	spin_lock_bh(&t->lock);
+	count_advance(t, now_ns, active_us);
+	slot = count_find(t, sk);
+	if (done) {
+		/* The peer has said that nothing more will come. */
+		if (slot) {
+			count_take_out(t, slot);
+			WRITE_ONCE(slot->sk, NULL);
+		}
+	} else {
+		if (!slot) {
+			slot = count_claim(t, sk);
+			if (slot)
+				slot->progress = ~progress;
+		}
+		if (slot && slot->progress != progress) {
+			count_take_out(t, slot);
+			WRITE_ONCE(slot->part, t->part);
+			WRITE_ONCE(slot->progress, progress);
+			t->in_part[t->part % COUNT_RING]++;
+			WRITE_ONCE(t->flows, t->flows + 1);
+		}
+		if (!slot || count_slot_lives(t, slot))
+			flows = max(t->flows, 1U);
+	}
+	spin_unlock_bh(&t->lock);
+	return flows;
+}
+
+static u32 count_flows_now(struct count_table *t, u32 active_us)
+{
+	u32 flows;
+
+	spin_lock_bh(&t->lock);
+	count_advance(t, ktime_get_ns(), active_us);
+	flows = t->flows;
+	spin_unlock_bh(&t->lock);
+	return flows;
+}
+
+/* ---- who has been told what -------------------------------------------- */
+
+static int count_compare(struct rhashtable_compare_arg *arg, const void *object)
+{
+	const struct count_wanted *wanted = arg->key;
+	const struct delaycc_told *told = object;
+	int bound;
+
+	if (memcmp(&told->key, &wanted->key, sizeof(told->key)))
+		return 1;
+	if (wanted->sk)
+		return told->sk != wanted->sk;
+	/* Devices of several VRFs may have connections of the same name. */
+	bound = READ_ONCE(told->sk->sk_bound_dev_if);
+	return bound && bound != wanted->ifindex && bound != wanted->iifindex;
+}
+
+static struct rhashtable count_told;
+
+static const struct rhashtable_params count_told_params = {
+	.head_offset = offsetof(struct delaycc_told, node),
+	.key_offset = offsetof(struct delaycc_told, key),
+	.key_len = sizeof(struct count_key),
+	.obj_cmpfn = count_compare,
+	.automatic_shrinking = true,
+};
+
+static void count_socket_key(const struct sock *sk, struct count_key *key)
+{
+	const struct inet_sock *inet = inet_sk(sk);
+
+	memset(key, 0, sizeof(*key));
+	key->net = sock_net(sk);
+	if (sk->sk_family == AF_INET) {
+		ipv6_addr_set_v4mapped(inet->inet_rcv_saddr, &key->local);
+		ipv6_addr_set_v4mapped(inet->inet_daddr, &key->remote);
+	}
+#if IS_ENABLED(CONFIG_IPV6)
+	if (sk->sk_family == AF_INET6) {
+		/* IPv4 over such a socket is mapped here, too. */
+		key->local = sk->sk_v6_rcv_saddr;
+		key->remote = sk->sk_v6_daddr;
+	}
+#endif
+	key->local_port = inet->inet_sport;
+	key->remote_port = inet->inet_dport;
+}
+
+/* Arranges the hooks as the namespace needs them now, after a while. */
+static void count_arrange_later(struct count_net *cn, unsigned long delay)
+{
+	spin_lock_bh(&cn->lock);
+	if (!cn->gone)
+		mod_delayed_work(system_wq, &cn->arrange, delay);
+	spin_unlock_bh(&cn->lock);
+}
+
+/**
+ * delaycc_count_open() - begin to note what the receiver tells a socket
+ * @sk: an established socket, locked
+ *
+ * The first one makes its namespace read ACKs, shortly after.
+ *
+ * Return: for the other two functions; NULL without memory, which they take as
+ * a receiver that never tells.
+ */
+struct delaycc_told *delaycc_count_open(struct sock *sk)
+{
+	struct count_net *cn = count_pernet(sock_net(sk));
+	/* Connections open in softirq. */
+	struct delaycc_told *told = kzalloc(sizeof(*told),
+					    GFP_ATOMIC | __GFP_NOWARN);
+
+	if (!told)
+		return NULL;
+	told->sk = sk;
+	count_socket_key(sk, &told->key);
+	if (rhashtable_insert_fast(&count_told, &told->node,
+				   count_told_params)) {
+		kfree(told);
+		return NULL;
+	}
+	if (atomic_inc_return(&cn->wanting) == 1)
+		count_arrange_later(cn, 0);
+	return told;
+}
+EXPORT_SYMBOL_GPL(delaycc_count_open);
+
+/**
+ * delaycc_count_close() - no longer
+ * @told: from delaycc_count_open(), or NULL
+ */
+void delaycc_count_close(struct delaycc_told *told)
+{
+	struct count_net *cn;
+
+	if (!told)
+		return;
+	cn = count_pernet(told->key.net);
+	rhashtable_remove_fast(&count_told, &told->node, count_told_params);
+	kfree_rcu(told, rcu);
+	if (atomic_dec_and_test(&cn->wanting))
+		count_arrange_later(cn, COUNT_LINGER);
+}
+EXPORT_SYMBOL_GPL(delaycc_count_close);
+
+/**
+ * delaycc_count_flows() - what the receiver says
+ * @sk: the socket, locked
+ * @told: from delaycc_count_open(), or NULL
+ *
+ * Return: N, 1..DCC_OPTION_FLOWS_MAX; 0: it has not told, or not lately.
+ */
+u32 delaycc_count_flows(const struct sock *sk, const struct delaycc_told *told)
+{
+	unsigned long stale;
+	u32 flows;
+
+	if (!told)
+		return 0;
+	flows = READ_ONCE(told->flows);
+	if (!flows)
+		return 0;
+	/* srtt_us has eighths: 8 RTTs. */
+	stale = max(msecs_to_jiffies(COUNT_STALE_MS),
+		    usecs_to_jiffies(tcp_sk(sk)->srtt_us));
+	return time_after(jiffies, READ_ONCE(told->told) + stale) ? 0 : flows;
+}
+EXPORT_SYMBOL_GPL(delaycc_count_flows);
+
+/* ---- a receiver's packets ---------------------------------------------- */
+
+static bool count_is_wanted_by(const struct sock *sk)
+{
+	struct count_wanted wanted = { .sk = sk };
+
+	count_socket_key(sk, &wanted.key);
+	return rhashtable_lookup_fast(&count_told, &wanted, count_told_params);
+}
+
+/* Whether the bytes behind the network header are an ACK, its options, and nothing else. */
+static bool count_is_pure_ack(const struct tcphdr *th, unsigned int size)
+{
+	return th->ack && !th->syn && !th->fin && !th->rst && !th->urg &&
+	       th->doff * 4 == size;
+}
+
+/* Puts the option behind the others.  False: the packet is as it was. */
+static bool count_write(struct sk_buff *skb, u32 flows)
+{
+	unsigned int network_size = skb_transport_offset(skb) -
+				    skb_network_offset(skb);
+	unsigned int tcp_size = tcp_hdrlen(skb);
+	struct tcphdr *th = tcp_hdr(skb);
+	u8 *before = skb->data;
+
+	/*
+	 * TCP has filled in the pseudo-header's part of the checksum, the rest
+	 * comes later.  Whatever else comes along is not TCP's own.
+	 */
+	if (skb->ip_summed != CHECKSUM_PARTIAL || skb_is_gso(skb) ||
+	    skb_is_nonlinear(skb) || skb_cloned(skb) ||
+	    skb_network_offset(skb) ||
+	    skb_headroom(skb) < DCC_OPTION_BYTES ||
+	    skb->len + DCC_OPTION_BYTES > dst_mtu(skb_dst(skb)))
+		return false;
+	if (!dcc_option_fits((u8 *)(th + 1), tcp_size - sizeof(*th)))
+		return false;
+
+	/* TCP leaves much room in front of an ACK, perhaps none behind it. */
+	skb_push(skb, DCC_OPTION_BYTES);
+	memmove(skb->data, before, network_size + tcp_size);
+	skb_reset_network_header(skb);
+	skb_set_transport_header(skb, network_size);
+	skb->csum_start -= DCC_OPTION_BYTES;
+
+	th = tcp_hdr(skb);
+	dcc_option_write((u8 *)th + tcp_size, flows);
+	th->doff += DCC_OPTION_BYTES / 4;
+	inet_proto_csum_replace2(&th->check, skb, htons(tcp_size),
+				 htons(tcp_size + DCC_OPTION_BYTES), true);
+	if (skb->protocol == htons(ETH_P_IP)) {
+		ip_hdr(skb)->tot_len = htons(skb->len);
+		ip_send_check(ip_hdr(skb));
+	} else {
+		ipv6_hdr(skb)->payload_len = htons(skb->len -
+						   sizeof(struct ipv6hdr));
+	}
+	return true;
+}
+
+static void count_sent(struct count_net *cn, const struct sock *sk,
+		       struct sk_buff *skb)
+{
+	int how = delaycc_value(&cn->values, COUNT_FLOWS);
+	struct count_table *t = rcu_dereference(cn->table);
+	const struct tcphdr *th = tcp_hdr(skb);
+	u32 flows;
+
+	if (unlikely(!t || th->syn || th->rst))
+		return;
+	flows = count_flow(t, sk, delaycc_value(&cn->values, COUNT_ACTIVE_US));
+	if (!flows ||
+	    !count_is_pure_ack(th, skb->len - skb_transport_offset(skb)))
+		return;
+	if (how != COUNT_FLOWS_ALL && !count_is_wanted_by(sk))
+		return;
+	if (count_write(skb, flows))
+		this_cpu_inc(cn->stats->written);
+	else
+		this_cpu_inc(cn->stats->no_room);
+}
+
+/*
+ * A socket's own segment, with its lock held.  A tunnel's packet may have an
+ * inner connection's socket, TCP's answers without a connection have a raw one.
+ */
+static const struct sock *count_sender(const struct sk_buff *skb,
+				       const struct nf_hook_state *state)
+{
+	const struct sock *sk = skb->sk;
+
+	if (!sk || !sk_fullsock(sk) || sk->sk_type != SOCK_STREAM ||
+	    sk->sk_protocol != IPPROTO_TCP)
+		return NULL;
+	/* No queue of the network is on the way. */
+	if (state->out->flags & IFF_LOOPBACK)
+		return NULL;
+	return sk;
+}
+
+static unsigned int count_out(void *priv, struct sk_buff *skb,
+			      const struct nf_hook_state *state)
+{
+	const struct sock *sk = count_sender(skb, state);
+
+	if (sk && ip_hdr(skb)->protocol == IPPROTO_TCP)
+		count_sent(count_pernet(state->net), sk, skb);
+	return NF_ACCEPT;
+}
+
+#if IS_ENABLED(CONFIG_IPV6)
+/* Where TCP begins; negative: it does not, or only in another fragment. */
+static int count_tcp_offset6(const struct sk_buff *skb)
+{
+	u8 next = ipv6_hdr(skb)->nexthdr;
+	__be16 fragment;
+	int at = skb_network_offset(skb) + sizeof(struct ipv6hdr);
+
+	if (next == IPPROTO_TCP)
+		return at;
+	at = ipv6_skip_exthdr(skb, at, &next, &fragment);
+	return next == IPPROTO_TCP && !fragment ? at : -1;
+}
+
+static unsigned int count_out6(void *priv, struct sk_buff *skb,
+			       const struct nf_hook_state *state)
+{
+	const struct sock *sk = count_sender(skb, state);
+
+	if (sk && count_tcp_offset6(skb) == skb_transport_offset(skb))
+		count_sent(count_pernet(state->net), sk, skb);
+	return NF_ACCEPT;
+}
+#endif
+
+/* ---- a sender's packets ------------------------------------------------ */
+
+/*
+ * Whether TCP would take this for an ACK of something that the socket has sent.
+ * Without its lock: what is newer than the fields is refused at worst.
+ */
+static bool count_is_plausible(const struct sock *sk, const struct tcphdr *th)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 seq = ntohl(th->seq);
+	u32 ack = ntohl(th->ack_seq);
+
+	/*
+	 * The socket may be another one by now: its memory stays a TCP socket's
+	 * until all readers are gone (SLAB_TYPESAFE_BY_RCU).
+	 */
+	return !before(ack, READ_ONCE(tp->snd_una)) &&
+	       !after(ack, READ_ONCE(tp->write_seq)) &&
+	       !before(seq, READ_ONCE(tp->rcv_wup)) &&
+	       !after(seq, READ_ONCE(tp->rcv_nxt) + READ_ONCE(tp->rcv_wnd));
+}
+
+/* TCP, which comes next, has not looked at anything yet. */
+static void count_arrived(struct sk_buff *skb, int at, u8 family,
+			  struct count_wanted *wanted)
+{
+	struct count_net *cn = count_pernet(wanted->key.net);
+	u8 area[DCC_OPTION_SPACE];
+	struct delaycc_told *told;
+	struct tcphdr head;
+	const struct tcphdr *th;
+	const u8 *options;
+	unsigned int size;
+	u32 flows;
+
+	th = skb_header_pointer(skb, at, sizeof(head), &head);
+	if (!th || th->doff * 4 < sizeof(*th) + DCC_OPTION_BYTES ||
+	    !count_is_pure_ack(th, skb->len - at))
+		return;
+	size = th->doff * 4 - sizeof(*th);
+	options = skb_header_pointer(skb, at + sizeof(*th), size, area);
+	if (!options)
+		return;
+	flows = dcc_option_flows(options, size);
+	if (!flows)
+		return;
+
+	wanted->key.local_port = th->dest;
+	wanted->key.remote_port = th->source;
+	wanted->ifindex = skb->dev->ifindex;
+	wanted->iifindex = skb->skb_iif;
+	told = rhashtable_lookup_fast(&count_told, wanted, count_told_params);
+	if (!told)
+		return;
+	if (!count_is_plausible(told->sk, th) ||
+	    nf_checksum(skb, NF_INET_LOCAL_IN, at, IPPROTO_TCP, family)) {
+		this_cpu_inc(cn->stats->refused);
+		return;
+	}
+	WRITE_ONCE(told->told, jiffies);
+	WRITE_ONCE(told->flows, flows);
+	this_cpu_inc(cn->stats->read);
+}
+
+static unsigned int count_in(void *priv, struct sk_buff *skb,
+			     const struct nf_hook_state *state)
+{
+	struct count_wanted wanted = { .key.net = state->net };
+	const struct iphdr *iph = ip_hdr(skb);
+
+	if (iph->protocol != IPPROTO_TCP || ip_is_fragment(iph))
+		return NF_ACCEPT;
+	ipv6_addr_set_v4mapped(iph->daddr, &wanted.key.local);
+	ipv6_addr_set_v4mapped(iph->saddr, &wanted.key.remote);
+	count_arrived(skb, skb_network_offset(skb) + ip_hdrlen(skb), AF_INET,
+		      &wanted);
+	return NF_ACCEPT;
+}
+
+#if IS_ENABLED(CONFIG_IPV6)
+static unsigned int count_in6(void *priv, struct sk_buff *skb,
+			      const struct nf_hook_state *state)
+{
+	struct count_wanted wanted = { .key.net = state->net };
+	int at = count_tcp_offset6(skb);
+
+	if (at < 0)
+		return NF_ACCEPT;
+	wanted.key.local = ipv6_hdr(skb)->daddr;
+	wanted.key.remote = ipv6_hdr(skb)->saddr;
+	count_arrived(skb, at, AF_INET6, &wanted);
+	return NF_ACCEPT;
+}
+#endif
+
+/* ---- a namespace ------------------------------------------------------- */
+
+/* Behind everybody else: addresses are those of the socket, what is dropped does not come. */
+static const struct nf_hook_ops count_read_hooks[] = {
+	{
+		.hook = count_in,
+		.pf = NFPROTO_IPV4,
+		.hooknum = NF_INET_LOCAL_IN,
+		.priority = NF_IP_PRI_LAST,
+	},
+#if IS_ENABLED(CONFIG_IPV6)
+	{
+		.hook = count_in6,
+		.pf = NFPROTO_IPV6,
+		.hooknum = NF_INET_LOCAL_IN,
+		.priority = NF_IP6_PRI_LAST,
+	},
+#endif
+};
+
+static const struct nf_hook_ops count_write_hooks[] = {
+	{
+		.hook = count_out,
+		.pf = NFPROTO_IPV4,
+		.hooknum = NF_INET_LOCAL_OUT,
+		.priority = NF_IP_PRI_LAST,
+	},
+#if IS_ENABLED(CONFIG_IPV6)
+	{
+		.hook = count_out6,
+		.pf = NFPROTO_IPV6,
+		.hooknum = NF_INET_LOCAL_OUT,
+		.priority = NF_IP6_PRI_LAST,
+	},
+#endif
+};
+
+static int count_begin_to_read(struct count_net *cn)
+{
+	int err = nf_register_net_hooks(cn->net, count_read_hooks,
+					ARRAY_SIZE(count_read_hooks));
+
+	cn->reads = !err;
+	return err;
+}
+
+static void count_end_to_read(struct count_net *cn)
+{
+	nf_unregister_net_hooks(cn->net, count_read_hooks,
+				ARRAY_SIZE(count_read_hooks));
+	cn->reads = false;
+}
+
+static int count_begin_to_write(struct count_net *cn)
+{
+	struct count_table *t = kvzalloc(sizeof(*t), GFP_KERNEL);
+	int err;
+
+	if (!t)
+		return -ENOMEM;
+	spin_lock_init(&t->lock);
+	rcu_assign_pointer(cn->table, t);
+	err = nf_register_net_hooks(cn->net, count_write_hooks,
+				    ARRAY_SIZE(count_write_hooks));
+	if (err) {
+		RCU_INIT_POINTER(cn->table, NULL);
+		/* /proc may be looking. */
+		synchronize_rcu();
+		kvfree(t);
+	}
+	cn->writes = !err;
+	return err;
+}
+
+static void count_end_to_write(struct count_net *cn)
+{
+	struct count_table *t = rcu_dereference_protected(cn->table, true);
+
+	nf_unregister_net_hooks(cn->net, count_write_hooks,
+				ARRAY_SIZE(count_write_hooks));
+	cn->writes = false;
+	RCU_INIT_POINTER(cn->table, NULL);
+	synchronize_rcu();
+	kvfree(t);
+}
+
+static void count_arrange(struct work_struct *work)
+{
+	struct count_net *cn = container_of(work, struct count_net,
+					    arrange.work);
+	int how = delaycc_value(&cn->values, COUNT_FLOWS);
+	bool wanted = atomic_read(&cn->wanting) > 0;
+	bool write = how == COUNT_FLOWS_ALL ||
+		     (how == COUNT_FLOWS_ALIKE && wanted);
+	int err = 0;
+
+	if (wanted && !cn->reads)
+		err = count_begin_to_read(cn);
+	else if (!wanted && cn->reads)
+		count_end_to_read(cn);
+	if (!err && write && !cn->writes)
+		err = count_begin_to_write(cn);
+	else if (!write && cn->writes)
+		count_end_to_write(cn);
+	if (err)
+		net_warn_ratelimited("delaycc: the count of flows does not work in a namespace: error %d\n",
+				     err);
+}
+
+/* After a write to one of the parameters: what it asks for is done when the writer goes on. */
+static void count_changed(struct delaycc_values *values)
+{
+	struct count_net *cn = container_of(values, struct count_net, values);
+
+	count_arrange_later(cn, 0);
+	flush_delayed_work(&cn->arrange);
+}
+
+static int count_show(struct seq_file *m, void *unused)
+{
+	struct count_net *cn = count_pernet(seq_file_single_net(m));
+	struct count_stats sum = {};
+	struct count_table *t;
+	u32 flows = 0;
+	int cpu;
+
+	rcu_read_lock();
+	t = rcu_dereference(cn->table);
+	if (t)
+		flows = count_flows_now(t, delaycc_value(&cn->values, COUNT_ACTIVE_US));
+	rcu_read_unlock();
+	for_each_possible_cpu(cpu) {
+		const struct count_stats *stats = per_cpu_ptr(cn->stats, cpu);
+
+		sum.written += READ_ONCE(stats->written);
+		sum.no_room += READ_ONCE(stats->no_room);
+		sum.read += READ_ONCE(stats->read);
+		sum.refused += READ_ONCE(stats->refused);
+	}
+	seq_printf(m, "flows %u\nwritten %llu\nno_room %llu\nread %llu\nrefused %llu\n",
+		   flows, sum.written, sum.no_room, sum.read, sum.refused);
+	return 0;
+}
+
+static int __net_init count_net_init(struct net *net)
+{
+	struct count_net *cn = count_pernet(net);
+	int err = -ENOMEM;
+
+	cn->net = net;
+	spin_lock_init(&cn->lock);
+	INIT_DELAYED_WORK(&cn->arrange, count_arrange);
+	cn->stats = alloc_percpu(struct count_stats);
+	if (!cn->stats)
+		return -ENOMEM;
+#ifdef CONFIG_PROC_FS
+	if (!proc_create_net_single("delaycc_count", 0444, net->proc_net,
+				    count_show, NULL))
+		goto free_stats;
+#endif
+	cn->values.changed = count_changed;
+	err = delaycc_sysctl_register(net, "net/ipv4/delaycc", count_params,
+				      COUNT_PARAMS, NULL, &cn->values);
+	if (err)
+		goto remove_proc;
+	return 0;
+
+remove_proc:
+	remove_proc_entry("delaycc_count", net->proc_net);
+free_stats:
+	free_percpu(cn->stats);
+	return err;
+}
+
+/* All packets that are in a hook now are out of it before the exit. */
+static void __net_exit count_net_pre_exit(struct net *net)
+{
+	struct count_net *cn = count_pernet(net);
+
+	spin_lock_bh(&cn->lock);
+	cn->gone = true;
+	spin_unlock_bh(&cn->lock);
+	cancel_delayed_work_sync(&cn->arrange);
+	if (cn->reads)
+		count_end_to_read(cn);
+	if (cn->writes)
+		nf_unregister_net_hooks(net, count_write_hooks,
+					ARRAY_SIZE(count_write_hooks));
+}
+
+static void __net_exit count_net_exit(struct net *net)
+{
+	struct count_net *cn = count_pernet(net);
+
+	delaycc_sysctl_unregister(&cn->values);
+	remove_proc_entry("delaycc_count", net->proc_net);
+	kvfree(rcu_dereference_protected(cn->table, true));
+	RCU_INIT_POINTER(cn->table, NULL);
+	free_percpu(cn->stats);
+}
+
+static struct pernet_operations count_net_ops = {
+	.init = count_net_init,
+	.pre_exit = count_net_pre_exit,
+	.exit = count_net_exit,
+	.id = &count_net_id,
+	.size = sizeof(struct count_net),
+};
+
+static int __init count_module_init(void)
+{
+	int err;
+
+	err = rhashtable_init(&count_told, &count_told_params);
+	if (err)
+		return err;
+	err = register_pernet_subsys(&count_net_ops);
+	if (err)
+		rhashtable_destroy(&count_told);
+	return err;
+}
+
+static void __exit count_module_exit(void)
+{
+	/* No algorithm is left that could have sockets in the table. */
+	unregister_pernet_subsys(&count_net_ops);
+	rhashtable_destroy(&count_told);
+	/* kfree_rcu() needs no code of ours. */
+}
+
+module_init(count_module_init);
+module_exit(count_module_exit);
+
+MODULE_AUTHOR("The delaycc authors");
+MODULE_DESCRIPTION("The receiver's count of flows in a TCP option");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What delaycc_count.ko offers to algorithms that want the receiver's count of
+ * flows.  docs/flow-count.md says what that is.
+ *
+ * All three need the socket lock, which TCP holds around init(), cong_control()
+ * and release().
+ */
+#ifndef DELAYCC_COUNT_H
+#define DELAYCC_COUNT_H
+
+#include <net/sock.h>
+
+/* What the receiver has told about one socket. */
+struct delaycc_told;
+
+struct delaycc_told *delaycc_count_open(struct sock *sk);
+void delaycc_count_close(struct delaycc_told *told);
+u32 delaycc_count_flows(const struct sock *sk, const struct delaycc_told *told);
+
+#endif /* DELAYCC_COUNT_H */
