@@ -17,6 +17,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
 
 #include "netlink.h"
 #include "plan.h"
@@ -73,8 +77,24 @@ void refuse_unpatched_kernel() {
     throw Error("/proc/delaycc_lab does not say \"clock_ns 1\": the lab kernel is too coarse");
 }
 
-void load_module(const std::string& directory, const std::string& name) {
+// What modprobe would load before: "depends=a,b" among a module's strings.
+std::vector<std::string> dependencies(const std::string& image) {
+  using namespace std::string_literals;
+  const std::string key = "\0depends="s;
+  const size_t at = image.find(key);
+  std::vector<std::string> names;
+  if (at == std::string::npos) return names;
+  std::istringstream list(image.c_str() + at + key.size());
+  for (std::string name; std::getline(list, name, ',');) names.push_back(name);
+  return names;
+}
+
+void load_module(const std::string& directory, const std::string& name,
+                 std::set<std::string>* loaded) {
+  if (!loaded->insert(name).second) return;
   const std::string file = directory + "/" + name + ".ko";
+  for (const std::string& other : dependencies(read_file(file)))
+    load_module(directory, other, loaded);
   const Fd fd = open_file(file, O_RDONLY);
   if (syscall(SYS_finit_module, fd.get(), "", 0) < 0) throw system_error("finit_module", file);
 }
@@ -198,7 +218,8 @@ void run_trial() {
   const rlimit files = {1 << 17, 1 << 17};
   if (setrlimit(RLIMIT_NOFILE, &files) < 0) throw system_error("setrlimit", "RLIMIT_NOFILE");
   const std::string modules = required_environment("DCC_MODULES");
-  for (const std::string& name : plan.modules) load_module(modules, name);
+  std::set<std::string> loaded;
+  for (const std::string& name : plan.modules) load_module(modules, name, &loaded);
   write_sysctls(plan.sysctls);
   const std::vector<Fd> netns = build_network(plan);
   if (plan.trace) start_trace();
