@@ -154,4 +154,15 @@ TEST(Ratio, SurvivesTheWayToPartsPerMillionAndBack) {
   for (u32 ppm = 0; ppm <= 1000000; ++ppm) ASSERT_EQ(dcc_q24_to_ppm(dcc_ppm_to_q24(ppm)), ppm);
 }
 
+TEST(ReciprocalRoot, IsAccurateOverTheWholeRange) {
+  std::mt19937_64 rng(3);
+  for (int i = 0; i < 1000000; ++i) {
+    const u64 v = std::max<u64>(1, RandomWidth(rng));
+    const double exact = 1073741824.0 / std::sqrt(static_cast<double>(v) / 65536);
+    ASSERT_NEAR(static_cast<double>(dcc_rsqrt_q30(v)), exact, 1 + exact * 3e-6) << v;
+  }
+}
+
+TEST(ReciprocalRoot, TakesZeroAsTheSmallestValue) { EXPECT_EQ(dcc_rsqrt_q30(0), dcc_rsqrt_q30(1)); }
+
 }  // namespace

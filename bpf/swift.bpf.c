@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Swift under BPF: the core of kernel/core/dcc_swift.h as a struct_ops program,
+ * for machines where no module may be loaded.
+ */
+#include "delaycc_core.bpf.h"
+
+struct dcc_swift;
+struct dcc_swift_params;
+int step_dcc_swift_derive(struct dcc_swift *s, const struct dcc_path *path,
+			  const struct dcc_swift_params *p);
+
+DELAYCC_STEP u64 step_rsqrt(u64 v_q16)
+{
+	return dcc_rsqrt_q30(v_q16);
+}
+
+#define dcc_rsqrt_q30 step_rsqrt
+
+#include "dcc_swift.h"
+
+DELAYCC_STEP int step_dcc_swift_derive(struct dcc_swift *s, const struct dcc_path *path,
+				       const struct dcc_swift_params *p)
+{
+	if (s && path && p)
+		dcc_swift_derive(s, path, p);
+	return 0;
+}
+
+#define DELAYCC_ALG swift
+#include "delaycc_shell.bpf.h"

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dcc_swift.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace {
+
+constexpr u64 kMax = std::numeric_limits<u64>::max();
+
+dcc_swift_params Params() {
+  dcc_swift_params params;
+  dcc_swift_params_default(&params);
+  return params;
+}
+
+// One flow at 100 Gbit/s and 12 us; time goes on with each packet.
+class Flow {
+ public:
+  explicit Flow(dcc_swift_params p = Params(), dcc_path path = {100000000000ULL, 12000, 1500})
+      : path(path), params(p) {
+    dcc_swift_init(&state, &path, &params, &verdict);
+  }
+
+  bool Ack(u32 rtt_ns, u32 acked_bytes = 1500, u32 flags = 0) {
+    now_ns += 120;
+    const dcc_ack ack = {now_ns, now_ns - rtt_ns, rtt_ns, acked_bytes, 15000, flags, 0};
+    return dcc_swift_ack(&state, &path, &params, &ack, &verdict);
+  }
+  void Loss() { dcc_swift_loss(&state, &path, &params, now_ns, &verdict); }
+  void Rto() { dcc_swift_rto(&state, &path, &params, now_ns, &verdict); }
+  void Wait(u64 ns) { now_ns += ns; }
+
+  void Set(double packets) { state.cwnd_q24 = static_cast<u64>(packets * 16777216.0); }
+  double cwnd() const { return static_cast<double>(state.cwnd_q24) / 16777216.0; }
+  double Target(double packets) const {
+    return dcc_swift_target_ns(&state, static_cast<u64>(packets * 16777216.0));
+  }
+
+  dcc_path path;
+  dcc_swift_params params;
+  dcc_swift state;
+  dcc_verdict verdict;
+  u64 now_ns = 1000000000;
+};
+
+TEST(SwiftParameters, DefaultsAreValid) {
+  const dcc_swift_params params = Params();
+  EXPECT_TRUE(dcc_swift_params_valid(&params));
+}
+
+TEST(SwiftParameters, RefusesEachValueOutsideItsRange) {
+  const auto refused = [](auto change) {
+    dcc_swift_params params = Params();
+    change(params);
+    return !dcc_swift_params_valid(&params);
+  };
+  EXPECT_TRUE(refused([](auto& p) { p.base_target_ns = DCC_SWIFT_TARGET_MIN_NS - 1; }));
+  EXPECT_TRUE(refused([](auto& p) { p.base_target_ns = DCC_SWIFT_TARGET_MAX_NS + 1; }));
+  EXPECT_TRUE(refused([](auto& p) { p.hops = DCC_SWIFT_HOPS_MAX + 1; }));
+  EXPECT_TRUE(refused([](auto& p) { p.hop_scale_ns = DCC_SWIFT_HOP_MAX_NS + 1; }));
+  EXPECT_TRUE(refused([](auto& p) { p.flow_scaling = 2; }));
+  EXPECT_TRUE(refused([](auto& p) { p.fs_range_ns = DCC_SWIFT_FS_RANGE_MIN_NS - 1; }));
+  EXPECT_TRUE(refused([](auto& p) { p.fs_range_ns = DCC_SWIFT_FS_RANGE_MAX_NS + 1; }));
+  EXPECT_TRUE(refused([](auto& p) { p.fs_min_cwnd_milli = 0; }));
+  EXPECT_TRUE(refused([](auto& p) { p.fs_max_cwnd_milli = 0; }));
+  EXPECT_TRUE(refused([](auto& p) { p.fs_max_cwnd_milli = DCC_SWIFT_FS_CWND_MAX_MILLI + 1; }));
+  EXPECT_TRUE(refused([](auto& p) { p.ai_milli = 0; }));
+  EXPECT_TRUE(refused([](auto& p) { p.ai_milli = DCC_SWIFT_AI_MAX_MILLI + 1; }));
+  EXPECT_TRUE(refused([](auto& p) { p.beta_ppm = 1000001; }));
+  EXPECT_TRUE(refused([](auto& p) { p.max_mdf_ppm = 1000001; }));
+  EXPECT_TRUE(refused([](auto& p) { p.initial_cwnd_packets = 1000001; }));
+  EXPECT_FALSE(refused([](auto& p) { p.base_target_ns = DCC_SWIFT_TARGET_MIN_NS; }));
+}
+
+TEST(Swift, StartsWithOneBdpAndTheLine) {
+  const Flow flow;
+  EXPECT_NEAR(flow.cwnd(), 100, 0.01);
+  EXPECT_NEAR(static_cast<double>(flow.verdict.cwnd_q16) / 65536, 100, 0.01);
+  EXPECT_EQ(flow.verdict.pacing_bps, 100000000000ULL - 1);
+  EXPECT_EQ(flow.verdict.probe_ns, 0u);
+}
+
+TEST(Swift, StartsWithTheWindowThatTheParameterSays) {
+  dcc_swift_params params = Params();
+  params.initial_cwnd_packets = 7;
+  EXPECT_EQ(Flow(params).cwnd(), 7);
+}
+
+TEST(SwiftTarget, FollowsTheBaseRttWhenItIsNotGiven) {
+  const Flow flow;
+  EXPECT_EQ(flow.Target(1000), 15000) << "1.25 base RTTs";
+  EXPECT_EQ(flow.Target(0.01), 15000 + 48000) << "and 4 for the smallest windows";
+}
+
+// alpha = 48 us / (1 / sqrt(0.1) - 1 / sqrt(100)) = 15674 ns, beta = -1567 ns.
+TEST(SwiftTarget, GrowsWithTheInverseRootOfTheWindow) {
+  const Flow flow;
+  for (const double cwnd : {0.2, 0.5, 1.0, 4.0, 9.0, 25.0, 81.0})
+    EXPECT_NEAR(flow.Target(cwnd), 15000 + 15674.3 / std::sqrt(cwnd) - 1567.4, 2) << cwnd;
+  EXPECT_EQ(flow.Target(0.1), 63000);
+  EXPECT_EQ(flow.Target(100), 15000);
+}
+
+TEST(SwiftTarget, DoesNotDependOnTheWindowWithoutFlowScaling) {
+  dcc_swift_params params = Params();
+  params.flow_scaling = 0;
+  const Flow flow(params);
+  EXPECT_EQ(flow.Target(0.01), 15000);
+  EXPECT_EQ(flow.Target(1000), 15000);
+}
+
+TEST(SwiftTarget, AddsItsPartForEachHop) {
+  dcc_swift_params params = Params();
+  params.base_target_ns = 20000;
+  params.hops = 5;
+  params.hop_scale_ns = 700;
+  EXPECT_EQ(Flow(params).Target(1000), 23500);
+}
+
+TEST(SwiftTarget, IsNeverOneThatAnIdlePathDoesNotMeet) {
+  dcc_swift_params params = Params();
+  params.base_target_ns = 5000;
+  EXPECT_EQ(Flow(params).Target(1000), 12750);
+}
+
+TEST(Swift, AWindowOfAcksBelowTheTargetAddsAi) {
+  Flow flow;
+  flow.Set(20);
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(flow.Ack(12000));
+  EXPECT_NEAR(flow.cwnd(), 21, 0.03);
+}
+
+TEST(Swift, OneAckOfManyPacketsAddsAsMuchAsManyAcks) {
+  Flow flow;
+  flow.Set(20);
+  flow.Ack(12000, 20 * 1500);
+  EXPECT_NEAR(flow.cwnd(), 21, 1e-4);
+}
+
+TEST(Swift, BelowOnePacketEachAckAddsAi) {
+  Flow flow;
+  flow.Set(0.25);
+  flow.Ack(12000);
+  EXPECT_NEAR(flow.cwnd(), 1.25, 1e-6);
+}
+
+TEST(Swift, DecreasesByTheDistanceFromTheTarget) {
+  Flow flow;
+  flow.Set(200);
+  flow.Ack(20000);  // target 15 us: 0.8 * 5 / 20
+  EXPECT_NEAR(flow.cwnd(), 200 * (1 - 0.8 * 5 / 20), 1e-3);
+  EXPECT_EQ(flow.state.last.branch, static_cast<u32>(DCC_SWIFT_DECREASE));
+}
+
+TEST(Swift, NeverDecreasesByMoreThanTheLimit) {
+  Flow flow;
+  flow.Set(200);
+  flow.Ack(1000000);
+  EXPECT_NEAR(flow.cwnd(), 100, 1e-3);
+}
+
+TEST(Swift, DecreasesOncePerRtt) {
+  Flow flow;
+  flow.Set(200);
+  flow.Ack(20000);
+  const double after = flow.cwnd();
+  for (int i = 0; i < 160; ++i) {  // 19.2 us
+    flow.Ack(20000);
+    ASSERT_EQ(flow.cwnd(), after);
+    ASSERT_EQ(flow.state.last.branch, static_cast<u32>(DCC_SWIFT_HOLD));
+  }
+  flow.Wait(700);
+  flow.Ack(20000);
+  EXPECT_LT(flow.cwnd(), after);
+}
+
+TEST(Swift, AnApplicationLimitedFlowDoesNotGrowButShrinks) {
+  Flow flow;
+  flow.Set(20);
+  for (int i = 0; i < 50; ++i) flow.Ack(12000, 1500, DCC_ACK_APP_LIMITED);
+  EXPECT_EQ(flow.cwnd(), 20);
+  flow.Ack(40000, 1500, DCC_ACK_APP_LIMITED);
+  EXPECT_LT(flow.cwnd(), 20);
+}
+
+TEST(Swift, DelayedOrAmbiguousSamplesDecideNothing) {
+  Flow flow;
+  const u64 before = flow.state.cwnd_q24;
+  EXPECT_FALSE(flow.Ack(40000000, 1500, DCC_ACK_DELAYED));
+  EXPECT_FALSE(flow.Ack(0, 1500, DCC_ACK_NO_RTT));
+  EXPECT_EQ(flow.state.cwnd_q24, before);
+}
+
+TEST(Swift, ALossTakesTheLimitOncePerRtt) {
+  Flow flow;
+  flow.Ack(12000);
+  flow.Set(40);
+  flow.Loss();
+  EXPECT_NEAR(flow.cwnd(), 20, 1e-6);
+  flow.Wait(11999);
+  flow.Loss();
+  EXPECT_NEAR(flow.cwnd(), 20, 1e-6);
+  flow.Wait(1);
+  flow.Loss();
+  EXPECT_NEAR(flow.cwnd(), 10, 1e-6);
+}
+
+TEST(Swift, ALossAndTheDelayOfTheSameRttCutOnce) {
+  Flow flow;
+  flow.Set(40);
+  flow.Loss();
+  flow.Ack(100000);
+  EXPECT_NEAR(flow.cwnd(), 20, 1e-6);
+}
+
+TEST(Swift, FiveTimeoutsInARowLeaveTheSmallestWindow) {
+  Flow flow;
+  flow.Set(64);
+  for (const double expected : {32.0, 16.0, 8.0, 4.0}) {
+    flow.Wait(200000000);
+    flow.Rto();
+    EXPECT_NEAR(flow.cwnd(), expected, 1e-6);
+  }
+  flow.Wait(200000000);
+  flow.Rto();
+  EXPECT_EQ(flow.state.cwnd_q24, DCC_SWIFT_CWND_MIN);
+}
+
+TEST(Swift, AnAckBetweenTimeoutsBeginsTheCountAnew) {
+  Flow flow;
+  flow.Set(64);
+  for (int i = 0; i < 4; ++i) {
+    flow.Wait(200000000);
+    flow.Rto();
+  }
+  flow.Ack(0, 1500, DCC_ACK_NO_RTT);
+  flow.Wait(200000000);
+  flow.Rto();
+  EXPECT_NEAR(flow.cwnd(), 2, 1e-6);
+}
+
+TEST(Swift, RestartsAsANewFlow) {
+  Flow flow;
+  flow.Set(3);
+  dcc_swift_restart(&flow.state, &flow.path, &flow.params, flow.now_ns, &flow.verdict);
+  EXPECT_NEAR(flow.cwnd(), 100, 0.01);
+}
+
+TEST(Swift, TakesUpAChangedPathAndParametersWithTheNextAck) {
+  Flow flow;
+  flow.Set(20);
+  flow.path.base_rtt_ns = 40000;
+  flow.Ack(45000);
+  EXPECT_GT(flow.cwnd(), 20) << "45 us is below 1.25 times 40 us";
+  flow.params.base_target_ns = 42500;
+  flow.params.flow_scaling = 0;
+  flow.Ack(45000);
+  EXPECT_EQ(flow.state.last.branch, static_cast<u32>(DCC_SWIFT_DECREASE));
+}
+
+TEST(Swift, AiIsNotLostInALargeWindow) {
+  dcc_swift_params params = Params();
+  params.ai_milli = 100;
+  Flow flow(params, {800000000000ULL, 1000000, 1500});
+  const double before = flow.cwnd();  // 66667 packets
+  for (int i = 0; i < 66667; ++i) flow.Ack(1000000);
+  EXPECT_NEAR(flow.cwnd() - before, 0.1, 0.005);
+}
+
+// What a core around this one needs: the pieces, without state.
+TEST(SwiftPieces, IncreaseTakesAnAiOfItsOwn) {
+  const u64 cwnd = 50 * DCC_SWIFT_CWND_ONE;
+  const u64 grown = dcc_swift_increase(cwnd, 3 * 65536, DCC_WINDOW_ONE);
+  EXPECT_NEAR(static_cast<double>(grown - cwnd) / 16777216.0, 3.0 / 50, 1e-6);
+}
+
+TEST(SwiftPieces, DecreaseTakesATargetOfItsOwn) {
+  const u64 after = dcc_swift_decrease(100 * DCC_SWIFT_CWND_ONE, 30000, 24000,
+                                       dcc_ppm_to_q24(800000), dcc_ppm_to_q24(500000));
+  EXPECT_NEAR(static_cast<double>(after) / 16777216.0, 84, 1e-4);
+}
+
+// Many flows on one link by the paper's arithmetic: the queue stands near the target.
+TEST(Swift, HoldsTheDelayOfAFluidLinkAtTheTarget) {
+  for (const int flows : {1, 4, 16}) {
+    Flow flow;
+    double delay = 12000, sum = 0;
+    int samples = 0;
+    for (int rtt = 0; rtt < 2000; ++rtt) {
+      const int acks = std::max(1, static_cast<int>(flow.cwnd()));
+      for (int i = 0; i < acks; ++i) flow.Ack(static_cast<u32>(delay));
+      flow.Wait(static_cast<u64>(std::max(0.0, delay - acks * 120)));
+      delay = std::max(12000.0, flow.cwnd() * flows * 120);
+      if (rtt > 1000) {
+        sum += delay / flow.state.last.target_ns;
+        ++samples;
+      }
+    }
+    EXPECT_NEAR(sum / samples, 1, 0.08) << flows;
+  }
+}
+
+TEST(Swift, ZeroedStateSurvivesAnyCall) {
+  Flow flow;
+  flow.state = {};
+  for (int i = 0; i < 20; ++i) flow.Ack(12000);
+  flow.state = {};
+  flow.Loss();
+  flow.state = {};
+  flow.Rto();
+  flow.Ack(12000);
+  EXPECT_GE(flow.verdict.cwnd_q16, 1u);
+}
+
+TEST(Swift, EveryRateRttAndExtremeSampleGivesASaneVerdict) {
+  for (const u64 rate : {1000000ULL, 10000000000ULL, 800000000000ULL})
+    for (const u32 rtt : {1000u, 12000u, 1000000u, 1000000000u})
+      for (const u32 wire : {64u, 1500u, 65535u})
+        for (const u32 sample : {0u, rtt, rtt + rtt / 2, 0xffffffffu}) {
+          Flow flow(Params(), {rate, rtt, wire});
+          for (int i = 0; i < 200; ++i) {
+            flow.Ack(sample, i % 2 ? wire : 0xffffffff);
+            ASSERT_GE(flow.verdict.cwnd_q16, 1u);
+            ASSERT_LE(flow.state.cwnd_q24, flow.state.max_cwnd_q24);
+            ASSERT_LT(flow.verdict.pacing_bps, rate);
+            ASSERT_GE(flow.verdict.pacing_bps, 1000u);
+          }
+        }
+}
+
+TEST(Swift, ValuesOutsideAPathsRangeAreCutNotTrusted) {
+  for (const dcc_path& path :
+       {dcc_path{0, 0, 0}, dcc_path{kMax, 0xffffffff, 0xffffffff}, dcc_path{1, 1, 1}}) {
+    Flow flow(Params(), path);
+    for (int i = 0; i < 1000; ++i) flow.Ack(12000 + static_cast<u32>(i));
+    EXPECT_GE(flow.verdict.cwnd_q16, 1u);
+    EXPECT_GE(flow.verdict.pacing_bps, 1000u);
+  }
+}
+
+TEST(Swift, AClockThatGoesBackDoesNotKeepItFromDecreasing) {
+  Flow flow;
+  flow.Set(200);
+  flow.Ack(20000);
+  flow.now_ns = 1000;
+  const double before = flow.cwnd();
+  flow.Ack(900);
+  flow.Ack(40000);
+  EXPECT_LT(flow.cwnd(), before);
+}
+
+}  // namespace
