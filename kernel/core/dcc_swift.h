@@ -221,14 +221,10 @@ static inline u64 dcc_swift_line_packets_q24(const struct dcc_path *path, u64 ti
 	u64 rate = dcc_clamp_u64(path->line_rate_bps, DCC_PATH_RATE_MIN_BPS, DCC_PATH_RATE_MAX_BPS);
 	u32 wire = dcc_clamp_u32(path->wire_bytes, DCC_PATH_WIRE_MIN_BYTES,
 				 DCC_PATH_WIRE_MAX_BYTES);
-	/* 2^40 * 2^33 / 2^33 bytes, < 2^40 */
-	u64 bytes = dcc_muldiv_u64(rate, time_ns, 8000000000ULL);
 
-	/* Bytes are coarse enough on a path of 125 of them: one more digit pair below. */
-	if (bytes < 1ULL << 20)
-		return dcc_div_u64(dcc_muldiv_u64(rate, time_ns << DCC_SWIFT_CWND_SHIFT,
-						  8000000000ULL), wire);
-	return dcc_min_u64(dcc_muldiv_u64(bytes, DCC_SWIFT_CWND_ONE, wire), DCC_SWIFT_CWND_MAX);
+	/* 2^40 * 2^57 / 2^39 at the least */
+	return dcc_min_u64(dcc_muldiv_u64(rate, time_ns << DCC_SWIFT_CWND_SHIFT,
+					  wire * 8000000000ULL), DCC_SWIFT_CWND_MAX);
 }
 
 /*

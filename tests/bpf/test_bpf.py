@@ -47,6 +47,10 @@ def test_swift_carries_a_checksummed_transfer():
     assert transfer(*SWIFT)["decisions"] > 0
 
 
+def test_thetapowertcp_carries_a_checksummed_transfer():
+    assert transfer("--algorithm", "thetapowertcp", "--base-rtt-ns", "5000000")["decisions"] > 0
+
+
 def test_ipv6_is_served_alike():
     assert transfer(*OSCAR, "--ipv6")["decisions"] > 0
 

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * theta-PowerTCP under BPF: the core of kernel/core/dcc_thetapowertcp.h as a
+ * struct_ops program, for machines where no module may be loaded.
+ */
+#include "delaycc_core.bpf.h"
+
+struct dcc_thetapowertcp;
+struct dcc_thetapowertcp_params;
+int step_dcc_thetapowertcp_derive(struct dcc_thetapowertcp *s, const struct dcc_path *path,
+				  const struct dcc_thetapowertcp_params *p);
+
+#include "dcc_thetapowertcp.h"
+
+DELAYCC_STEP int step_dcc_thetapowertcp_derive(struct dcc_thetapowertcp *s,
+					       const struct dcc_path *path,
+					       const struct dcc_thetapowertcp_params *p)
+{
+	if (s && path && p)
+		dcc_thetapowertcp_derive(s, path, p);
+	return 0;
+}
+
+#define DELAYCC_ALG thetapowertcp
+#define DELAYCC_BPF_NAME "bpf_thetapower"
+#include "delaycc_shell.bpf.h"

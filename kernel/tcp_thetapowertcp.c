@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * theta-PowerTCP: a window from the power of the delay signal, which is the
+ * delay times its own slope (NSDI 2022), as one to compare with.
+ *
+ * Where what is
+ *   core/dcc_thetapowertcp.h	the law, its constants and its differences from the
+ *				paper; no kernel in it
+ *   delaycc_sock.c		send times in nanoseconds, packets to bytes on the
+ *				wire, pacing, windows below a packet
+ *   delaycc_shell.h		TCP's hooks, and what a paper leaves to an
+ *				implementation
+ *   this file			parameters and what the tracepoint shows
+ */
+#include "core/dcc_thetapowertcp.h"
+#include "delaycc.h"
+
+#define THETA_PARAM(field, min, max, zero_ok)                                  \
+	DELAYCC_PARAM(struct dcc_thetapowertcp_params, field, min, max, zero_ok)
+
+static const struct delaycc_param shell_params[] = {
+	THETA_PARAM(gamma_ppm, DCC_THETAPOWERTCP_GAMMA_MIN_PPM,
+		    DCC_THETAPOWERTCP_PPM_MAX, false),
+	THETA_PARAM(beta_bytes, 1, DCC_THETAPOWERTCP_BETA_MAX_BYTES, true),
+	THETA_PARAM(flows, 1, DCC_THETAPOWERTCP_FLOWS_MAX, false),
+	THETA_PARAM(min_current_ppm, DCC_THETAPOWERTCP_CURRENT_MIN_PPM,
+		    DCC_THETAPOWERTCP_PPM_MAX, false),
+};
+
+static void shell_describe(const struct dcc_thetapowertcp *core,
+			   struct delaycc_decision *d)
+{
+	d->delay_ns = core->last.delay_ns;
+	d->gradient_q16 = core->last.gradient_q16;
+	d->branch = core->last.branch;
+	/* In millionths; < 2^39 * 2^20. */
+	d->detail = (core->last.power_q24 * 1000000) >> DCC_RATIO_SHIFT;
+}
+
+#define DELAYCC_ALG thetapowertcp
+#define DELAYCC_RENO "thetapower-reno"
+#include "delaycc_shell.h"
+
+MODULE_AUTHOR("The delaycc authors");
+MODULE_DESCRIPTION("theta-PowerTCP congestion control");
+MODULE_LICENSE("GPL");
