@@ -10,9 +10,10 @@ import time
 
 import inlab
 
-# One for each algorithm's source; the module that all need comes first.
+# What all need, or some; then one for each algorithm's source.
+COMMON = ("delaycc", "delaycc_count")
 SHELLS = tuple(sorted(path.stem for path in (pathlib.Path(__file__).parents[2] / "kernel").glob("tcp_*.c")))
-NAMES = ("delaycc", *SHELLS)
+NAMES = (*COMMON, *SHELLS)
 DCC = "/proc/sys/net/ipv4/delaycc/"
 TRACING = "/sys/kernel/tracing/"
 
@@ -35,8 +36,8 @@ def in_lab(lab, function, *args, **options):
 
 
 def load(*shells):
-    """delaycc and these shells, by default all of them."""
-    for name in ("delaycc", *(shells or SHELLS)):
+    """What they need and these shells, by default all of them."""
+    for name in (*COMMON, *(shells or SHELLS)):
         image = FILES[name]
         inlab.check(inlab.libc.syscall(SYS_INIT_MODULE, image, ctypes.c_ulong(len(image)), b""), f"init_module {name}")
 

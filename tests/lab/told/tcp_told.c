@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Reno that also asks for the receiver's count of flows and shows each ACK's N
+ * by the tracepoint delaycc:ack.  For tests of delaycc_count.ko alone.
+ */
+#include <linux/module.h>
+#include <net/tcp.h>
+
+#include "delaycc.h"
+#include "delaycc_count.h"
+
+struct told_ca {
+	struct delaycc_told *told;
+};
+
+static struct told_ca *told_ca(const struct sock *sk)
+{
+	return inet_csk_ca(sk);
+}
+
+static void told_init(struct sock *sk)
+{
+	told_ca(sk)->told = delaycc_count_open(sk);
+}
+
+static void told_release(struct sock *sk)
+{
+	delaycc_count_close(told_ca(sk)->told);
+	told_ca(sk)->told = NULL;
+}
+
+static void told_in_ack_event(struct sock *sk, u32 flags)
+{
+	struct delaycc_decision decision = { .name = "told" };
+
+	/* TCP shows the handshake's last ACK before init(). */
+	if (!told_ca(sk)->told)
+		return;
+	decision.flows = delaycc_count_flows(sk, told_ca(sk)->told);
+	decision.flows_told = decision.flows;
+	delaycc_trace(sk, &decision);
+}
+
+static struct tcp_congestion_ops told_ops __read_mostly = {
+	.flags = TCP_CONG_NON_RESTRICTED,
+	.name = "told",
+	.owner = THIS_MODULE,
+	.init = told_init,
+	.release = told_release,
+	.in_ack_event = told_in_ack_event,
+	.ssthresh = tcp_reno_ssthresh,
+	.cong_avoid = tcp_reno_cong_avoid,
+	.undo_cwnd = tcp_reno_undo_cwnd,
+};
+
+static int __init told_module_init(void)
+{
+	return tcp_register_congestion_control(&told_ops);
+}
+
+static void __exit told_module_exit(void)
+{
+	tcp_unregister_congestion_control(&told_ops);
+}
+
+module_init(told_module_init);
+module_exit(told_module_exit);
+
+MODULE_DESCRIPTION("A test's reader of the receiver's count of flows");
+MODULE_LICENSE("GPL");
