@@ -429,6 +429,129 @@ test_every_parameter_refuses_what_is_outside_its_range()
 	cd /
 }
 
+# The receiver's count of flows; told is a test's algorithm that wants it (tests/lab/told).
+
+counted() # NAMESPACE WHAT
+{
+	ip netns exec "$1" sed -n "s/^$2 //p" /proc/net/delaycc_count
+}
+
+count_flows() # VALUE
+{
+	in_b sh -c "echo $1 >$dcc/count_flows"
+}
+
+# A transfer by told whose every count is believed by the sender.
+transfer_told() # ADDRESS BYTES
+{
+	written=$(counted b written)
+	read=$(counted a read)
+	transfer_with told "$1" "$2" -c told || return 1
+	[ "$(counted b written)" -gt "$written" ] || no "nothing was written" || return 1
+	[ "$(counted a read)" -gt "$read" ] || no "nothing was read" || return 1
+	[ "$(counted a refused)" = 0 ] || no "$(counted a refused) were refused"
+}
+
+test_count_is_written_only_when_it_was_asked_for()
+{
+	modprobe tcp_told || return 1
+	transfer_with told 10.0.0.2 300000 -c told || return 1
+	[ "$(counted b written)" = 0 ] && [ "$(counted b flows)" = 0 ] || no "it is on by default" || return 1
+	count_flows 1 && transfer_told 10.0.0.2 300000 && transfer_told fd00::2 300000
+}
+
+test_count_survives_segmentation_offload_and_gro()
+{
+	ethtool -k lo >/dev/null || return 1
+	in_a ethtool -K va tso on gso on && transfer_told 10.0.0.2 3000000 && transfer_told fd00::2 3000000 || return 1
+	# veth gathers what comes from a device without TSO.
+	in_a ethtool -K va tso off gso off gro on && in_b ethtool -K vb tso off gso off gro on &&
+		transfer_told 10.0.0.2 3000000 && transfer_told fd00::2 3000000
+	result=$?
+	in_a ethtool -K va tso on gso on gro off
+	in_b ethtool -K vb tso on gso on gro off
+	return $result
+}
+
+test_count_survives_syn_cookies_and_missing_timestamps()
+{
+	in_b sysctl -q -w net.ipv4.tcp_syncookies=2 && transfer_told 10.0.0.2 300000 && transfer_told fd00::2 300000 || return 1
+	in_b sysctl -q -w net.ipv4.tcp_syncookies=1 net.ipv4.tcp_timestamps=0
+	transfer_told 10.0.0.2 300000 && transfer_told fd00::2 300000
+	result=$?
+	in_b sysctl -q -w net.ipv4.tcp_timestamps=1
+	return $result
+}
+
+test_count_survives_loss()
+{
+	qdisc_a netem delay 1ms loss 5%
+	ip -n a link set va gso_max_segs 1
+	transfer_told 10.0.0.2 500000 && transfer_told fd00::2 500000
+	result=$?
+	ip -n a link set va gso_max_segs 65535
+	qdisc_a netem delay 1ms
+	return $result
+}
+
+test_tcpdump_shows_the_count_in_pure_acks_alone()
+{
+	# Checksums in software, or they are not yet in what it sees.
+	in_b ethtool -K vb tx off
+	(exec ip netns exec a tcpdump -Z root -l -nn -vv -x -i va tcp >/tmp/dump 2>/tmp/tcpdump) &
+	tcpdump=$!
+	for _ in $(seq 100); do
+		grep -q listening /tmp/tcpdump && break
+		sleep 0.05
+	done
+	cat /tmp/tcpdump
+	transfer_told 10.0.0.2 300000 && transfer_told fd00::2 300000
+	result=$?
+	sleep 0.2
+	kill $tcpdump
+	wait $tcpdump
+	in_b ethtool -K vb tx on
+	[ $result = 0 ] || return 1
+	grep 'exp-dcc0' /tmp/dump >/tmp/told
+	head -n 1 /tmp/told
+	has 'Flags \[[.]\], cksum 0x[0-9a-f]* (correct), .*,exp-dcc0\], length 0$' /tmp/told || return 1
+	[ "$(wc -l </tmp/told)" = "$(grep -c 'Flags \[[.]\].*(correct).*exp-dcc0.*length 0$' /tmp/told)" ] ||
+		no "it is in other segments, too, or a checksum is wrong" || return 1
+	# One flow each time.
+	[ "$(wc -l </tmp/told)" = "$(grep -c 'fe08 dcc0 0000 0001$' /tmp/dump)" ] || no "other values than 1"
+}
+
+test_count_module_in_use_cannot_go()
+{
+	hold 20 10.0.0.2 100000 -c told || return 1
+	! rmmod delaycc_count && ! rmmod tcp_told
+	result=$?
+	let_go
+	return $result
+}
+
+test_count_module_goes_while_acks_are_written()
+{
+	# cubic does not need it; b writes nevertheless.
+	(exec ip netns exec b xfer recv 4990) &
+	receiver=$!
+	in_a xfer send -c cubic 10.0.0.2 4990 8000000 1 >/tmp/sent &
+	sender=$!
+	for _ in $(seq 200); do
+		written=$(counted b written)
+		[ "$written" -gt 20 ] && break
+		sleep 0.01
+	done
+	for _ in $(seq 100); do
+		rmmod tcp_told 2>/dev/null
+		[ -d /sys/module/tcp_told ] || break
+		sleep 0.1
+	done
+	rmmod delaycc_count || no "delaycc_count does not go" || return 1
+	[ "$written" -gt 20 ] || no "only $written were written" || return 1
+	wait $sender && wait $receiver && has 'ok 8000000' /tmp/sent
+}
+
 test_namespace_goes_with_an_open_connection()
 {
 	hold 30 10.0.0.2 100000 -c oscar || return 1
@@ -454,6 +577,7 @@ test_rmmod()
 		name=${file##*/}
 		rmmod "${name%.ko}" || return 1
 	done
+	[ ! -d /sys/module/delaycc_count ] || rmmod delaycc_count || return 1
 	rmmod delaycc || return 1
 	[ ! -e $dcc ] || no "$dcc is still there"
 }

@@ -20,7 +20,7 @@ die()
 	exit 1
 }
 
-for tool in qemu-system-x86_64 cpio depmod gcc make ip tc ss nstat sysctl unshare setpriv dash; do
+for tool in qemu-system-x86_64 cpio depmod gcc make ip tc ss nstat sysctl unshare setpriv dash ethtool tcpdump; do
 	PATH=$PATH:/usr/sbin:/sbin command -v "$tool" >/dev/null || die "$tool is missing: run make setup"
 done
 PATH=$PATH:/usr/sbin:/sbin
@@ -34,6 +34,15 @@ mkdir -p "$work"
 modules=$root/build/modules/$release
 make -s -C "$root/kernel" KDIR="$kernel/build" OUT="$modules" CONFIG_DEBUG_INFO_BTF_MODULES= >"$work/modules.log" 2>&1 ||
 	{ cat "$work/modules.log" >&2; die "the modules do not build for $release"; }
+# An algorithm for tests alone.
+told=$work/told-$release
+mkdir -p "$told"
+for file in Kbuild tcp_told.c; do
+	ln -sfn "$root/tests/lab/told/$file" "$told/$file"
+done
+make -s -C "$kernel/build" M="$told" DELAYCC_MODULES="$modules" KBUILD_EXTRA_SYMBOLS="$modules/Module.symvers" \
+	CONFIG_DEBUG_INFO_BTF_MODULES= modules >"$work/told.log" 2>&1 ||
+	{ cat "$work/told.log" >&2; die "tcp_told does not build for $release"; }
 for program in xfer refused; do
 	gcc -std=gnu11 -O2 -Wall -Wextra -static -o "$work/$program" "$here/$program.c"
 done
@@ -63,7 +72,7 @@ add_program() # NAME...: with the libraries that it needs
 }
 # Real programs, no busybox: its shell has an `ip` of its own.
 add_program dash ip tc ss nstat sysctl modprobe rmmod insmod mount unshare setpriv \
-	cat cut grep head tail tr sed seq sleep timeout dmesg uname mkdir wc
+	cat cut grep head tail tr sed seq sleep timeout dmesg uname mkdir wc ethtool tcpdump
 ln -s dash "$tree/usr/bin/sh"
 cp "$work/xfer" "$work/refused" "$tree/usr/bin"
 mkdir -p "$tree/usr/share"
@@ -73,6 +82,11 @@ chmod +x "$tree/init"
 mods=$tree/usr/lib/modules/$release
 cp "$kernel/lib/modules/$release/modules.order" "$kernel/lib/modules/$release/modules.builtin" "$mods"
 cp "$modules"/*.ko "$mods/extra"
+mkdir "$mods/test"
+cp "$told/tcp_told.ko" "$mods/test"
+# For tcpdump.
+echo root:x:0:0::/:/bin/sh >"$tree/etc/passwd"
+echo root:x:0: >"$tree/etc/group"
 # Those that guest.sh asks for, with what they need.
 for name in veth sch_netem sch_fq inet_diag tcp_diag; do
 	find "$kernel/lib/modules/$release/kernel" -name "$name.ko*" -exec cp {} "$mods" \;
