@@ -164,6 +164,7 @@ struct delaycc_told {
 };
 
 static unsigned int count_net_id __read_mostly;
+static struct workqueue_struct *count_queue;
 
 static struct count_net *count_pernet(const struct net *net)
 {
@@ -397,7 +398,7 @@ static void count_arrange_later(struct count_net *cn, unsigned long delay)
 {
 	spin_lock_bh(&cn->lock);
 	if (!cn->gone)
-		mod_delayed_work(system_wq, &cn->arrange, delay);
+		mod_delayed_work(count_queue, &cn->arrange, delay);
 	spin_unlock_bh(&cn->lock);
 }
 
@@ -484,7 +485,7 @@ static bool count_is_wanted_by(const struct sock *sk)
 	return rhashtable_lookup_fast(&count_told, &wanted, count_told_params);
 }
 
-/* Whether the bytes behind the network header are an ACK, its options, and nothing else. */
+/* Whether a segment of so many bytes is an ACK, its options, and nothing else. */
 static bool count_is_pure_ack(const struct tcphdr *th, unsigned int size)
 {
 	return th->ack && !th->syn && !th->fin && !th->rst && !th->urg &&
@@ -918,12 +919,21 @@ static int __init count_module_init(void)
 {
 	int err;
 
+	count_queue = alloc_workqueue("delaycc_count", WQ_UNBOUND, 0);
+	if (!count_queue)
+		return -ENOMEM;
 	err = rhashtable_init(&count_told, &count_told_params);
 	if (err)
-		return err;
+		goto destroy_queue;
 	err = register_pernet_subsys(&count_net_ops);
 	if (err)
-		rhashtable_destroy(&count_told);
+		goto destroy_told;
+	return 0;
+
+destroy_told:
+	rhashtable_destroy(&count_told);
+destroy_queue:
+	destroy_workqueue(count_queue);
 	return err;
 }
 
@@ -932,6 +942,7 @@ static void __exit count_module_exit(void)
 	/* No algorithm is left that could have sockets in the table. */
 	unregister_pernet_subsys(&count_net_ops);
 	rhashtable_destroy(&count_told);
+	destroy_workqueue(count_queue);
 	/* kfree_rcu() needs no code of ours. */
 }
 
