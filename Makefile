@@ -124,7 +124,7 @@ vm-test: ## the modules in Debian's stock kernel under QEMU
 
 .PHONY: bench
 bench: tools ## cycles per acknowledgment
-	$(BUILD)/bench_oscar
+	$(BUILD)/bench_cores
 
 .PHONY: check
 check: tools ## formatting, checkpatch, sparse, clang-tidy

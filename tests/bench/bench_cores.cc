@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Cycles per acknowledgment of every core (OSCAR, table 2), and what they consist of.
+//
+//   ordinary  an acknowledgment that decides nothing (the paper's "w/o BE": 34); where every one
+//             moves the window a little, that
+//   deciding  one that does: for OSCAR the one that closes a batch (the paper's "w/ BE": 52), for
+//             Swift a decrease, for the others a new window or rate
+//   stream    the mean over a flow at 100 Gbit/s and 12 us with a queue of half a BDP
+//
+// A trace has a share of deciding acknowledgments; ordinary and deciding follow from the mean costs
+// of two traces with different shares.  A million acknowledgments are timed in runs of 2000, and
+// the median run counts, so that other work on the machine does not.  Cycles are those of the time
+// stamp counter, as in the paper; "core" is the same scaled by the clock the core really ran at,
+// measured with a chain of dependent products.
+//
+// The second table counts what one acknowledgment of either kind has the processor execute, found
+// by stepping through some of them one instruction at a time; the median counts.
+//
+// --benchmark_filter=REGEX chooses cores, --benchmark_format=json is for machines.
+// A further core is one Case in main().
+#include <benchmark/benchmark.h>
+#include <signal.h>
+#include <ucontext.h>
+#include <x86intrin.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdio>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dcc_oscar.h"
+#include "dcc_swift.h"
+#include "dcc_thetapowertcp.h"
+#include "dcc_timely.h"
+
+namespace {
+
+constexpr int kAcks = 1000000;
+constexpr int kRun = 2000;
+constexpr dcc_path kPath = {100000000000ULL, 12000, 1500};
+
+u64 Tsc() {
+  unsigned aux;
+  return __rdtscp(&aux);
+}
+
+// Core cycles per tick of the time stamp counter: the best of some short tries, as anything that
+// interrupts one only makes it smaller.
+double CoreCyclesPerTick() {
+  constexpr u64 kProducts = 8000;
+  double best = 0;
+  for (int attempt = 0; attempt < 50; ++attempt) {
+    u64 x = 1;
+    const u64 begin = Tsc();
+    for (u64 i = 0; i < kProducts / 8; ++i) {
+      // Three cycles each on every x86-64 since 2008; additions of constants are folded by some.
+      asm volatile(
+          "imul %0, %0\n imul %0, %0\n imul %0, %0\n imul %0, %0\n"
+          "imul %0, %0\n imul %0, %0\n imul %0, %0\n imul %0, %0\n"
+          : "+r"(x));
+    }
+    best = std::max(best, 3.0 * kProducts / static_cast<double>(Tsc() - begin));
+  }
+  return best;
+}
+
+double Median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// Counts what the processor executes within a call, by its trap after each instruction.
+class Stepper {
+ public:
+  struct Counts {
+    u64 instructions = 0, products = 0, divisions = 0;
+  };
+
+  template <class Call>
+  static Counts Count(const Call& call) {
+    struct sigaction action = {}, before = {};
+    action.sa_sigaction = OnTrap;
+    action.sa_flags = SA_SIGINFO;
+    sigaction(SIGTRAP, &action, &before);
+    Counts own = Stepped([] {});
+    Counts all = Stepped(call);
+    sigaction(SIGTRAP, &before, nullptr);
+    all.instructions -= own.instructions;
+    return all;
+  }
+
+ private:
+  template <class Call>
+  static Counts Stepped(const Call& call) {
+    counts_ = {};
+    // The trap flag, set and cleared on the stack below what a leaf function may use (128 bytes).
+    asm volatile(
+        "lea -128(%%rsp), %%rsp\n pushfq\n orq $0x100, (%%rsp)\n popfq\n lea 128(%%rsp), %%rsp" ::
+            : "memory", "cc");
+    call();
+    asm volatile(
+        "lea -128(%%rsp), %%rsp\n pushfq\n andq $~0x100, (%%rsp)\n popfq\n lea 128(%%rsp), %%rsp" ::
+            : "memory", "cc");
+    return counts_;
+  }
+
+  static void OnTrap(int, siginfo_t*, void* context) {
+    const auto* registers = static_cast<const ucontext_t*>(context)->uc_mcontext.gregs;
+    const auto* code = reinterpret_cast<const unsigned char*>(registers[REG_RIP]);
+    ++counts_.instructions;
+    while (*code == 0x66 || *code == 0xf2 || *code == 0xf3) ++code;
+    if ((*code & 0xf0) == 0x40) ++code;  // REX
+    if (*code == 0xf6 || *code == 0xf7) {
+      const int operation = code[1] >> 3 & 7;
+      counts_.products += operation == 4 || operation == 5;
+      counts_.divisions += operation >= 6;
+    }
+    counts_.products += *code == 0x69 || *code == 0x6b || (*code == 0x0f && code[1] == 0xaf);
+  }
+
+  static Counts counts_;
+};
+Stepper::Counts Stepper::counts_;
+
+// Acknowledgments of packets sent every spacing_ns, with delays of low_ns and up to width_ns more.
+struct Trace {
+  u64 spacing_ns;
+  u32 low_ns, width_ns;
+  bool fresh = false;  // a new flow every 2000
+};
+
+// Around base RTT + 6 us.
+constexpr Trace kStream = {120, 17500, 1000};
+
+// A random walk that stays in the first-level cache and in which no acknowledgment overtakes
+// another.
+std::array<u32, 1024> Delays(const Trace& trace) {
+  std::array<u32, 1024> delays{};
+  std::mt19937 rng(1);
+  const double step = std::min(static_cast<double>(trace.spacing_ns - 1), trace.width_ns * 1.0);
+  double delay = trace.width_ns / 2.0;
+  for (std::size_t i = 0; i < delays.size(); ++i) {
+    // The second half goes the way of the first one back, so that the end meets the beginning.
+    if (i < delays.size() / 2) {
+      delay += step * (2.0 * static_cast<double>(rng()) / 4294967296.0 - 1);
+      delay = std::clamp(delay, 0.0, static_cast<double>(trace.width_ns));
+      delays[i] = trace.low_ns + static_cast<u32>(delay);
+    } else {
+      delays[i] = delays[delays.size() - 1 - i];
+    }
+  }
+  return delays;
+}
+
+// One flow of a core under a trace.
+template <class Core>
+class Flow {
+ public:
+  Flow(const typename Core::Params& params, const Trace& trace)
+      : params_(params), trace_(trace), delays_(Delays(trace)) {
+    Restart();
+  }
+
+  void Restart() { Core::Init(&state_, &kPath, &params_, &verdict_); }
+
+  __attribute__((always_inline)) dcc_ack Next(int i) {
+    const u32 rtt_ns = delays_[static_cast<u32>(i) % delays_.size()];
+    send_ns_ += trace_.spacing_ns;
+    return {send_ns_ + rtt_ns, send_ns_, rtt_ns, 1500, 22500, 0, 0};
+  }
+
+  __attribute__((always_inline)) bool Ack(int i) {
+    const dcc_ack ack = Next(i);
+    const bool decided = Core::Ack(&state_, &kPath, &params_, &ack, &verdict_);
+    benchmark::DoNotOptimize(verdict_);
+    benchmark::ClobberMemory();
+    return decided;
+  }
+
+  double Ticks() {
+    std::vector<double> runs;
+    for (int done = 0; done < kAcks; done += kRun) {
+      if (trace_.fresh) Restart();
+      const u64 begin = Tsc();
+      for (int i = 0; i < kRun; ++i) benchmark::DoNotOptimize(Ack(i));
+      runs.push_back(static_cast<double>(Tsc() - begin) / kRun);
+    }
+    return Median(std::move(runs));
+  }
+
+  // The share of acknowledgments that decided.
+  double Share() {
+    int deciding = 0;
+    for (int done = 0; done < 100 * kRun; done += kRun) {
+      if (trace_.fresh) Restart();
+      for (int i = 0; i < kRun; ++i) deciding += Core::Decides(state_, Ack(i));
+    }
+    return deciding / (100.0 * kRun);
+  }
+
+  // What one acknowledgment that decides, or does not, consists of.
+  Stepper::Counts Step(bool deciding) {
+    constexpr std::size_t kSamples = 15;
+    std::vector<Stepper::Counts> samples;
+    for (int i = 0; i < kAcks && samples.size() < kSamples; ++i) {
+      if (trace_.fresh && i % kRun == 0) Restart();
+      Flow twin = *this;
+      const bool decides = Core::Decides(twin.state_, twin.Ack(i));
+      // Not the first ones, in which the flow is still finding its place.
+      if (i < kRun / 2 || decides != deciding) {
+        *this = twin;
+        continue;
+      }
+      const dcc_ack ack = Next(i);
+      benchmark::DoNotOptimize(ack);
+      samples.push_back(
+          Stepper::Count([this, &ack] { Core::Ack(&state_, &kPath, &params_, &ack, &verdict_); }));
+    }
+    if (samples.empty()) return {};
+    std::sort(samples.begin(), samples.end(),
+              [](const auto& x, const auto& y) { return x.instructions < y.instructions; });
+    return samples[samples.size() / 2];
+  }
+
+ private:
+  typename Core::Params params_;
+  Trace trace_;
+  std::array<u32, 1024> delays_;
+  typename Core::State state_;
+  dcc_verdict verdict_;
+  u64 send_ns_ = 1000000000;
+};
+
+// A core's functions under common names.
+#define DELAYCC_BENCH_CORE(Name, name)                                  \
+  struct Name {                                                         \
+    using State = dcc_##name;                                           \
+    using Params = dcc_##name##_params;                                 \
+    static constexpr auto Default = dcc_##name##_params_default;        \
+    static constexpr auto Init = dcc_##name##_init;                     \
+    static constexpr auto Ack = dcc_##name##_ack;                       \
+    static bool Decides(const State&, bool decided) { return decided; } \
+  }
+
+DELAYCC_BENCH_CORE(Oscar, oscar);
+DELAYCC_BENCH_CORE(ThetaPowerTcp, thetapowertcp);
+DELAYCC_BENCH_CORE(Timely, timely);
+DELAYCC_BENCH_CORE(SwiftBase, swift);
+
+// Each acknowledgment moves the window; only a decrease is a decision.
+struct Swift : SwiftBase {
+  static bool Decides(const State& s, bool) { return s.last.branch == DCC_SWIFT_DECREASE; }
+};
+
+// Two traces, of few and of many decisions, and the core's parameters under each.
+template <class Core>
+struct Case {
+  std::string name;
+  void (*set)(typename Core::Params*);  // in all traces
+  Trace few, many;
+  void (*set_few)(typename Core::Params*) = nullptr;  // in the first one
+};
+
+template <class Core>
+void Run(benchmark::State& state, const Case<Core>& c) {
+  typename Core::Params params;
+  Core::Default(&params);
+  if (c.set) c.set(&params);
+  typename Core::Params few_params = params;
+  if (c.set_few) c.set_few(&few_params);
+
+  const double few_share = Flow<Core>(few_params, c.few).Share();
+  const double many_share = Flow<Core>(params, c.many).Share();
+  double ordinary = 0, deciding = 0, stream = 0, core = 0;
+  for (auto _ : state) {
+    const double few = Flow<Core>(few_params, c.few).Ticks();
+    const double many = Flow<Core>(params, c.many).Ticks();
+    const double slope = (many - few) / (many_share - few_share);
+    ordinary += few - few_share * slope;
+    deciding += few + (1 - few_share) * slope;
+    stream += Flow<Core>(params, kStream).Ticks();
+    core += CoreCyclesPerTick();
+  }
+  const double n = static_cast<double>(state.iterations());
+  state.counters["ordinary"] = ordinary / n;
+  state.counters["deciding"] = deciding / n;
+  state.counters["stream"] = stream / n;
+  state.counters["core_per_tick"] = core / n;
+  state.counters["decisions_per_1000"] = 1000 * Flow<Core>(params, kStream).Share();
+
+  const auto count = [&state](const std::string& kind, const Stepper::Counts& counts) {
+    state.counters[kind + "_instructions"] = static_cast<double>(counts.instructions);
+    state.counters[kind + "_products"] = static_cast<double>(counts.products);
+    state.counters[kind + "_divisions"] = static_cast<double>(counts.divisions);
+  };
+  count("ordinary", Flow<Core>(few_params, c.few).Step(false));
+  count("deciding", Flow<Core>(params, c.many).Step(true));
+  state.counters["state_bytes"] = sizeof(typename Core::State);
+}
+
+// A line for each core in each of two tables.
+class Tables : public benchmark::BenchmarkReporter {
+ public:
+  bool ReportContext(const Context&) override {
+    std::printf(
+        "cycles of the time stamp counter, and of the core, for one acknowledgment\n"
+        "                    TSC                       core                         decisions\n"
+        "                    ordinary deciding stream  ordinary deciding stream     per 1000 "
+        "ACKs\n");
+    return true;
+  }
+
+  void ReportRuns(const std::vector<Run>& runs) override {
+    for (const Run& run : runs) {
+      const auto get = [&run](const std::string& name) {
+        const auto at = run.counters.find(name);
+        return at == run.counters.end() ? 0.0 : static_cast<double>(at->second);
+      };
+      const double core = get("core_per_tick");
+      std::printf("%-18s %9.1f %8.1f %6.1f %9.1f %8.1f %6.1f %17.1f\n",
+                  run.benchmark_name().c_str(), get("ordinary"), get("deciding"), get("stream"),
+                  core * get("ordinary"), core * get("deciding"), core * get("stream"),
+                  get("decisions_per_1000"));
+      std::array<char, 128> line{};
+      std::snprintf(line.data(), line.size(), "%-18s %9.0f %8.0f %9.0f %12.0f %8.0f %9.0f %12.0f\n",
+                    run.benchmark_name().c_str(), get("ordinary_instructions"),
+                    get("ordinary_products"), get("ordinary_divisions"),
+                    get("deciding_instructions"), get("deciding_products"),
+                    get("deciding_divisions"), get("state_bytes"));
+      operations_ += line.data();
+    }
+    std::fflush(stdout);
+  }
+
+  void Finalize() override {
+    std::printf(
+        "\noperations of one acknowledgment\n"
+        "                    ordinary                      deciding                        state\n"
+        "                    instrs.  products divisions    instrs. products divisions        "
+        "bytes\n"
+        "%s",
+        operations_.c_str());
+  }
+
+ private:
+  std::string operations_;
+};
+
+template <class Core>
+void Register(const Case<Core>& c) {
+  benchmark::RegisterBenchmark(c.name.c_str(), Run<Core>, c)->Unit(benchmark::kMillisecond);
+}
+
+template <u32 law>
+Case<Oscar> OscarCase(const std::string& name) {
+  // No batch ever closes: tau is 1 s, a million packets span 0.12 s.  Then three packets a batch.
+  return {name,
+          [](dcc_oscar_params* p) {
+            p->law = law;
+            p->tau_ns = 6000;
+          },
+          kStream,
+          {2400, 17500, 1000},
+          [](dcc_oscar_params* p) { p->tau_ns = 1000000000; }};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  bool machine = false;
+  for (int i = 1; i < argc; ++i)
+    machine |= std::string(argv[i]).rfind("--benchmark_format", 0) == 0;
+
+  Register(OscarCase<DCC_OSCAR_LAW_PAPER>("oscar/paper"));
+  Register(OscarCase<DCC_OSCAR_LAW_AI>("oscar/ai"));
+  Register(OscarCase<DCC_OSCAR_LAW_TRACKER>("oscar/tracker"));
+  Register(OscarCase<DCC_OSCAR_LAW_PULSE>("oscar/pulse"));
+  // Below the target from a window of 20 on; then every ACK an RTT after the one before.
+  Register(Case<Swift>{
+      "swift", nullptr, {120, 12000, 0, true}, {30000, 17500, 1000}, [](dcc_swift_params* p) {
+        p->initial_cwnd_packets = 20;
+      }});
+  Register(Case<ThetaPowerTcp>{"thetapowertcp", nullptr, kStream, {6000, 17500, 1000}});
+  // Segments of 1.28 ms, then one at every third ACK.
+  const auto long_segments = [](dcc_timely_params* p) { p->seg_bytes = 16000000; };
+  Register(Case<Timely>{"timely",
+                        [](dcc_timely_params* p) { p->patched = 0; },
+                        kStream,
+                        {6000, 17500, 1000},
+                        long_segments});
+  Register(Case<Timely>{"patched_timely",
+                        [](dcc_timely_params* p) { p->patched = 1; },
+                        kStream,
+                        {6000, 17500, 1000},
+                        long_segments});
+
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  if (machine) {
+    benchmark::RunSpecifiedBenchmarks();
+  } else {
+    Tables tables;
+    benchmark::RunSpecifiedBenchmarks(&tables);
+  }
+  benchmark::Shutdown();
+  return 0;
+}
