@@ -571,8 +571,9 @@ void delaycc_apply(struct sock *sk, struct delaycc_sock *ds,
 	 * A window of exactly one BDP loses 1 % of the link to a receiver that
 	 * acknowledges every second packet, and more to segmentation offload.
 	 * At line rate the pace is the limit, so those packets make no queue.
+	 * A pace above it says that the window is to be the limit.
 	 */
-	if (verdict->pacing_bps >= ds->path.line_rate_bps)
+	if (verdict->pacing_bps == ds->path.line_rate_bps)
 		cwnd_q16 += (u64)(DELAYCC_ACK_SLACK + delaycc_burst(sk, ds))
 			    << DCC_WINDOW_SHIFT;
 	cwnd = min_t(u64, cwnd_q16 >> DCC_WINDOW_SHIFT,

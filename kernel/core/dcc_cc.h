@@ -56,7 +56,12 @@ struct dcc_ack {
 /* What the sender is to do until the next verdict. */
 struct dcc_verdict {
 	u64 cwnd_q16;   /* window in packets, DCC_WINDOW_SHIFT; may be below one packet, never 0 */
-	u64 pacing_bps; /* bits on the wire per second, >= 1000, <= path line rate */
+	/*
+	 * Bits on the wire per second, >= 1000.  At the line rate the pace is the limit, and the
+	 * caller may add to the window what ACKs that come in groups need.  Above it, up to
+	 * twice the line rate, the window is the only limit, and exact.
+	 */
+	u64 pacing_bps;
 	u64 probe_ns;   /* 0: go on; else stop sending and probe this long from now (PrioPlus) */
 };
 

@@ -34,16 +34,18 @@
  *      decrease would postpone the decrease for ever.
  *   5. A flow starts, and starts again after idle time, with one base BDP
  *      (parameter initial_cwnd_packets); the paper does not say.
- *   6. Samples of an application-limited flow do not let the window grow (they
- *      say nothing of what it could carry); they let it shrink.
+ *   6. Samples of a flow that was limited by its application, or had less than half
+ *      of its window in flight, do not let the window grow (they say nothing of
+ *      what it could carry); they let it shrink.
  *   7. The largest window is what the line sends in twice the largest target:
  *      no path on which the line rate is right ever gets there.
  *   8. RETX_RESET_THRESHOLD, timeouts in a row after which the window becomes the
  *      smallest one, is 5, and that smallest window 1/256 packet.  No values are
  *      given.
- *   9. The pace of a whole window is the line rate, less one bit per second.  Paths
- *      on which the line rate itself is the limit get a few packets more than
- *      the window from the shells, which Swift has no use for.
+ *   9. Windows of a packet and more are not paced in the paper.  Here they are, at
+ *      twice the line rate, which only breaks up bursts of hosts that are faster
+ *      than that.  (At the line rate itself a lone flow would never build the
+ *      queue that tells it to stop growing.)
  */
 #ifndef DCC_SWIFT_H
 #define DCC_SWIFT_H
@@ -92,7 +94,7 @@ enum dcc_swift_branch {
 	DCC_SWIFT_INCREASE = 1,	   /* below the target */
 	DCC_SWIFT_DECREASE = 2,	   /* above the target */
 	DCC_SWIFT_HOLD = 3,	   /* above the target, but decreased within the last RTT */
-	DCC_SWIFT_APP_LIMITED = 4, /* below the target, but the application was the limit */
+	DCC_SWIFT_APP_LIMITED = 4, /* below the target, but the window was not the limit */
 	DCC_SWIFT_LOSS = 5,
 	DCC_SWIFT_RTO = 6,
 };
@@ -335,6 +337,15 @@ static inline u64 dcc_swift_decrease(u64 cwnd_q24, u32 delay_ns, u32 target_ns, 
 	return dcc_scale_q24(cwnd_q24, DCC_RATIO_ONE - dcc_min_u32(cut_q24, max_mdf_q24));
 }
 
+/* Was the window what limited the flow when the acknowledged packet was sent? */
+static inline bool dcc_swift_window_limited(const struct dcc_swift *s, const struct dcc_ack *ack)
+{
+	/* inflight / wire >= cwnd / 2; < 2^56 and < 2^62 */
+	return !(ack->flags & DCC_ACK_APP_LIMITED) &&
+	       (u64)ack->inflight_bytes << DCC_SWIFT_CWND_SHIFT >=
+	       (s->cwnd_q24 >> 1) * s->wire_bytes;
+}
+
 /* Once per RTT. */
 static inline bool dcc_swift_may_decrease(const struct dcc_swift *s, u64 now_ns, u32 rtt_ns)
 {
@@ -358,7 +369,7 @@ static inline void dcc_swift_verdict(const struct dcc_swift *s, struct dcc_verdi
 				 DCC_PATH_RATE_MAX_BPS);
 
 	out->cwnd_q16 = s->cwnd_q24 >> (DCC_SWIFT_CWND_SHIFT - DCC_WINDOW_SHIFT);
-	out->pacing_bps = rate - 1;
+	out->pacing_bps = 2 * rate;
 	out->probe_ns = 0;
 }
 
@@ -412,7 +423,7 @@ static inline bool dcc_swift_ack(struct dcc_swift *s, const struct dcc_path *pat
 	s->last.target_ns = dcc_swift_target_ns(s, cwnd_q24);
 	if (ack->rtt_ns < s->last.target_ns) {
 		branch = DCC_SWIFT_APP_LIMITED;
-		if (!(ack->flags & DCC_ACK_APP_LIMITED)) {
+		if (DCC_LIKELY(dcc_swift_window_limited(s, ack))) {
 			branch = DCC_SWIFT_INCREASE;
 			cwnd_q24 = dcc_swift_increase(cwnd_q24, s->ai_q16,
 						      dcc_swift_acked_q16(s, ack->acked_bytes));

@@ -133,6 +133,7 @@ struct Trace {
   u64 spacing_ns;
   u32 low_ns, width_ns;
   bool fresh = false;  // a new flow every 2000
+  u32 inflight_bytes = 22500;
 };
 
 // Around base RTT + 6 us.
@@ -172,7 +173,7 @@ class Flow {
   __attribute__((always_inline)) dcc_ack Next(int i) {
     const u32 rtt_ns = delays_[static_cast<u32>(i) % delays_.size()];
     send_ns_ += trace_.spacing_ns;
-    return {send_ns_ + rtt_ns, send_ns_, rtt_ns, 1500, 22500, 0, 0};
+    return {send_ns_ + rtt_ns, send_ns_, rtt_ns, 1500, trace_.inflight_bytes, 0, 0};
   }
 
   __attribute__((always_inline)) bool Ack(int i) {
@@ -382,10 +383,11 @@ int main(int argc, char** argv) {
   Register(OscarCase<DCC_OSCAR_LAW_TRACKER>("oscar/tracker"));
   Register(OscarCase<DCC_OSCAR_LAW_PULSE>("oscar/pulse"));
   // Below the target from a window of 20 on; then every ACK an RTT after the one before.
-  Register(Case<Swift>{
-      "swift", nullptr, {120, 12000, 0, true}, {30000, 17500, 1000}, [](dcc_swift_params* p) {
-        p->initial_cwnd_packets = 20;
-      }});
+  Register(Case<Swift>{"swift",
+                       nullptr,
+                       {120, 12000, 0, true, 150000},
+                       {30000, 17500, 1000},
+                       [](dcc_swift_params* p) { p->initial_cwnd_packets = 20; }});
   Register(Case<ThetaPowerTcp>{"thetapowertcp", nullptr, kStream, {6000, 17500, 1000}});
   // Segments of 1.28 ms, then one at every third ACK.
   const auto long_segments = [](dcc_timely_params* p) { p->seg_bytes = 16000000; };

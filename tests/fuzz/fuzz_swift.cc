@@ -41,7 +41,7 @@ struct Swift {
     Require(s.timeouts <= DCC_SWIFT_RETX_RESET_THRESHOLD);
     Require(s.last.target_ns >= DCC_PATH_RTT_MIN_NS);
     Require(v.cwnd_q16 >= 1);
-    Require(v.pacing_bps >= 1000 && v.pacing_bps < DCC_PATH_RATE_MAX_BPS);
+    Require(v.pacing_bps >= 1000 && v.pacing_bps <= 2 * DCC_PATH_RATE_MAX_BPS);
   }
 };
 

@@ -85,6 +85,8 @@ TEST(SwiftAgainstTwin, WindowsAgreeWithinOnePercent) {
       ack.send_ns = now - rtt;
       ack.acked_bytes = path.wire_bytes * static_cast<u32>(random.OneIn(5) ? random.Below(60) : 1);
       if (random.OneIn(100)) ack.acked_bytes = 0xffffffff;
+      ack.inflight_bytes = static_cast<u32>(
+          std::min(4e9, std::ceil(twin.cwnd()) * path.wire_bytes * random.LogUniform(0.3, 1.3)));
       if (random.OneIn(50)) ack.flags |= DCC_ACK_NO_RTT;
       if (random.OneIn(50)) ack.flags |= DCC_ACK_DELAYED;
       if (random.OneIn(20)) ack.flags |= DCC_ACK_APP_LIMITED;

@@ -26,7 +26,7 @@ class Flow {
 
   bool Ack(u32 rtt_ns, u32 acked_bytes = 1500, u32 flags = 0) {
     now_ns += 120;
-    const dcc_ack ack = {now_ns, now_ns - rtt_ns, rtt_ns, acked_bytes, 15000, flags, 0};
+    const dcc_ack ack = {now_ns, now_ns - rtt_ns, rtt_ns, acked_bytes, inflight_bytes, flags, 0};
     return dcc_swift_ack(&state, &path, &params, &ack, &verdict);
   }
   void Loss() { dcc_swift_loss(&state, &path, &params, now_ns, &verdict); }
@@ -44,6 +44,7 @@ class Flow {
   dcc_swift state;
   dcc_verdict verdict;
   u64 now_ns = 1000000000;
+  u32 inflight_bytes = 4000000000;
 };
 
 TEST(SwiftParameters, DefaultsAreValid) {
@@ -79,7 +80,7 @@ TEST(Swift, StartsWithOneBdpAndTheLine) {
   const Flow flow;
   EXPECT_NEAR(flow.cwnd(), 100, 0.01);
   EXPECT_NEAR(static_cast<double>(flow.verdict.cwnd_q16) / 65536, 100, 0.01);
-  EXPECT_EQ(flow.verdict.pacing_bps, 100000000000ULL - 1);
+  EXPECT_EQ(flow.verdict.pacing_bps, 200000000000ULL) << "the window is the limit, not the pace";
   EXPECT_EQ(flow.verdict.probe_ns, 0u);
 }
 
@@ -184,6 +185,17 @@ TEST(Swift, AnApplicationLimitedFlowDoesNotGrowButShrinks) {
   EXPECT_EQ(flow.cwnd(), 20);
   flow.Ack(40000, 1500, DCC_ACK_APP_LIMITED);
   EXPECT_LT(flow.cwnd(), 20);
+}
+
+TEST(Swift, AWindowThatIsNotUsedDoesNotGrow) {
+  Flow flow;
+  flow.Set(20);
+  flow.inflight_bytes = 9 * 1500;
+  for (int i = 0; i < 50; ++i) flow.Ack(12000);
+  EXPECT_EQ(flow.cwnd(), 20);
+  flow.inflight_bytes = 10 * 1500;
+  flow.Ack(12000);
+  EXPECT_GT(flow.cwnd(), 20);
 }
 
 TEST(Swift, DelayedOrAmbiguousSamplesDecideNothing) {
@@ -325,7 +337,7 @@ TEST(Swift, EveryRateRttAndExtremeSampleGivesASaneVerdict) {
             flow.Ack(sample, i % 2 ? wire : 0xffffffff);
             ASSERT_GE(flow.verdict.cwnd_q16, 1u);
             ASSERT_LE(flow.state.cwnd_q24, flow.state.max_cwnd_q24);
-            ASSERT_LT(flow.verdict.pacing_bps, rate);
+            ASSERT_EQ(flow.verdict.pacing_bps, 2 * rate);
             ASSERT_GE(flow.verdict.pacing_bps, 1000u);
           }
         }

@@ -68,13 +68,16 @@ class SwiftTwin {
     const double blur = TargetAt(cwnd_ * 0.99) - TargetAt(cwnd_ * 1.01);
     knife_edge_ = std::fabs(delay - target) <= 1 + 1e-6 * target + blur;
     if (delay < target) {
-      if (!(ack.flags & DCC_ACK_APP_LIMITED)) {
+      if (!(ack.flags & DCC_ACK_APP_LIMITED) && ack.inflight_bytes / wire_ >= cwnd_ / 2) {
         const double acked = std::min(ack.acked_bytes / wire_, 2048.0);
         cwnd_ += cwnd_ >= 1 ? ai_ / cwnd_ * acked : ai_ * acked;
       }
     } else if (CanDecrease(ack.now_ns)) {
       cwnd_ *= std::max(1 - beta_ * (delay - target) / delay, 1 - max_mdf_);
     }
+    // A decrease that the core's digits may not hold is none there.
+    if (cwnd_ < before && before - cwnd_ < 2e-7 * before) knife_edge_ = true;
+    if (std::fabs(ack.inflight_bytes / wire_ - before / 2) < 0.01 * before) knife_edge_ = true;
     // The window where the two ways to increase meet.
     if (std::fabs(before - 1) < 1e-5) knife_edge_ = true;
     Bound(before, ack.now_ns);
