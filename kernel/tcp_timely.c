@@ -36,7 +36,7 @@ static const struct delaycc_param shell_params[] = {
 	TIMELY_PARAM(delta_kbps, 1, DCC_RATE_DELTA_MAX_KBPS, false),
 	TIMELY_PARAM(hai_events, 1, DCC_TIMELY_HAI_MAX, true),
 	TIMELY_PARAM(min_rate_kbps, 1, DCC_RATE_MIN_MAX_KBPS, false),
-	TIMELY_PARAM(start_mbps, 1, DCC_RATE_START_MAX_MBPS, true),
+	TIMELY_PARAM(start_kbps, 1, DCC_RATE_START_MAX_KBPS, true),
 	TIMELY_PARAM(seg_bytes, DCC_RATE_SEG_MIN_BYTES, DCC_RATE_SEG_MAX_BYTES,
 		     false),
 };
@@ -62,3 +62,4 @@ static void shell_describe(const struct dcc_timely *core,
 MODULE_AUTHOR("The delaycc authors");
 MODULE_DESCRIPTION("TIMELY and patched TIMELY congestion control");
 MODULE_LICENSE("GPL");
+MODULE_ALIAS("tcp_patched_timely");

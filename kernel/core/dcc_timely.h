@@ -75,7 +75,7 @@ struct dcc_timely_params {
 	u32 delta_kbps;
 	u32 hai_events;	   /* 0: never */
 	u32 min_rate_kbps; /* no flow is slower */
-	u32 start_mbps;	   /* 0: line rate; patched: an eighth of it */
+	u32 start_kbps;	   /* 0: line rate; patched: an eighth of it */
 	u32 seg_bytes;
 };
 
@@ -126,7 +126,7 @@ static inline void dcc_timely_params_default(struct dcc_timely_params *p)
 	p->delta_kbps = DCC_TIMELY_DELTA_KBPS;
 	p->hai_events = DCC_TIMELY_HAI_EVENTS;
 	p->min_rate_kbps = DCC_TIMELY_MIN_RATE_KBPS;
-	p->start_mbps = 0;
+	p->start_kbps = 0;
 	p->seg_bytes = DCC_TIMELY_SEG_BYTES;
 }
 
@@ -144,7 +144,7 @@ static inline bool dcc_timely_params_valid(const struct dcc_timely_params *p)
 	    p->hai_events > DCC_TIMELY_HAI_MAX)
 		return false;
 	return p->min_rate_kbps && p->min_rate_kbps <= DCC_RATE_MIN_MAX_KBPS &&
-	       p->start_mbps <= DCC_RATE_START_MAX_MBPS &&
+	       p->start_kbps <= DCC_RATE_START_MAX_KBPS &&
 	       p->seg_bytes >= DCC_RATE_SEG_MIN_BYTES && p->seg_bytes <= DCC_RATE_SEG_MAX_BYTES;
 }
 
@@ -159,7 +159,7 @@ static inline bool dcc_timely_stale(const struct dcc_timely *s, const struct dcc
 	       s->params.rtt_ref_ns != p->rtt_ref_ns || s->params.delta_kbps != p->delta_kbps ||
 	       s->params.hai_events != p->hai_events ||
 	       s->params.min_rate_kbps != p->min_rate_kbps ||
-	       s->params.start_mbps != p->start_mbps || s->params.seg_bytes != p->seg_bytes;
+	       s->params.start_kbps != p->start_kbps || s->params.seg_bytes != p->seg_bytes;
 }
 
 /* Values outside their ranges are cut to them: a core must not fail. */
@@ -230,7 +230,7 @@ static inline void dcc_timely_init(struct dcc_timely *s, const struct dcc_path *
 	u64 start_q8;
 
 	DCC_STEP(dcc_timely_derive)(s, path, p);
-	start_q8 = ((u64)dcc_min_u32(p->start_mbps, DCC_RATE_START_MAX_MBPS) * 1000000)
+	start_q8 = ((u64)dcc_min_u32(p->start_kbps, DCC_RATE_START_MAX_KBPS) * 1000)
 		   << DCC_RATE_SHIFT;
 	if (!start_q8)
 		start_q8 = p->patched ? s->line_q8 / 8 : s->line_q8;

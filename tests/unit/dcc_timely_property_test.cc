@@ -32,7 +32,7 @@ dcc_timely_params RandomParams(RateTrace& random, u32 patched) {
   if (random.OneIn(3)) p.delta_kbps = static_cast<u32>(random.LogUniform(1, 1e8));
   if (random.OneIn(3)) p.hai_events = static_cast<u32>(random.Below(1001));
   if (random.OneIn(3)) p.min_rate_kbps = static_cast<u32>(random.LogUniform(1, 1e6));
-  if (random.OneIn(3)) p.start_mbps = static_cast<u32>(random.LogUniform(1, 8e5));
+  if (random.OneIn(3)) p.start_kbps = static_cast<u32>(random.LogUniform(1, 8e8));
   if (random.OneIn(3)) p.seg_bytes = static_cast<u32>(random.LogUniform(1000, 1.6e7));
   return p;
 }

@@ -17,7 +17,7 @@ class Flow {
   explicit Flow(u32 patched, dcc_path path = TenGigabit()) : path(path) {
     dcc_timely_params_default(&params);
     params.patched = patched;
-    params.start_mbps = 1000;
+    params.start_kbps = 1000000;
     Start();
   }
   void Start() { dcc_timely_init(&state, &path, &params, &verdict); }
@@ -66,7 +66,7 @@ TEST(TimelyParameters, RefusesEachValueOutsideItsRange) {
   EXPECT_TRUE(refused([](auto& p) { p.delta_kbps = 0; }));
   EXPECT_TRUE(refused([](auto& p) { p.hai_events = 1001; }));
   EXPECT_TRUE(refused([](auto& p) { p.min_rate_kbps = 0; }));
-  EXPECT_TRUE(refused([](auto& p) { p.start_mbps = 800001; }));
+  EXPECT_TRUE(refused([](auto& p) { p.start_kbps = 800000001; }));
   EXPECT_TRUE(refused([](auto& p) { p.seg_bytes = 999; }));
   EXPECT_FALSE(refused([](auto& p) { p.beta_ppm = 0; }));
   EXPECT_FALSE(refused([](auto& p) { p.hai_events = 0; }));
@@ -74,7 +74,7 @@ TEST(TimelyParameters, RefusesEachValueOutsideItsRange) {
 
 TEST(Timely, StartsAtLineRateAndThePatchAtAnEighthOfIt) {
   Flow timely(0), patched(1);
-  timely.params.start_mbps = patched.params.start_mbps = 0;
+  timely.params.start_kbps = patched.params.start_kbps = 0;
   timely.Start();
   patched.Start();
   EXPECT_EQ(timely.verdict.pacing_bps, 10000000000ULL);
@@ -92,7 +92,7 @@ TEST(Timely, DecidesOncePerSegmentAtItsRate) {
 TEST(Timely, DecidesNotMoreThanOncePerBaseRtt) {
   Flow flow(0);
   flow.params.seg_bytes = 1000;  // 800 ns at line rate
-  flow.params.start_mbps = 10000;
+  flow.params.start_kbps = 10000000;
   flow.Start();
   int decisions = 0;
   for (int i = 0; i < 1000; ++i) decisions += flow.Ack(10000, 1000);
@@ -168,7 +168,7 @@ TEST(Timely, NoDecisionTakesMoreThanHalf) {
 // q* = RTT_ref + N delta RTT_ref / (beta C): for N = 40 at 10 Gbit/s 300 us.
 TEST(PatchedTimely, StandsStillAtItsFixedPoint) {
   Flow flow(1);
-  flow.params.start_mbps = 250;
+  flow.params.start_kbps = 250000;
   flow.Start();
   for (int i = 0; i < 50; ++i) flow.Segment(300000);
   EXPECT_NEAR(flow.mbps(), 250, 0.5);
@@ -177,8 +177,8 @@ TEST(PatchedTimely, StandsStillAtItsFixedPoint) {
 
 TEST(PatchedTimely, AboveTheFixedPointTheFasterFlowGivesWay) {
   Flow fast(1), slow(1);
-  fast.params.start_mbps = 500;
-  slow.params.start_mbps = 100;
+  fast.params.start_kbps = 500000;
+  slow.params.start_kbps = 100000;
   fast.Start();
   slow.Start();
   for (int i = 0; i < 50; ++i) {
@@ -274,7 +274,7 @@ TEST_P(BothVersions, NeverBelowTheFloorNorAboveTheLine) {
 
 TEST_P(BothVersions, TheWindowLeavesTwiceTheRoomThatTheRateNeeds) {
   Flow flow(GetParam());
-  flow.params.start_mbps = 800;
+  flow.params.start_kbps = 800000;
   flow.Start();
   flow.params.delta_kbps = 1;
   flow.Segment(40000);

@@ -26,7 +26,7 @@ class TimelyTwin {
         floor_(std::min(p.min_rate_kbps * 1e3, line_)),
         seg_bits_(p.seg_bytes * 8.0),
         hai_events_(p.hai_events) {
-    SetRate(p.start_mbps ? p.start_mbps * 1e6 : p.patched ? line_ / 8 : line_);
+    SetRate(p.start_kbps ? p.start_kbps * 1e3 : p.patched ? line_ / 8 : line_);
     rtt_ = base_;
   }
 
