@@ -133,6 +133,20 @@ TEST(AbsoluteValue, HoldsForTheMostNegativeNumber) {
   EXPECT_EQ(dcc_abs_s64(5), 5u);
 }
 
+TEST(Exp2, IsExactAtWholeNumbers) {
+  for (u32 k = 0; k <= 46; ++k) EXPECT_EQ(dcc_exp2_q16(k << 16), 65536ULL << k);
+  EXPECT_EQ(dcc_exp2_q16(47 << 16), kMax);
+  EXPECT_EQ(dcc_exp2_q16(0xffffffff), kMax);
+}
+
+TEST(Exp2, IsWithinItsStatedError) {
+  for (u32 x = 0; x < 16 << 16; x += 7) {
+    const double want = std::exp2(x / 65536.0) * 65536;
+    ASSERT_NEAR(static_cast<double>(dcc_exp2_q16(x)), want, 1.1e-4 * want + 4 * (1 << (x >> 16)))
+        << x;
+  }
+}
+
 TEST(Ratio, ScalesEveryValueExactly) {
   std::mt19937_64 rng(4);
   for (int i = 0; i < 200000; ++i) {

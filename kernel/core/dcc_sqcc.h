@@ -1,0 +1,760 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * SQCC: stable queue congestion control.
+ *
+ * The control loop
+ *   A flow is a rate R.  Below T_low it grows by delta; above, the gradient of the RTT
+ *   weighs a growth against a decrease, as in patched TIMELY (dcc_rate.h, dcc_timely.h):
+ *     R = delta (1 - w) + R (1 - beta e w),   w = 2 gradient + 1/2, cut to 0 .. 1.
+ *   What is new is the error, which goes to infinity at T_high,
+ *     e(RTT) = T_high (RTT - T_low) / (T_low (T_high - RTT)),
+ *   so that no number of flows can push the queue beyond it; and that the number N of
+ *   flows at the receiver sets T_low and delta.  N flows of equal rate are at rest where
+ *     beta (C / N) e(RTT) = delta,
+ *   and delta = C k / N^2, T_low = k seg / C with k = floor(lg N) (lg has base 10) keep what
+ *   all flows together add in one turn, N delta seg / R = k seg, the same for every N.
+ *
+ *   N is the receiver's count, which it writes into its acknowledgments, or what the RTT
+ *   tells.  The second needs no receiver: if the RTT at rest is a known, growing function
+ *   r*(N), then the RTT that all flows see says which N they are.
+ *
+ *   acknowledgment -> mean RTT, N -> every seg / 8: T_low, delta -> law -> R -> verdict
+ *
+ * The rules (parameter "rules")
+ *   DCC_SQCC_RULES_LITERAL  equation 25 as printed.  At 10 Gbit/s and with packets of 1000
+ *			     bytes, by computation: N = 60: 153 packets of queue, 500: 164, but
+ *			     100: 285, 137: 252, 1000: 225; N = 10: unstable (delta is a hundredth
+ *			     of the line); N < 10: k = 0, T_low = 0, and e divides by it.
+ *   DCC_SQCC_RULES_CAPPED   the same with k >= 1 and delta <= C / 1000: mends the small end.
+ *   DCC_SQCC_RULES_SMOOTH   the default; differences 5 to 9.  100 to 200 packets for every N.
+ *
+ * Differences from the paper
+ *   1. e is infinite at T_high and beta e w beyond 1 long before: a decrease takes at most
+ *      half of R (dcc_rate.h).
+ *   2. N < 10 with the literal rules: the initial T_low and delta stay, as the listing would
+ *      divide by zero.
+ *   3. Start: the paper does not say.  An eighth of the line, or a parameter; and, smooth
+ *      rules, C / N at the first count that the receiver tells (at least C / 2048).
+ *   4. Loss, timeout, idle, and an application that does not use R: as in dcc_timely.h.
+ *   5. Smooth: r*(N) = T_low + S (3/4 + 5/12 lg N) is chosen first, S being the distance
+ *      from T_low to T_high over 9 (50 us at 10 Gbit/s): 103 packets for one flow, 181 for
+ *      1000.  delta = beta C / N, but at most C / 1000 (which holds up to N = 8); and T_low is
+ *      what puts the RTT at rest at r*(N).  floor(lg N) made steps of a hundred packets.
+ *   6. Smooth: a decision comes eight times per segment, and beta and delta are a quarter.
+ *      Once per segment, flows that see a short queue all grow, for the 25 ms that 500 flows
+ *      take for a segment each: 500 flows of delta = beta C / N swung from 10 to 250 packets.
+ *      With eight smaller steps the deviation is 4 packets, for N from 60 to 1000.
+ *      Where N is known, the interval is that of a flow with C / N at most: a flow with less
+ *      than its share would otherwise also learn more slowly.
+ *   7. Smooth: above T_high R falls by T_high / RTT (at most to an eighth) as soon as it is
+ *      seen, once per RTT and not while the RTT falls by itself.  The paper's
+ *      beta (1 - T_high / RTT), 0.8 % at most once per segment, leaves 500 flows that start
+ *      with a fifth too much at 2500 packets for seconds.
+ *   8. Smooth: an RTT less than half-way from the base to T_low says that the line is nearly
+ *      idle.  Who knows N goes an eighth of the way to C / N per RTT; who guesses N adds a
+ *      32nd per millisecond (at 10 Gbit/s).  By delta alone, 500 flows at 60 % of the line
+ *      needed seconds.
+ *   9. Smooth: the window is for an RTT of 2 T_low at most, so that a wrong rate has an end.
+ *
+ * N, where the paper has it "estimated by the sender"
+ *   - C / R has no pull towards fairness, and what beta, delta and e say of N runs to its
+ *     limits.  Only the RTT is common to all flows.
+ *   - So lg N = 12/5 (mean RTT - r*(1)) / S, cut to 0 .. 3.25 (N = 1778); the mean is over
+ *     4 ms (80 S), of RTTs up to T_high.  delta is at most R / 128 then.
+ *   - With unequal rates it believes N times Jain's index, and so does the law itself.
+ *
+ * A receiver that tells nonsense
+ *   - Between 1 and 10000; a mean of the logarithm over 2 ms (40 S), so that jumps cancel.
+ *   - The queue at rest says the same N.  Where the two differ by a factor of more than 3.2
+ *     for 64 ms (1280 S) the RTT is believed, until they agree for as long.  A flow that is
+ *     told a wrong N alone thus gets its share again, within a factor of 3.2.
+ */
+#ifndef DCC_SQCC_H
+#define DCC_SQCC_H
+
+#include "dcc_rate.h"
+
+#define DCC_SQCC_ALPHA_PPM 875000U
+#define DCC_SQCC_BETA_PPM 8000U
+#define DCC_SQCC_MIN_RATE_KBPS 1000U
+/* 64 KB in the papers; this many take the papers' 50 us at 10 Gbit/s to the nanosecond. */
+#define DCC_SQCC_SEG_BYTES 62500U
+
+#define DCC_SQCC_RULES_LITERAL 0
+#define DCC_SQCC_RULES_CAPPED 1
+#define DCC_SQCC_RULES_SMOOTH 2
+#define DCC_SQCC_RULES_MAX 2
+
+#define DCC_SQCC_PARTS_ERROR 0
+#define DCC_SQCC_PARTS_DELTA 1
+#define DCC_SQCC_PARTS_ALL 2
+#define DCC_SQCC_PARTS_MAX 2
+
+#define DCC_SQCC_SOURCE_AUTO 0
+#define DCC_SQCC_SOURCE_ESTIMATE 1
+#define DCC_SQCC_SOURCE_FIXED 2
+#define DCC_SQCC_SOURCE_TOLD 3
+#define DCC_SQCC_SOURCE_MAX 3
+
+#define DCC_SQCC_FLOWS_MAX 65535U
+
+/* Decades (lg N) in Q16. */
+#define DCC_SQCC_DECADE 65536U
+#define DCC_SQCC_TOLD_MAX_Q16 (4 * DCC_SQCC_DECADE)		    /* N = 10000 */
+#define DCC_SQCC_ESTIMATE_MAX_Q16 (3 * DCC_SQCC_DECADE + 16384)    /* N = 1778 */
+#define DCC_SQCC_CONTRADICTION_Q16 (DCC_SQCC_DECADE / 2)	    /* a factor of 3.2 */
+
+/* Smooth rules: decisions per segment, and what a single one counts for. */
+#define DCC_SQCC_STEPS 8
+#define DCC_SQCC_STEP_SHARE 4
+
+/* Multiples of the span S = (T_high - T_low) / 9, 50 us at 10 Gbit/s. */
+#define DCC_SQCC_FILTER_SPANS 80  /* the mean RTT: 4 ms */
+#define DCC_SQCC_TOLD_SPANS 40	  /* the mean of what the receiver tells: 2 ms */
+#define DCC_SQCC_FILL_SPANS 20	  /* between two steps on an empty queue: 1 ms */
+#define DCC_SQCC_HOLD_SPANS 2000  /* a decade of the estimate is forgotten in: 100 ms */
+#define DCC_SQCC_DOUBT_SPANS 1280 /* contradiction for so long: 64 ms */
+
+/* The rule that decided, for tracing. */
+enum dcc_sqcc_branch {
+	DCC_SQCC_START = 0,
+	DCC_SQCC_BELOW = 1,	 /* RTT < T_low: + delta */
+	DCC_SQCC_WEIGHTED = 2,	 /* between the thresholds: the error function */
+	DCC_SQCC_ABOVE = 3,	 /* RTT > T_high; smooth rules: already cut for */
+	DCC_SQCC_CUT = 4,	 /* smooth rules: RTT > T_high: R T_high / RTT */
+	DCC_SQCC_UNUSED = 5,	 /* the application was the limit; R as it was */
+	DCC_SQCC_TOLD_START = 6, /* the receiver's first count: at most C / N */
+	DCC_SQCC_FILL = 7,	 /* smooth rules: the line is idle: towards C / N */
+	DCC_SQCC_LOSS = 8,
+	DCC_SQCC_RTO = 9,
+};
+
+struct dcc_sqcc_params {
+	u32 alpha_ppm;	   /* 1 .. 1000000: weight of the newest difference */
+	u32 beta_ppm;	   /* 1 .. 1000000 */
+	u32 t_low_ns;	   /* for k = 1; 0: automatic, 50 us at 10 Gbit/s */
+	u32 t_high_ns;	   /* 0, or not above T_low: automatic, 500 us at 10 Gbit/s */
+	u32 delta_kbps;	   /* where N does not set it, and at most; 0: C / 1000 */
+	u32 min_rate_kbps; /* no flow is slower */
+	u32 start_kbps;	   /* 0: an eighth of the line */
+	u32 seg_bytes;
+	u32 n_source;	   /* DCC_SQCC_SOURCE_* */
+	u32 n_fixed;	   /* N for DCC_SQCC_SOURCE_FIXED */
+	u32 rules;	   /* DCC_SQCC_RULES_* */
+	u32 parts;	   /* DCC_SQCC_PARTS_* */
+};
+
+/* The last decision, for the tracepoint and ss. */
+struct dcc_sqcc_decision {
+	u32 delay_ns;
+	s32 gradient_q16;
+	u32 branch;    /* enum dcc_sqcc_branch */
+	u32 flows;     /* N in use */
+	u32 estimated; /* N that the RTT speaks of */
+	u32 told;      /* N in use is the receiver's count */
+};
+
+struct dcc_sqcc {
+	/* What path and parameters come to; recomputed when either changes. */
+	struct dcc_path path;
+	struct dcc_sqcc_params params;
+	u64 line_q8;
+	u64 floor_q8;
+	u64 delta0_q8;
+	u64 step_q8;	    /* beta C e(r*), over N the smooth rules' delta */
+	u64 seg_ns;	    /* seg / C */
+	u32 base_ns;
+	u32 t_low0_ns;
+	u32 t_high_ns;
+	u32 span_ns;	    /* S */
+	u32 lone_ns;	    /* r*(1) */
+	u32 decade_ns;	    /* r*(10 N) - r*(N) */
+	u32 wire_bytes;
+	u32 seg_bytes;
+	u32 step_seg_bytes;
+	u32 alpha_q16;
+	u32 beta_q24;
+
+	/* What N sets. */
+	u64 delta_q8;
+	u64 share_q8; /* C / N, where N is not the flow's own guess; else 0 */
+	u64 turn_ns;  /* smooth rules: N seg / 8 C, the longest interval */
+	u32 t_low_ns;
+	u32 lg_q16;
+
+	/* What is known of N. */
+	u64 mean_q8;	   /* mean RTT, ns with 8 fraction bits */
+	u64 seen_ns;	   /* newest sample; 0: none yet */
+	u64 told_ns;	   /* when the receiver last told; 0: never */
+	u64 doubt_ns;	   /* how long it has been contradicted */
+	u32 told_lg_q16;
+	u32 held_lg_q16;   /* the estimate; falls slowly */
+	u8 doubted;	   /* not believed */
+
+	/* The flow. */
+	u64 rate_q8;
+	u64 decided_ns; /* the last decision; 0: none yet */
+	u64 due_ns;	/* the next one */
+	u64 acked_bytes; /* since the last one */
+	u64 cut_ns;	/* last cut because of T_high */
+	u64 filled_ns;	/* last step towards the share of an idle line */
+	u64 loss_ns;	/* last reaction to a loss */
+	struct dcc_gradient gradient;
+	u32 sample_ns;	/* newest RTT */
+	struct dcc_sqcc_decision last;
+};
+
+static_assert(sizeof(struct dcc_sqcc) <= 384, "state is one object of at most 384 bytes");
+
+static inline void dcc_sqcc_params_default(struct dcc_sqcc_params *p)
+{
+	p->alpha_ppm = DCC_SQCC_ALPHA_PPM;
+	p->beta_ppm = DCC_SQCC_BETA_PPM;
+	p->t_low_ns = 0;
+	p->t_high_ns = 0;
+	p->delta_kbps = 0;
+	p->min_rate_kbps = DCC_SQCC_MIN_RATE_KBPS;
+	p->start_kbps = 0;
+	p->seg_bytes = DCC_SQCC_SEG_BYTES;
+	p->n_source = DCC_SQCC_SOURCE_AUTO;
+	p->n_fixed = 1;
+	p->rules = DCC_SQCC_RULES_SMOOTH;
+	p->parts = DCC_SQCC_PARTS_ALL;
+}
+
+static inline bool dcc_sqcc_params_valid(const struct dcc_sqcc_params *p)
+{
+	if (!p->alpha_ppm || p->alpha_ppm > 1000000 || !p->beta_ppm || p->beta_ppm > 1000000)
+		return false;
+	if (p->t_low_ns && (p->t_low_ns < DCC_RATE_THRESHOLD_MIN_NS ||
+			    p->t_low_ns > DCC_RATE_THRESHOLD_MAX_NS))
+		return false;
+	if (p->t_high_ns && (p->t_high_ns < DCC_RATE_THRESHOLD_MIN_NS ||
+			     p->t_high_ns > DCC_RATE_THRESHOLD_MAX_NS))
+		return false;
+	if (p->delta_kbps > DCC_RATE_DELTA_MAX_KBPS || !p->min_rate_kbps ||
+	    p->min_rate_kbps > DCC_RATE_MIN_MAX_KBPS || p->start_kbps > DCC_RATE_START_MAX_KBPS)
+		return false;
+	return p->seg_bytes >= DCC_RATE_SEG_MIN_BYTES && p->seg_bytes <= DCC_RATE_SEG_MAX_BYTES &&
+	       p->n_source <= DCC_SQCC_SOURCE_MAX && p->n_fixed &&
+	       p->n_fixed <= DCC_SQCC_FLOWS_MAX && p->rules <= DCC_SQCC_RULES_MAX &&
+	       p->parts <= DCC_SQCC_PARTS_MAX;
+}
+
+static inline bool dcc_sqcc_stale(const struct dcc_sqcc *s, const struct dcc_path *path,
+				  const struct dcc_sqcc_params *p)
+{
+	return s->path.line_rate_bps != path->line_rate_bps ||
+	       s->path.base_rtt_ns != path->base_rtt_ns ||
+	       s->path.wire_bytes != path->wire_bytes || s->params.alpha_ppm != p->alpha_ppm ||
+	       s->params.beta_ppm != p->beta_ppm || s->params.t_low_ns != p->t_low_ns ||
+	       s->params.t_high_ns != p->t_high_ns || s->params.delta_kbps != p->delta_kbps ||
+	       s->params.min_rate_kbps != p->min_rate_kbps ||
+	       s->params.start_kbps != p->start_kbps || s->params.seg_bytes != p->seg_bytes ||
+	       s->params.n_source != p->n_source || s->params.n_fixed != p->n_fixed ||
+	       s->params.rules != p->rules || s->params.parts != p->parts;
+}
+
+/*
+ * T_low and T_high where they are not given.  Both are in segments: 1 and 10 of
+ * them, the papers' 50 and 500 us at 10 Gbit/s.  T_low has to leave room for a
+ * queue, so it lies half a segment above the base RTT at least.
+ */
+static inline void dcc_sqcc_thresholds(struct dcc_sqcc *s, const struct dcc_sqcc_params *p)
+{
+	u64 low_ns = dcc_max_u64(s->seg_ns, s->base_ns + s->seg_ns / 2);
+	u64 high_ns;
+
+	if (p->t_low_ns)
+		low_ns = p->t_low_ns;
+	low_ns = dcc_clamp_u64(low_ns, DCC_RATE_THRESHOLD_MIN_NS, DCC_RATE_THRESHOLD_MAX_NS);
+	/* A T_high below T_low, given or automatic, is none. */
+	high_ns = p->t_high_ns > low_ns ? p->t_high_ns : low_ns + 9 * s->seg_ns;
+	s->t_low0_ns = (u32)low_ns;
+	/* The error function divides by the distance. */
+	s->t_high_ns = (u32)dcc_clamp_u64(high_ns, low_ns + 9, DCC_RATE_THRESHOLD_MAX_NS + 9);
+	s->span_ns = (s->t_high_ns - s->t_low0_ns) / 9;
+	s->lone_ns = s->t_low0_ns + (u32)((u64)s->span_ns * 3 / 4);
+	s->decade_ns = (u32)((u64)s->span_ns * 5 / 12) + 1;
+}
+
+/* Values outside their ranges are cut to them: a core must not fail. */
+static inline void dcc_sqcc_derive(struct dcc_sqcc *s, const struct dcc_path *path,
+				   const struct dcc_sqcc_params *p)
+{
+	u32 kbps = dcc_min_u32(p->delta_kbps, DCC_RATE_DELTA_MAX_KBPS);
+
+	s->path = *path;
+	s->params = *p;
+	s->line_q8 = dcc_clamp_u64(path->line_rate_bps, DCC_PATH_RATE_MIN_BPS,
+				   DCC_PATH_RATE_MAX_BPS) << DCC_RATE_SHIFT;
+	s->base_ns = dcc_clamp_u32(path->base_rtt_ns, DCC_PATH_RTT_MIN_NS, DCC_PATH_RTT_MAX_NS);
+	s->wire_bytes = dcc_clamp_u32(path->wire_bytes, DCC_PATH_WIRE_MIN_BYTES,
+				      DCC_PATH_WIRE_MAX_BYTES);
+	s->seg_bytes = dcc_clamp_u32(p->seg_bytes, DCC_RATE_SEG_MIN_BYTES, DCC_RATE_SEG_MAX_BYTES);
+	s->seg_ns = dcc_rate_interval_ns(s->seg_bytes, s->line_q8, 1);
+	DCC_STEP(dcc_sqcc_thresholds)(s, p);
+
+	s->beta_q24 = dcc_ppm_to_q24(dcc_clamp_u32(p->beta_ppm, 1, 1000000));
+	s->alpha_q16 = dcc_ppm_to_q24(dcc_clamp_u32(p->alpha_ppm, 1, 1000000)) >> 8;
+	s->step_seg_bytes = s->seg_bytes;
+	s->delta0_q8 = kbps ? ((u64)kbps * 1000) << DCC_RATE_SHIFT : s->line_q8 / 1000;
+	if (p->rules == DCC_SQCC_RULES_SMOOTH && p->parts == DCC_SQCC_PARTS_ALL) {
+		s->step_seg_bytes /= DCC_SQCC_STEPS;
+		s->beta_q24 /= DCC_SQCC_STEP_SHARE;
+		s->delta0_q8 /= DCC_SQCC_STEP_SHARE;
+	}
+	s->step_q8 = dcc_scale_q24(s->line_q8, s->beta_q24);
+	s->floor_q8 = ((u64)dcc_clamp_u32(p->min_rate_kbps, 1, DCC_RATE_MIN_MAX_KBPS) * 1000)
+		      << DCC_RATE_SHIFT;
+	s->floor_q8 = dcc_min_u64(s->floor_q8, s->line_q8);
+}
+
+/* ---- N ------------------------------------------------------------------- */
+
+/* lg N (Q16): log2 * lg 2. */
+static inline u32 dcc_sqcc_lg_q16(u32 flows)
+{
+	return (u32)(((u64)dcc_log2_q16(flows) * 19728 + 32768) >> 16);
+}
+
+/* 10^lg (Q16). */
+static inline u64 dcc_sqcc_flows_q16(u32 lg_q16)
+{
+	return dcc_exp2_q16((u32)(((u64)lg_q16 * 217706) >> 16));
+}
+
+/* lg N that the mean RTT speaks of: r*(N) = r*(1) + decade * lg N, solved for N. */
+static inline u32 dcc_sqcc_estimate_q16(const struct dcc_sqcc *s)
+{
+	u64 above_q8 = dcc_sub_sat_u64(s->mean_q8, (u64)s->lone_ns << 8);
+
+	return (u32)dcc_min_u64(dcc_div_u64(above_q8 << 8, s->decade_ns),
+				DCC_SQCC_ESTIMATE_MAX_Q16);
+}
+
+/* A step of an exponential mean over irregular samples: dt / (tau + dt) as Q16. */
+static inline u32 dcc_sqcc_gain_q16(u64 dt_ns, u64 tau_ns)
+{
+	dt_ns = dcc_min_u64(dt_ns, 1ULL << 40);
+	return (u32)dcc_div_u64(dt_ns << 16, tau_ns + dt_ns);
+}
+
+static inline u64 dcc_sqcc_approach(u64 from, u64 to, u32 gain_q16)
+{
+	return to > from ? from + (((to - from) * gain_q16) >> 16) :
+			   from - (((from - to) * gain_q16) >> 16);
+}
+
+/* Is the receiver's count at odds with what the RTT says, and has been for long? */
+static inline void dcc_sqcc_judge(struct dcc_sqcc *s, u64 dt_ns)
+{
+	u64 limit_ns = (u64)s->span_ns * DCC_SQCC_DOUBT_SPANS;
+	u32 estimate_q16 = dcc_sqcc_estimate_q16(s);
+	u32 told_q16 = dcc_min_u32(s->told_lg_q16, DCC_SQCC_ESTIMATE_MAX_Q16);
+	u32 off_q16 = told_q16 > estimate_q16 ? told_q16 - estimate_q16 : estimate_q16 - told_q16;
+
+	/* A long silence is no long contradiction. */
+	dt_ns = dcc_min_u64(dt_ns, limit_ns / 8);
+	if (off_q16 > DCC_SQCC_CONTRADICTION_Q16)
+		s->doubt_ns = dcc_min_u64(s->doubt_ns + dt_ns, limit_ns);
+	else
+		s->doubt_ns = dcc_sub_sat_u64(s->doubt_ns, dt_ns);
+	if (s->doubt_ns >= limit_ns)
+		s->doubted = 1;
+	else if (!s->doubt_ns)
+		s->doubted = 0;
+}
+
+/* The estimate's recent maximum: rises at once, falls by a decade in so many S. */
+static inline void dcc_sqcc_hold(struct dcc_sqcc *s, u64 dt_ns)
+{
+	u64 decade_ns = (u64)s->span_ns * DCC_SQCC_HOLD_SPANS;
+	u64 fall_q16 = dcc_div_u64(dcc_min_u64(dt_ns, 1ULL << 40) << 16, decade_ns);
+
+	s->held_lg_q16 = dcc_max_u32(dcc_sub_sat_u32(s->held_lg_q16, dcc_sat_u32(fall_q16)),
+				     dcc_sqcc_estimate_q16(s));
+}
+
+/* Each valid sample: the mean RTT, the mean of what the receiver tells, and whether they agree. */
+static inline void dcc_sqcc_learn(struct dcc_sqcc *s, const struct dcc_ack *ack)
+{
+	u64 dt_ns = s->seen_ns && ack->now_ns > s->seen_ns ? ack->now_ns - s->seen_ns : 0;
+	u64 rtt_ns = dcc_clamp_u64(ack->rtt_ns, s->base_ns, s->t_high_ns);
+
+	s->mean_q8 = dcc_sqcc_approach(s->mean_q8, rtt_ns << 8,
+				       dcc_sqcc_gain_q16(dt_ns, (u64)s->span_ns *
+								DCC_SQCC_FILTER_SPANS));
+	if (ack->flows) {
+		u32 lg_q16 = dcc_min_u32(dcc_sqcc_lg_q16(ack->flows), DCC_SQCC_TOLD_MAX_Q16);
+
+		if (s->told_ns)
+			lg_q16 = (u32)dcc_sqcc_approach(s->told_lg_q16, lg_q16,
+				dcc_sqcc_gain_q16(dt_ns, (u64)s->span_ns * DCC_SQCC_TOLD_SPANS));
+		s->told_lg_q16 = lg_q16;
+		s->told_ns = ack->now_ns;
+	}
+	if (s->told_ns)
+		dcc_sqcc_judge(s, dt_ns);
+	dcc_sqcc_hold(s, dt_ns);
+	s->seen_ns = ack->now_ns;
+}
+
+/* lg N to reckon with. */
+static inline u32 dcc_sqcc_choose_q16(struct dcc_sqcc *s, u64 now_ns)
+{
+	u32 source = s->params.n_source;
+	bool fresh = s->told_ns &&
+		     now_ns - s->told_ns < (u64)s->span_ns * DCC_SQCC_DOUBT_SPANS;
+
+	s->last.told = 0;
+	if (source == DCC_SQCC_SOURCE_FIXED)
+		return dcc_sqcc_lg_q16(dcc_clamp_u32(s->params.n_fixed, 1, DCC_SQCC_FLOWS_MAX));
+	if (fresh && (source == DCC_SQCC_SOURCE_TOLD ||
+		      (source == DCC_SQCC_SOURCE_AUTO && !s->doubted))) {
+		s->last.told = 1;
+		return s->told_lg_q16;
+	}
+	return dcc_sqcc_estimate_q16(s);
+}
+
+/* Equation 25, with k = floor(lg N), and delta = C k / N^2 (C / N^2 without the T_low rule). */
+static inline void dcc_sqcc_set_printed(struct dcc_sqcc *s, u64 flows_q16)
+{
+	u64 flows = dcc_max_u64((flows_q16 + 32768) >> 16, 1);
+	u32 k = (flows >= 10) + (flows >= 100) + (flows >= 1000) + (flows >= 10000);
+	bool all = s->params.parts == DCC_SQCC_PARTS_ALL;
+
+	if (!k && s->params.rules == DCC_SQCC_RULES_LITERAL) {
+		/* T_low = 0 divides by zero: the initial values stay. */
+		s->delta_q8 = s->delta0_q8;
+		k = 1;
+	} else {
+		k = all ? dcc_max_u32(k, 1) : 1;
+		s->delta_q8 = dcc_div_u64(dcc_div_u64(s->line_q8 * k, flows), flows);
+		if (s->params.rules != DCC_SQCC_RULES_LITERAL)
+			s->delta_q8 = dcc_min_u64(s->delta_q8, s->delta0_q8);
+	}
+	s->t_low_ns = (u32)dcc_min_u64(all ? k * (u64)s->t_low0_ns : s->t_low0_ns, s->t_high_ns - 1);
+}
+
+/* The smooth rules. */
+static inline void dcc_sqcc_set_smooth(struct dcc_sqcc *s, u64 flows_q16)
+{
+	/* r*(N), below T_high. */
+	u64 aim_ns = dcc_min_u64(s->lone_ns + (((u64)s->decade_ns * s->lg_q16) >> 16),
+				 s->t_high_ns - 1);
+	u64 error_q16;
+
+	s->delta_q8 = dcc_min_u64(dcc_muldiv_u64(s->step_q8, 65536, flows_q16), s->delta0_q8);
+	/* The error at which beta R e = delta for R = C / N. */
+	error_q16 = dcc_muldiv_u64(s->delta_q8, flows_q16,
+				   dcc_max_u64(dcc_scale_q24(s->line_q8, s->beta_q24), 1));
+	error_q16 = dcc_min_u64(error_q16, 1ULL << 24);
+	/* Equation 16 solved for T_low: T_high r* / (e (T_high - r*) + T_high). */
+	s->t_low_ns = (u32)dcc_muldiv_u64((u64)s->t_high_ns * aim_ns, 65536,
+					  error_q16 * (s->t_high_ns - aim_ns) +
+					  ((u64)s->t_high_ns << 16));
+	s->t_low_ns = dcc_clamp_u32(s->t_low_ns, 1, s->t_high_ns - 1);
+}
+
+/*
+ * Smooth rules: how fast R may grow beside delta.  A guess of N falls at once when
+ * the queue runs empty, and 500 flows that each believe to be alone would add a
+ * line rate at a time.  So a guess lets a flow add a 128th of what it has, or what
+ * the largest recent guess allows; that brings a flow with next to nothing back.
+ */
+static inline void dcc_sqcc_set_pace(struct dcc_sqcc *s, u64 flows_q16)
+{
+	u64 step_q8;
+
+	if (s->last.told || s->params.n_source == DCC_SQCC_SOURCE_FIXED) {
+		s->share_q8 = dcc_muldiv_u64(s->line_q8, 65536, flows_q16);
+	} else {
+		flows_q16 = dcc_max_u64(dcc_sqcc_flows_q16(s->held_lg_q16), 65536);
+		step_q8 = dcc_muldiv_u64(s->step_q8, 65536, flows_q16);
+		s->delta_q8 = dcc_min_u64(s->delta_q8, dcc_max_u64(step_q8, s->rate_q8 / 128));
+	}
+	s->turn_ns = dcc_mulshift_u64(s->seg_ns, flows_q16, 16) / DCC_SQCC_STEPS;
+}
+
+/* T_low and delta for the N that is to be reckoned with now. */
+static inline void dcc_sqcc_set_flows(struct dcc_sqcc *s, u64 now_ns)
+{
+	u64 flows_q16;
+
+	s->lg_q16 = dcc_sqcc_choose_q16(s, now_ns);
+	flows_q16 = dcc_max_u64(dcc_sqcc_flows_q16(s->lg_q16), 65536);
+	if (s->params.parts == DCC_SQCC_PARTS_ERROR) {
+		s->delta_q8 = s->delta0_q8;
+		s->t_low_ns = s->t_low0_ns;
+	} else if (s->params.parts == DCC_SQCC_PARTS_ALL &&
+		   s->params.rules == DCC_SQCC_RULES_SMOOTH) {
+		dcc_sqcc_set_smooth(s, flows_q16);
+	} else {
+		dcc_sqcc_set_printed(s, flows_q16);
+	}
+	s->delta_q8 = dcc_max_u64(s->delta_q8, 1);
+	s->share_q8 = 0;
+	if (s->params.rules == DCC_SQCC_RULES_SMOOTH)
+		dcc_sqcc_set_pace(s, flows_q16);
+	s->last.flows = (u32)((flows_q16 + 32768) >> 16);
+	s->last.estimated = (u32)((dcc_sqcc_flows_q16(dcc_sqcc_estimate_q16(s)) + 32768) >> 16);
+}
+
+/* ---- the rate ------------------------------------------------------------ */
+
+static inline void dcc_sqcc_verdict(const struct dcc_sqcc *s, struct dcc_verdict *out)
+{
+	u32 most_ns = s->params.rules == DCC_SQCC_RULES_SMOOTH ?
+		      dcc_min_u32(s->t_low0_ns, DCC_RATE_THRESHOLD_MAX_NS) * 2 : s->t_high_ns;
+	u32 rtt_ns = dcc_max_u32(dcc_min_u32(s->sample_ns, most_ns), s->base_ns);
+
+	out->cwnd_q16 = dcc_rate_window_q16(s->rate_q8, rtt_ns, s->wire_bytes);
+	out->pacing_bps = dcc_max_u64(s->rate_q8 >> DCC_RATE_SHIFT, 1000);
+	out->probe_ns = 0;
+}
+
+static inline void dcc_sqcc_set_rate(struct dcc_sqcc *s, u64 rate_q8)
+{
+	s->rate_q8 = dcc_clamp_u64(rate_q8, s->floor_q8, s->line_q8);
+}
+
+/* What was seen so far says nothing of what comes. */
+static inline void dcc_sqcc_forget(struct dcc_sqcc *s)
+{
+	dcc_gradient_reset(&s->gradient);
+	s->mean_q8 = ((u64)s->lone_ns + s->decade_ns) << 8; /* ten flows */
+	s->seen_ns = 0;
+	s->told_ns = 0;
+	s->doubt_ns = 0;
+	s->told_lg_q16 = 0;
+	s->held_lg_q16 = 0;
+	s->doubted = 0;
+	s->decided_ns = 0;
+	s->due_ns = 0;
+	s->acked_bytes = 0;
+	s->cut_ns = 0;
+	s->filled_ns = 0;
+	s->loss_ns = 0;
+	s->sample_ns = s->base_ns;
+	s->last.delay_ns = s->base_ns;
+	s->last.gradient_q16 = 0;
+	s->last.branch = DCC_SQCC_START;
+	DCC_STEP(dcc_sqcc_set_flows)(s, 0);
+}
+
+static inline void dcc_sqcc_init(struct dcc_sqcc *s, const struct dcc_path *path,
+				 const struct dcc_sqcc_params *p, struct dcc_verdict *out)
+{
+	u64 start_q8;
+
+	DCC_STEP(dcc_sqcc_derive)(s, path, p);
+	start_q8 = ((u64)dcc_min_u32(p->start_kbps, DCC_RATE_START_MAX_KBPS) * 1000)
+		   << DCC_RATE_SHIFT;
+	dcc_sqcc_set_rate(s, start_q8 ? start_q8 : s->line_q8 / 8);
+	dcc_sqcc_forget(s);
+	dcc_sqcc_verdict(s, out);
+}
+
+/* After an idle period, or on another path. */
+static inline void dcc_sqcc_restart(struct dcc_sqcc *s, const struct dcc_path *path,
+				    const struct dcc_sqcc_params *p, u64 now_ns,
+				    struct dcc_verdict *out)
+{
+	(void)now_ns;
+	DCC_STEP(dcc_sqcc_derive)(s, path, p);
+	dcc_sqcc_set_rate(s, s->rate_q8);
+	dcc_sqcc_forget(s);
+	dcc_sqcc_verdict(s, out);
+}
+
+/* Equation 16: T_high (RTT - T_low) / (T_low (T_high - RTT)), Q16. */
+static inline u64 dcc_sqcc_error_q16(u32 rtt_ns, u32 t_low_ns, u32 t_high_ns)
+{
+	return dcc_muldiv_u64((u64)t_high_ns * dcc_sub_sat_u32(rtt_ns, t_low_ns), 65536,
+			      (u64)t_low_ns * dcc_sub_sat_u32(t_high_ns, rtt_ns));
+}
+
+/* Algorithm 3, lines 6 to 19.  unused: may not grow. */
+static inline u64 dcc_sqcc_law(struct dcc_sqcc *s, u32 rtt_ns, bool unused)
+{
+	u64 rate_q8 = s->rate_q8;
+
+	if (rtt_ns < s->t_low_ns) {
+		s->last.branch = DCC_SQCC_BELOW;
+		rate_q8 += s->delta_q8;
+	} else if (rtt_ns > s->t_high_ns) {
+		s->last.branch = DCC_SQCC_ABOVE;
+		if (s->params.rules != DCC_SQCC_RULES_SMOOTH)
+			rate_q8 = dcc_rate_above(rate_q8, s->beta_q24, rtt_ns, s->t_high_ns);
+	} else {
+		s->last.branch = DCC_SQCC_WEIGHTED;
+		rate_q8 = dcc_rate_weighted(rate_q8, s->delta_q8,
+					    dcc_gradient_weight_q16(s->last.gradient_q16),
+					    s->beta_q24,
+					    dcc_sqcc_error_q16(rtt_ns, s->t_low_ns, s->t_high_ns),
+					    false);
+	}
+	if (unused && rate_q8 > s->rate_q8) {
+		s->last.branch = DCC_SQCC_UNUSED;
+		return s->rate_q8;
+	}
+	return rate_q8;
+}
+
+/* One segment's time has passed. */
+static inline void dcc_sqcc_decide(struct dcc_sqcc *s, const struct dcc_ack *ack)
+{
+	bool unused = (ack->flags & DCC_ACK_APP_LIMITED) && s->decided_ns &&
+		      dcc_rate_unused(s->rate_q8, s->acked_bytes, ack->now_ns - s->decided_ns);
+	u64 interval_ns;
+
+	DCC_STEP(dcc_sqcc_set_flows)(s, ack->now_ns);
+	s->last.delay_ns = ack->rtt_ns;
+	s->last.gradient_q16 = dcc_gradient_add(&s->gradient, ack->rtt_ns, s->alpha_q16,
+						s->base_ns);
+	dcc_sqcc_set_rate(s, dcc_sqcc_law(s, ack->rtt_ns, unused));
+
+	interval_ns = dcc_rate_interval_ns(s->step_seg_bytes, s->rate_q8, s->base_ns);
+	if (s->params.rules == DCC_SQCC_RULES_SMOOTH)
+		interval_ns = dcc_max_u64(dcc_min_u64(interval_ns, s->turn_ns), s->base_ns);
+	s->acked_bytes = 0;
+	s->decided_ns = ack->now_ns;
+	s->due_ns = dcc_add_sat_u64(ack->now_ns, interval_ns);
+}
+
+/*
+ * Smooth rules, every sample: a queue beyond T_high, at most once per RTT and
+ * while it does not fall by itself.
+ */
+static inline bool dcc_sqcc_cut(struct dcc_sqcc *s, const struct dcc_ack *ack, u32 before_ns)
+{
+	u32 kept_q24;
+
+	if (DCC_LIKELY(ack->rtt_ns <= s->t_high_ns) || ack->rtt_ns < before_ns ||
+	    s->params.rules != DCC_SQCC_RULES_SMOOTH)
+		return false;
+	if (s->cut_ns && ack->now_ns >= s->cut_ns && ack->now_ns - s->cut_ns < ack->rtt_ns)
+		return false;
+	kept_q24 = dcc_max_u32(dcc_ratio_q24(s->t_high_ns, ack->rtt_ns), DCC_RATIO_ONE / 8);
+	dcc_sqcc_set_rate(s, dcc_scale_q24(s->rate_q8, kept_q24));
+	s->cut_ns = ack->now_ns;
+	s->last.delay_ns = ack->rtt_ns;
+	s->last.branch = DCC_SQCC_CUT;
+	return true;
+}
+
+/*
+ * Smooth rules, every sample: the queue is all but empty.  Who knows N and has
+ * less than C / N goes an eighth of the way there, once per RTT: if N is right,
+ * all flows together do not exceed the line.  Who has to guess adds a 32nd of
+ * its rate each S * 20; that keeps the rates' proportions and, until the queue
+ * shows, makes an excess of a few packets per flow.
+ */
+static inline bool dcc_sqcc_fill(struct dcc_sqcc *s, const struct dcc_ack *ack)
+{
+	u64 pause_ns = s->share_q8 ? ack->rtt_ns : (u64)s->span_ns * DCC_SQCC_FILL_SPANS;
+	u64 step_q8 = s->rate_q8 / 32;
+
+	if (DCC_LIKELY(ack->rtt_ns >= s->base_ns + dcc_sub_sat_u32(s->t_low_ns, s->base_ns) / 2) ||
+	    (ack->flags & DCC_ACK_APP_LIMITED) || s->params.rules != DCC_SQCC_RULES_SMOOTH ||
+	    s->params.parts != DCC_SQCC_PARTS_ALL)
+		return false;
+	if (s->share_q8) {
+		if (s->rate_q8 >= s->share_q8)
+			return false;
+		step_q8 = (s->share_q8 - s->rate_q8 + 7) / 8;
+	}
+	if (ack->now_ns >= s->filled_ns && ack->now_ns - s->filled_ns < pause_ns)
+		return false;
+	dcc_sqcc_set_rate(s, s->rate_q8 + step_q8);
+	s->filled_ns = ack->now_ns;
+	s->last.delay_ns = ack->rtt_ns;
+	s->last.branch = DCC_SQCC_FILL;
+	return true;
+}
+
+/* The receiver's first count before the first decision: R = C / N, but not less than C / 2048. */
+static inline bool dcc_sqcc_told_start(struct dcc_sqcc *s, const struct dcc_ack *ack)
+{
+	u64 share_q8;
+
+	if (s->decided_ns || !ack->flows || s->params.rules != DCC_SQCC_RULES_SMOOTH ||
+	    s->params.n_source == DCC_SQCC_SOURCE_ESTIMATE ||
+	    s->params.n_source == DCC_SQCC_SOURCE_FIXED)
+		return false;
+	share_q8 = dcc_div_u64(s->line_q8, dcc_min_u32(ack->flows, 2048));
+	if (share_q8 >= s->rate_q8)
+		return false;
+	dcc_sqcc_set_rate(s, share_q8);
+	s->last.branch = DCC_SQCC_TOLD_START;
+	return true;
+}
+
+/* True when a decision was made and out set. */
+static inline bool dcc_sqcc_ack(struct dcc_sqcc *s, const struct dcc_path *path,
+				const struct dcc_sqcc_params *p, const struct dcc_ack *ack,
+				struct dcc_verdict *out)
+{
+	u32 before_ns = s->sample_ns;
+	bool decided = false;
+
+	s->acked_bytes += ack->acked_bytes;
+	if (ack->flags & (DCC_ACK_NO_RTT | DCC_ACK_DELAYED))
+		return false;
+	if (DCC_UNLIKELY(dcc_sqcc_stale(s, path, p))) {
+		DCC_STEP(dcc_sqcc_derive)(s, path, p);
+		DCC_STEP(dcc_sqcc_set_flows)(s, ack->now_ns);
+		dcc_sqcc_set_rate(s, s->rate_q8);
+		decided = true;
+	}
+	DCC_STEP(dcc_sqcc_learn)(s, ack);
+	s->sample_ns = ack->rtt_ns;
+
+	decided |= dcc_sqcc_told_start(s, ack) || dcc_sqcc_cut(s, ack, before_ns) ||
+		  dcc_sqcc_fill(s, ack);
+	/* due_ns lies more than an interval ahead only when the clock went back. */
+	if (ack->now_ns >= s->due_ns || ack->now_ns < s->decided_ns) {
+		DCC_STEP(dcc_sqcc_decide)(s, ack);
+		decided = true;
+	}
+	if (decided)
+		dcc_sqcc_verdict(s, out);
+	return decided;
+}
+
+/* A loss was found at now_ns.  out is set in any case. */
+static inline void dcc_sqcc_loss(struct dcc_sqcc *s, const struct dcc_path *path,
+				 const struct dcc_sqcc_params *p, u64 now_ns,
+				 struct dcc_verdict *out)
+{
+	u64 cut_q8 = s->sample_ns < s->t_low_ns ? s->rate_q8 / 8 : s->rate_q8 / 2;
+
+	(void)path;
+	(void)p;
+	if (!s->loss_ns || now_ns - s->loss_ns >= dcc_max_u32(s->sample_ns, s->base_ns)) {
+		dcc_sqcc_set_rate(s, s->rate_q8 - cut_q8);
+		s->loss_ns = now_ns;
+		s->last.branch = DCC_SQCC_LOSS;
+	}
+	dcc_sqcc_verdict(s, out);
+}
+
+/* A retransmission timeout. */
+static inline void dcc_sqcc_rto(struct dcc_sqcc *s, const struct dcc_path *path,
+				const struct dcc_sqcc_params *p, u64 now_ns,
+				struct dcc_verdict *out)
+{
+	u32 rtt_ns = dcc_max_u32(s->sample_ns, s->base_ns);
+
+	(void)path;
+	(void)p;
+	dcc_sqcc_set_rate(s, dcc_min_u64(s->rate_q8 / 2,
+					 dcc_rate_packet_q8(s->wire_bytes, rtt_ns)));
+	s->loss_ns = now_ns;
+	s->last.branch = DCC_SQCC_RTO;
+	dcc_sqcc_verdict(s, out);
+}
+
+#endif /* DCC_SQCC_H */

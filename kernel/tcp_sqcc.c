@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * SQCC: a queue that stays short and still, however many flows make it.
+ *
+ * What it does
+ *   The number N of flows at the receiver sets how fast a flow may grow and
+ *   where the RTT is to stand; an error function that goes to infinity towards
+ *   T_high keeps it there.  N is the receiver's count, which comes with its
+ *   acknowledgments, or what the RTT itself says of it: a higher queue for more
+ *   flows.  Each is held against the other.
+ *
+ * Where what is
+ *   core/dcc_sqcc.h	the law, its rules for N, differences from the paper
+ *   core/dcc_rate.h	gradient, weight, interval: what TIMELY has as well
+ *   delaycc_shell.h	TCP's hooks, and what a paper leaves to an implementation
+ *   this file		parameters and what the tracepoint shows
+ */
+#include "core/dcc_sqcc.h"
+#include "delaycc.h"
+
+#define SQCC_PARAM(field, min, max, zero_ok)                                   \
+	DELAYCC_PARAM(struct dcc_sqcc_params, field, min, max, zero_ok)
+
+static const struct delaycc_param shell_params[] = {
+	SQCC_PARAM(alpha_ppm, 1, 1000000, false),
+	SQCC_PARAM(beta_ppm, 1, 1000000, false),
+	SQCC_PARAM(t_low_ns, DCC_RATE_THRESHOLD_MIN_NS,
+		   DCC_RATE_THRESHOLD_MAX_NS, true),
+	SQCC_PARAM(t_high_ns, DCC_RATE_THRESHOLD_MIN_NS,
+		   DCC_RATE_THRESHOLD_MAX_NS, true),
+	SQCC_PARAM(delta_kbps, 1, DCC_RATE_DELTA_MAX_KBPS, true),
+	SQCC_PARAM(min_rate_kbps, 1, DCC_RATE_MIN_MAX_KBPS, false),
+	SQCC_PARAM(start_kbps, 1, DCC_RATE_START_MAX_KBPS, true),
+	SQCC_PARAM(seg_bytes, DCC_RATE_SEG_MIN_BYTES, DCC_RATE_SEG_MAX_BYTES,
+		   false),
+	SQCC_PARAM(n_source, 0, DCC_SQCC_SOURCE_MAX, true),
+	SQCC_PARAM(n_fixed, 1, DCC_SQCC_FLOWS_MAX, false),
+	SQCC_PARAM(rules, 0, DCC_SQCC_RULES_MAX, true),
+	SQCC_PARAM(parts, 0, DCC_SQCC_PARTS_MAX, true),
+};
+
+static void shell_describe(const struct dcc_sqcc *core,
+			   struct delaycc_decision *d)
+{
+	d->delay_ns = core->last.delay_ns;
+	d->gradient_q16 = core->last.gradient_q16;
+	d->branch = core->last.branch;
+	d->flows = core->last.flows;
+	d->flows_told = core->last.told;
+	d->detail = core->last.estimated;
+}
+
+#define DELAYCC_SHOWS_FLOWS
+#define DELAYCC_WANTS_FLOWS
+#define DELAYCC_ALG sqcc
+#include "delaycc_shell.h"
+
+MODULE_AUTHOR("The delaycc authors");
+MODULE_DESCRIPTION("SQCC congestion control");
+MODULE_LICENSE("GPL");

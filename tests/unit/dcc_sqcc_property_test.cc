@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// SQCC's fixed-point core against its double-precision twin on random traces: after every decision
+// window and rate agree within 1 %.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+
+#include "dcc_sqcc.h"
+#include "sqcc_twin.h"
+
+namespace {
+
+using delaycc_test::RateTrace;
+using delaycc_test::SqccTwin;
+
+struct Version {
+  u32 rules, parts;
+};
+
+dcc_sqcc_params RandomParams(RateTrace& random, const Version& version) {
+  dcc_sqcc_params p;
+  dcc_sqcc_params_default(&p);
+  p.rules = version.rules;
+  p.parts = version.parts;
+  p.n_source = static_cast<u32>(random.Below(4));
+  p.n_fixed = static_cast<u32>(random.LogUniform(1, 65535));
+  if (random.OneIn(3))
+    p.t_low_ns = static_cast<u32>(
+        std::clamp(random.path().base_rtt_ns * random.LogUniform(1.1, 10), 1e4, 1.8e9));
+  if (random.OneIn(3))
+    p.t_high_ns = static_cast<u32>(
+        std::clamp(std::max<double>(p.t_low_ns, 2.0 * random.path().base_rtt_ns) *
+                       random.LogUniform(1.5, 50),
+                   2e4, 2e9));
+  // A span that is not a handful of nanoseconds.
+  dcc_sqcc core;
+  dcc_verdict verdict;
+  dcc_sqcc_init(&core, &random.path(), &p, &verdict);
+  if (core.span_ns < 1000 && p.t_high_ns) p.t_high_ns = 0;
+  if (random.OneIn(3)) p.alpha_ppm = static_cast<u32>(1 + random.Below(1000000));
+  if (random.OneIn(3)) p.beta_ppm = static_cast<u32>(random.LogUniform(100, 1e6));
+  if (random.OneIn(3)) p.delta_kbps = static_cast<u32>(random.LogUniform(1, 1e8));
+  if (random.OneIn(3)) p.min_rate_kbps = static_cast<u32>(random.LogUniform(10, 1e6));
+  if (random.OneIn(3)) p.start_kbps = static_cast<u32>(random.LogUniform(1, 8e8));
+  if (random.OneIn(3)) p.seg_bytes = static_cast<u32>(random.LogUniform(8000, 1.6e7));
+  return p;
+}
+
+class SqccAgainstTwin : public ::testing::TestWithParam<Version> {};
+
+TEST_P(SqccAgainstTwin, WindowAndRateAgreeWithinOnePercent) {
+  int decisions = 0, edges = 0;
+  int branches[DCC_SQCC_RTO + 1] = {};
+  for (u64 seed = 1; seed <= 150; ++seed) {
+    RateTrace trace(seed);
+    const dcc_sqcc_params params = RandomParams(trace, GetParam());
+    ASSERT_TRUE(dcc_sqcc_params_valid(&params));
+    SqccTwin twin(trace.path(), params);
+    dcc_sqcc core;
+    dcc_verdict verdict;
+    dcc_sqcc_init(&core, &trace.path(), &params, &verdict);
+    for (int i = 0; i < 3000; ++i) {
+      const dcc_ack ack = trace.Next(static_cast<double>(core.rate_q8) / 256, core.t_high_ns);
+      const bool core_decided = dcc_sqcc_ack(&core, &trace.path(), &params, &ack, &verdict);
+      const bool twin_decided = twin.Ack(ack);
+      const std::string where =
+          "seed " + std::to_string(seed) + " ack " + std::to_string(i) + " branch " +
+          std::to_string(core.last.branch) + " rtt " + std::to_string(ack.rtt_ns) + " T_low " +
+          std::to_string(core.t_low_ns) + " " + std::to_string(twin.t_low()) + " N " +
+          std::to_string(core.last.flows) + " " + std::to_string(twin.flows());
+      if (twin.knife_edge()) {
+        ++edges;
+        twin.Follow(core);
+        continue;
+      }
+      ASSERT_EQ(core_decided, twin_decided) << where;
+      if (core_decided) {
+        ++decisions;
+        ++branches[core.last.branch];
+        ASSERT_NEAR(static_cast<double>(verdict.pacing_bps), twin.rate(), 1 + 0.01 * twin.rate())
+            << where;
+        ASSERT_NEAR(verdict.cwnd_q16 / 65536.0, twin.window(), 0.01 * twin.window()) << where;
+      }
+      if (core_decided && core.decided_ns == ack.now_ns) {
+        ASSERT_NEAR(core.t_low_ns, twin.t_low(), 2 + 0.01 * twin.t_low()) << where;
+        ASSERT_NEAR(core.last.flows, twin.flows(), 1 + 0.01 * twin.flows()) << where;
+        ASSERT_NEAR(static_cast<double>(core.due_ns - core.decided_ns), twin.interval(),
+                    9 + 0.01 * twin.interval())
+            << where;
+      }
+      twin.AdoptRounding(core);
+      if (trace.OneIn(400)) {
+        dcc_sqcc_loss(&core, &trace.path(), &params, ack.now_ns, &verdict);
+        twin.Loss(ack.now_ns);
+      }
+      if (trace.OneIn(3000)) {
+        dcc_sqcc_rto(&core, &trace.path(), &params, ack.now_ns, &verdict);
+        twin.Rto(ack.now_ns);
+      }
+    }
+  }
+  EXPECT_GT(decisions, 10000);
+  EXPECT_LT(edges, decisions / 10) << "too many decisions were excused";
+  for (u32 b : {DCC_SQCC_BELOW, DCC_SQCC_WEIGHTED, DCC_SQCC_UNUSED})
+    EXPECT_GT(branches[b], 50) << "branch " << b;
+  if (GetParam().rules == DCC_SQCC_RULES_SMOOTH) {
+    for (u32 b : {DCC_SQCC_CUT, DCC_SQCC_FILL}) EXPECT_GT(branches[b], 50) << "branch " << b;
+  } else {
+    EXPECT_GT(branches[DCC_SQCC_ABOVE], 50);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Versions, SqccAgainstTwin,
+                         ::testing::Values(Version{DCC_SQCC_RULES_LITERAL, DCC_SQCC_PARTS_ERROR},
+                                           Version{DCC_SQCC_RULES_LITERAL, DCC_SQCC_PARTS_DELTA},
+                                           Version{DCC_SQCC_RULES_LITERAL, DCC_SQCC_PARTS_ALL},
+                                           Version{DCC_SQCC_RULES_CAPPED, DCC_SQCC_PARTS_ALL},
+                                           Version{DCC_SQCC_RULES_SMOOTH, DCC_SQCC_PARTS_ALL}));
+
+}  // namespace

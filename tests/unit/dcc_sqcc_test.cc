@@ -1,0 +1,546 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dcc_sqcc.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <numeric>
+#include <queue>
+#include <vector>
+
+namespace {
+
+constexpr u64 kMax = std::numeric_limits<u64>::max();
+
+dcc_path TenGigabit() { return {10000000000ULL, 5000, 1000}; }
+
+dcc_sqcc_params Params(u32 rules = DCC_SQCC_RULES_SMOOTH, u32 parts = DCC_SQCC_PARTS_ALL) {
+  dcc_sqcc_params params;
+  dcc_sqcc_params_default(&params);
+  params.rules = rules;
+  params.parts = parts;
+  return params;
+}
+
+dcc_sqcc_params Fixed(u32 n, u32 rules = DCC_SQCC_RULES_SMOOTH, u32 parts = DCC_SQCC_PARTS_ALL) {
+  dcc_sqcc_params params = Params(rules, parts);
+  params.n_source = DCC_SQCC_SOURCE_FIXED;
+  params.n_fixed = n;
+  return params;
+}
+
+class Flow {
+ public:
+  explicit Flow(dcc_sqcc_params params, dcc_path path = TenGigabit()) : path(path), params(params) {
+    dcc_sqcc_init(&state, &this->path, &this->params, &verdict);
+  }
+
+  bool Ack(u32 rtt_ns, u64 after_ns, u32 flows = 0, u32 flags = 0, u32 bytes = 1000) {
+    now_ns += after_ns;
+    const dcc_ack ack = {now_ns, now_ns - rtt_ns, rtt_ns, bytes, 10000, flags, flows};
+    return dcc_sqcc_ack(&state, &path, &params, &ack, &verdict);
+  }
+  // The next decision that is due, on an acknowledgment with this RTT.
+  void Decide(u32 rtt_ns, u32 flows = 0, u32 flags = 0, u32 bytes = 62500) {
+    const u64 due = std::max(state.due_ns, now_ns + 1);
+    Ack(rtt_ns, due - now_ns, flows, flags, bytes);
+    ASSERT_EQ(state.decided_ns, now_ns);
+  }
+  double mbps() const { return static_cast<double>(state.rate_q8) / 256e6; }
+  double delta_mbps() const { return static_cast<double>(state.delta_q8) / 256e6; }
+  double t_low_us() const { return state.t_low_ns / 1e3; }
+  u32 branch() const { return state.last.branch; }
+
+  dcc_path path;
+  dcc_sqcc_params params;
+  dcc_sqcc state;
+  dcc_verdict verdict;
+  u64 now_ns = 1000000000;
+};
+
+// Flows with a core each, paced, over one FIFO queue at 10 Gbit/s.
+class Incast {
+ public:
+  explicit Incast(std::vector<dcc_sqcc_params> params) {
+    for (const dcc_sqcc_params& p : params) flows_.emplace_back(p);
+    sent_.resize(flows_.size());
+    for (size_t i = 0; i < flows_.size(); ++i) Push(1 + i * 100000 / flows_.size(), i, kSend);
+  }
+
+  // What each flow's receiver tells it; by default 0.
+  std::function<u32(size_t flow, u64 now_ns)> told = [](size_t, u64) { return 0; };
+
+  void RunUntil(u64 end_ns) {
+    while (!events_.empty() && events_.top().at <= end_ns) {
+      const Event e = events_.top();
+      events_.pop();
+      now_ = e.at;
+      e.what == kSend ? Send(e.flow) : Acknowledge(e);
+    }
+    now_ = end_ns;
+  }
+  // Over the time since: bytes of each flow, queue samples.
+  void Count() {
+    std::fill(sent_.begin(), sent_.end(), 0);
+    queue_.clear();
+    counted_ns_ = now_;
+  }
+  double Utilisation() const {
+    return std::accumulate(sent_.begin(), sent_.end(), 0.0) * 8 / 10 / (now_ - counted_ns_);
+  }
+  // Over a fair share.
+  double Share(size_t flow) const {
+    return sent_[flow] * flows_.size() / std::accumulate(sent_.begin(), sent_.end(), 0.0);
+  }
+  double MeanQueue() const {  // packets
+    return std::accumulate(queue_.begin(), queue_.end(), 0.0) / queue_.size();
+  }
+  double MinQueue() const { return *std::min_element(queue_.begin(), queue_.end()); }
+  double MaxQueue() const { return *std::max_element(queue_.begin(), queue_.end()); }
+  const dcc_sqcc& core(size_t flow) const { return flows_[flow].flow.state; }
+
+ private:
+  enum What { kSend, kAck };
+  struct Event {
+    u64 at, id;
+    size_t flow;
+    What what;
+    u64 sent_at;
+    bool operator<(const Event& o) const { return at != o.at ? at > o.at : id > o.id; }
+  };
+  struct Member {
+    explicit Member(const dcc_sqcc_params& p) : flow(p) {}
+    Flow flow;
+    u64 next_ns = 0;
+    u32 inflight = 0;
+    bool waiting = true;
+  };
+
+  void Push(u64 at, size_t flow, What what, u64 sent_at = 0) {
+    events_.push({at, id_++, flow, what, sent_at});
+  }
+  void Send(size_t i) {
+    Member& m = flows_[i];
+    m.waiting = false;
+    while (m.inflight < std::max<u64>(1, m.flow.verdict.cwnd_q16 >> 16)) {
+      if (m.next_ns > now_) {
+        m.waiting = true;
+        Push(m.next_ns, i, kSend);
+        return;
+      }
+      free_ns_ = std::max(free_ns_, now_ + 1000) + 800;
+      queue_.push_back((free_ns_ - now_ - 1800) / 800.0);
+      sent_[i] += 1000;
+      ++m.inflight;
+      Push(free_ns_ + 3200, i, kAck, now_);
+      m.next_ns = now_ + 8000000000000ULL / m.flow.verdict.pacing_bps;
+    }
+  }
+  void Acknowledge(const Event& e) {
+    Member& m = flows_[e.flow];
+    --m.inflight;
+    m.flow.now_ns = now_;
+    const dcc_ack ack = {now_,  e.sent_at, static_cast<u32>(now_ - e.sent_at), 1000,
+                         10000, 0,         told(e.flow, now_)};
+    dcc_sqcc_ack(&m.flow.state, &m.flow.path, &m.flow.params, &ack, &m.flow.verdict);
+    if (!m.waiting) Send(e.flow);
+  }
+
+  std::vector<Member> flows_;
+  std::priority_queue<Event> events_;
+  std::vector<double> sent_;
+  std::vector<double> queue_;
+  u64 now_ = 0, id_ = 0, free_ns_ = 0, counted_ns_ = 0;
+};
+
+TEST(SqccParameters, DefaultsAreValid) {
+  const dcc_sqcc_params params = Params();
+  EXPECT_TRUE(dcc_sqcc_params_valid(&params));
+}
+
+TEST(SqccParameters, RefusesEachValueOutsideItsRange) {
+  const auto refused = [](auto change) {
+    dcc_sqcc_params params = Params();
+    change(params);
+    return !dcc_sqcc_params_valid(&params);
+  };
+  EXPECT_TRUE(refused([](auto& p) { p.alpha_ppm = 0; }));
+  EXPECT_TRUE(refused([](auto& p) { p.alpha_ppm = 1000001; }));
+  EXPECT_TRUE(refused([](auto& p) { p.beta_ppm = 0; }));
+  EXPECT_TRUE(refused([](auto& p) { p.beta_ppm = 1000001; }));
+  EXPECT_TRUE(refused([](auto& p) { p.t_low_ns = 999; }));
+  EXPECT_TRUE(refused([](auto& p) { p.t_high_ns = 2000000001; }));
+  EXPECT_TRUE(refused([](auto& p) { p.delta_kbps = 100000001; }));
+  EXPECT_TRUE(refused([](auto& p) { p.min_rate_kbps = 0; }));
+  EXPECT_TRUE(refused([](auto& p) { p.start_kbps = 800000001; }));
+  EXPECT_TRUE(refused([](auto& p) { p.seg_bytes = 999; }));
+  EXPECT_TRUE(refused([](auto& p) { p.n_source = 4; }));
+  EXPECT_TRUE(refused([](auto& p) { p.n_fixed = 0; }));
+  EXPECT_TRUE(refused([](auto& p) { p.n_fixed = 65536; }));
+  EXPECT_TRUE(refused([](auto& p) { p.rules = 3; }));
+  EXPECT_TRUE(refused([](auto& p) { p.parts = 3; }));
+  EXPECT_FALSE(refused([](auto& p) { p.delta_kbps = 0; }));
+}
+
+TEST(SqccThresholds, AreThePapersAtTenGigabit) {
+  const Flow flow(Params());
+  EXPECT_EQ(flow.state.t_low0_ns, 50000u);
+  EXPECT_EQ(flow.state.t_high_ns, 500000u);
+  EXPECT_EQ(flow.state.span_ns, 50000u);
+}
+
+TEST(SqccThresholds, ScaleWithTheLineAndLeaveRoomAboveTheBaseRtt) {
+  const Flow fast(Params(), {100000000000ULL, 12000, 1500});
+  EXPECT_EQ(fast.state.t_low0_ns, 14500u);
+  EXPECT_EQ(fast.state.t_high_ns, 59500u);
+  const Flow slow(Params(), {1000000000ULL, 50000, 1500});
+  EXPECT_EQ(slow.state.t_low0_ns, 500000u);
+}
+
+TEST(SqccThresholds, ATHighThatIsNotAboveTLowIsAutomatic) {
+  dcc_sqcc_params params = Params();
+  params.t_low_ns = 200000;
+  params.t_high_ns = 100000;
+  EXPECT_EQ(Flow(params).state.t_high_ns, 650000u);
+}
+
+// Table II and the text of figure 2.
+TEST(SqccPrinted, DeltaAndTLowAreThePapers) {
+  const Flow all(Fixed(500, DCC_SQCC_RULES_LITERAL));
+  EXPECT_NEAR(all.delta_mbps(), 0.08, 1e-4);
+  EXPECT_NEAR(all.t_low_us(), 100, 1e-9);
+  const Flow delta(Fixed(500, DCC_SQCC_RULES_LITERAL, DCC_SQCC_PARTS_DELTA));
+  EXPECT_NEAR(delta.delta_mbps(), 0.04, 1e-4);
+  EXPECT_NEAR(delta.t_low_us(), 50, 1e-9);
+  const Flow error(Fixed(500, DCC_SQCC_RULES_LITERAL, DCC_SQCC_PARTS_ERROR));
+  EXPECT_NEAR(error.delta_mbps(), 10, 1e-3);
+  EXPECT_NEAR(error.t_low_us(), 50, 1e-9);
+  EXPECT_NEAR(Flow(Fixed(40, DCC_SQCC_RULES_LITERAL, DCC_SQCC_PARTS_DELTA)).delta_mbps(), 6.25,
+              1e-3);
+  EXPECT_NEAR(Flow(Fixed(60, DCC_SQCC_RULES_LITERAL, DCC_SQCC_PARTS_DELTA)).delta_mbps(), 2.78,
+              1e-2);
+}
+
+TEST(SqccPrinted, KIsTheFloorOfTheDecimalLogarithm) {
+  for (const auto& [n, k] : {std::pair<u32, u32>{10, 1}, {99, 1}, {100, 2}, {999, 2}, {1000, 3}})
+    EXPECT_NEAR(Flow(Fixed(n, DCC_SQCC_RULES_LITERAL)).t_low_us(), 50 * k, 1e-9) << n;
+}
+
+TEST(SqccPrinted, BelowTenFlowsTheInitialValuesStay) {
+  const Flow flow(Fixed(9, DCC_SQCC_RULES_LITERAL));
+  EXPECT_NEAR(flow.t_low_us(), 50, 1e-9);
+  EXPECT_NEAR(flow.delta_mbps(), 10, 1e-3);
+}
+
+TEST(SqccCapped, DeltaIsAThousandthOfTheLineAtMost) {
+  EXPECT_NEAR(Flow(Fixed(10, DCC_SQCC_RULES_LITERAL)).delta_mbps(), 100, 1e-2);
+  EXPECT_NEAR(Flow(Fixed(10, DCC_SQCC_RULES_CAPPED)).delta_mbps(), 10, 1e-2);
+  EXPECT_NEAR(Flow(Fixed(2, DCC_SQCC_RULES_CAPPED)).delta_mbps(), 10, 1e-2);
+}
+
+TEST(SqccError, IsZeroAtTLowAndGrowsWithoutBoundTowardsTHigh) {
+  EXPECT_EQ(dcc_sqcc_error_q16(50000, 50000, 500000), 0u);
+  EXPECT_NEAR(dcc_sqcc_error_q16(127500, 50000, 500000) / 65536.0, 2.0805, 1e-3);
+  EXPECT_GT(dcc_sqcc_error_q16(499999, 50000, 500000), 65536u * 1000000);
+  EXPECT_EQ(dcc_sqcc_error_q16(500000, 50000, 500000), kMax);
+}
+
+// The RTT at which each rule is at rest, by computation: C / N with weight 1/2 stays as it is.
+double QueueAtRest(const dcc_sqcc_params& params, u32 n) {
+  u32 low = 5000, high = 499999;
+  while (high - low > 10) {
+    const u32 rtt = (low + high) / 2;
+    Flow flow(params);
+    flow.state.rate_q8 = 10000000000ULL * 256 / n;
+    for (int i = 0; i < 2; ++i) flow.Decide(rtt);
+    (flow.state.rate_q8 * n > 10000000000ULL * 256 ? low : high) = rtt;
+  }
+  return (low - 5000) / 800.0;
+}
+
+TEST(SqccPrinted, LeavesTheBandBetweenAHundredAndTwoHundredAndFiftyFlows) {
+  EXPECT_NEAR(QueueAtRest(Fixed(60, DCC_SQCC_RULES_LITERAL), 60), 153, 2);
+  EXPECT_NEAR(QueueAtRest(Fixed(500, DCC_SQCC_RULES_LITERAL), 500), 164, 2);
+  EXPECT_NEAR(QueueAtRest(Fixed(100, DCC_SQCC_RULES_LITERAL), 100), 285, 3);
+  EXPECT_GT(QueueAtRest(Fixed(137, DCC_SQCC_RULES_LITERAL), 137), 240);
+  EXPECT_GT(QueueAtRest(Fixed(1000, DCC_SQCC_RULES_LITERAL), 1000), 215);
+}
+
+TEST(SqccSmooth, StaysBetweenAHundredAndTwoHundredPacketsForEveryN) {
+  double before = 0;
+  for (u32 n = 2; n <= 2000; n = n + 1 + n / 5) {
+    const double queue = QueueAtRest(Fixed(n), n);
+    EXPECT_GT(queue, 100) << n;
+    EXPECT_LT(queue, 200) << n;
+    EXPECT_GT(queue, before - 0.1) << "no step at " << n;
+    before = queue;
+  }
+}
+
+TEST(SqccSmooth, TheRttAtRestTellsTheNumberOfFlows) {
+  for (u32 n : {10u, 60u, 137u, 500u, 1000u}) {
+    Flow flow(Params());
+    const u32 rtt = 5000 + static_cast<u32>(QueueAtRest(Fixed(n), n) * 800);
+    for (int i = 0; i < 2000; ++i) flow.Ack(rtt, 50000);
+    EXPECT_NEAR(flow.state.last.flows, n, 0.03 * n + 1);
+    EXPECT_EQ(flow.state.last.told, 0u);
+  }
+}
+
+class SqccAllRules : public ::testing::TestWithParam<u32> {};
+INSTANTIATE_TEST_SUITE_P(Rules, SqccAllRules, ::testing::Range<u32>(0, DCC_SQCC_RULES_MAX + 1));
+
+TEST_P(SqccAllRules, GrowsByDeltaBelowTLow) {
+  Flow flow(Fixed(500, GetParam()));
+  flow.state.rate_q8 = 20000000ULL * 256;
+  const double before = flow.mbps();
+  flow.Decide(flow.state.t_low_ns - 1);
+  EXPECT_NEAR(flow.mbps(), before + flow.delta_mbps(), 1e-6);
+  EXPECT_EQ(flow.branch(), DCC_SQCC_BELOW);
+}
+
+TEST_P(SqccAllRules, ADecreaseTakesAtMostHalf) {
+  Flow flow(Fixed(500, GetParam()));
+  const double before = flow.mbps();
+  flow.Decide(400000);
+  flow.Decide(499999);
+  EXPECT_GT(flow.mbps(), before * 0.49 * 0.9);
+  EXPECT_LT(flow.mbps(), before * 0.52);
+}
+
+TEST(SqccPrinted, AboveTHighFallsByBetaOnce) {
+  Flow flow(Fixed(500, DCC_SQCC_RULES_LITERAL));
+  const double before = flow.mbps();
+  flow.Decide(1000000);
+  EXPECT_NEAR(flow.mbps(), before * (1 - 0.008 / 2), 0.01);
+  EXPECT_EQ(flow.branch(), DCC_SQCC_ABOVE);
+}
+
+TEST(SqccSmooth, AboveTHighFallsInProportionOncePerRttAndNotWhileTheQueueFalls) {
+  Flow flow(Fixed(500));
+  flow.Decide(120000);
+  const double before = flow.mbps();
+  EXPECT_TRUE(flow.Ack(1000000, 1000));
+  EXPECT_NEAR(flow.mbps(), before / 2, 0.01);
+  EXPECT_EQ(flow.branch(), DCC_SQCC_CUT);
+  flow.Ack(1000000, 10000);
+  EXPECT_NEAR(flow.mbps(), before / 2, 0.01) << "the same RTT";
+  flow.Ack(900000, 1000000);
+  EXPECT_NEAR(flow.mbps(), before / 2, 0.01) << "the queue falls";
+  flow.Ack(2000000, 1000000);
+  EXPECT_NEAR(flow.mbps(), before / 8, 0.01);
+}
+
+TEST(SqccSmooth, OneCutLeavesAnEighth) {
+  Flow flow(Fixed(500));
+  const double before = flow.mbps();
+  flow.Ack(100000000, 1000);
+  EXPECT_NEAR(flow.mbps(), before / 8, 0.01);
+}
+
+TEST(SqccSmooth, OnAnIdleLineGoesQuicklyToItsShareAndNotBeyond) {
+  Flow flow(Fixed(100));
+  flow.state.rate_q8 = 10000000ULL * 256;
+  for (int i = 0; i < 40; ++i) flow.Ack(6000, 20000);
+  EXPECT_GT(flow.mbps(), 95);
+  EXPECT_LT(flow.mbps(), 101);
+}
+
+TEST(SqccSmooth, OnAnIdleLineAGuessingFlowGrowsByA32ndPerMillisecond) {
+  Flow flow(Params());
+  flow.state.rate_q8 = 100000000ULL * 256;
+  flow.state.due_ns = flow.now_ns + 1000000000;  // nothing but that rule
+  flow.state.decided_ns = 1;
+  for (int i = 0; i < 320; ++i) flow.Ack(6000, 100000);
+  EXPECT_NEAR(flow.mbps(), 100 * std::pow(33.0 / 32, 32), 10);
+}
+
+TEST(SqccSmooth, AnUnusedRateDoesNotGrow) {
+  Flow flow(Fixed(10));
+  flow.Decide(20000, 0, DCC_ACK_APP_LIMITED, 100);
+  const double before = flow.mbps();
+  for (int i = 0; i < 20; ++i) flow.Decide(20000, 0, DCC_ACK_APP_LIMITED, 100);
+  EXPECT_EQ(flow.mbps(), before);
+  EXPECT_EQ(flow.branch(), DCC_SQCC_UNUSED);
+}
+
+TEST(SqccSmooth, TheFirstCountIsTheStart) {
+  Flow flow(Params());
+  EXPECT_NEAR(flow.mbps(), 1250, 1e-3);
+  flow.Ack(6000, 1000, 100);
+  EXPECT_NEAR(flow.mbps(), 100, 1);
+  Flow forged(Params());
+  forged.Ack(6000, 1000, 65535);
+  EXPECT_GT(forged.mbps(), 10000.0 / 2049);
+}
+
+TEST(SqccSmooth, TheReceiversCountIsBelievedAndNamed) {
+  Flow flow(Params());
+  for (int i = 0; i < 100; ++i) flow.Ack(130000, 100000, 60);
+  EXPECT_NEAR(flow.state.last.flows, 60, 1);
+  EXPECT_EQ(flow.state.last.told, 1u);
+}
+
+TEST(SqccSmooth, WithoutNewsForLongTheCountIsForgotten) {
+  Flow flow(Params());
+  flow.Decide(130000, 60);
+  for (int i = 0; i < 1000; ++i) flow.Ack(130000, 100000);
+  EXPECT_EQ(flow.state.last.told, 0u);
+}
+
+TEST(SqccSmooth, ACountThatTheRttContradictsForLongIsDropped) {
+  Flow flow(Params());
+  const u32 rtt = 5000 + static_cast<u32>(QueueAtRest(Fixed(100), 100) * 800);
+  for (int i = 0; i < 400; ++i) flow.Ack(rtt, 100000, 10000);
+  EXPECT_EQ(flow.state.last.told, 1u) << "40 ms";
+  for (int i = 0; i < 1000; ++i) flow.Ack(rtt, 100000, 10000);
+  EXPECT_EQ(flow.state.last.told, 0u) << "140 ms";
+  EXPECT_NEAR(flow.state.last.flows, 100, 5);
+  for (int i = 0; i < 1000; ++i) flow.Ack(rtt, 100000, 120);
+  EXPECT_EQ(flow.state.last.told, 1u) << "they agree again";
+}
+
+TEST(SqccSmooth, JumpingCountsAverageInTheLogarithm) {
+  Flow flow(Params());
+  for (int i = 0; i < 4000; ++i) flow.Ack(138000, 10000, i % 2 ? 1 : 10000);
+  EXPECT_NEAR(std::log10(flow.state.last.flows), 2, 0.1);
+}
+
+TEST(SqccSmooth, EstimateOnlyIgnoresWhatTheReceiverTells) {
+  dcc_sqcc_params params = Params();
+  params.n_source = DCC_SQCC_SOURCE_ESTIMATE;
+  Flow flow(params);
+  for (int i = 0; i < 100; ++i) flow.Ack(90000, 100000, 1000);
+  EXPECT_LT(flow.state.last.flows, 20u);
+  EXPECT_EQ(flow.state.last.told, 0u);
+}
+
+class SqccSources : public ::testing::TestWithParam<u32> {};
+INSTANTIATE_TEST_SUITE_P(ToldAndEstimated, SqccSources,
+                         ::testing::Values(DCC_SQCC_SOURCE_AUTO, DCC_SQCC_SOURCE_ESTIMATE));
+
+TEST_P(SqccSources, TwentyFlowsHoldTheQueueAndShareTheLine) {
+  dcc_sqcc_params params = Params();
+  params.n_source = GetParam();
+  Incast incast(std::vector<dcc_sqcc_params>(20, params));
+  incast.told = [](size_t, u64) { return 20; };
+  incast.RunUntil(100000000);
+  incast.Count();
+  incast.RunUntil(150000000);
+  EXPECT_GT(incast.Utilisation(), 0.999);
+  EXPECT_GT(incast.MinQueue(), 100);
+  EXPECT_LT(incast.MaxQueue(), 180);
+  for (size_t i = 0; i < 20; ++i) EXPECT_NEAR(incast.Share(i), 1, 0.2) << i;
+}
+
+// A receiver, or who is between, that tells one of ten flows nonsense.
+struct Lie {
+  const char* name;
+  std::function<u32(u64 now_ns)> told;
+};
+class SqccLies : public ::testing::TestWithParam<Lie> {};
+INSTANTIATE_TEST_SUITE_P(
+    Lies, SqccLies,
+    ::testing::Values(Lie{"Nothing", [](u64) { return 0; }}, Lie{"One", [](u64) { return 1; }},
+                      Lie{"Largest", [](u64) { return 65535; }},
+                      Lie{"Beyond", [](u64) { return 0xffffffffu; }},
+                      Lie{"Jumping", [](u64 now) { return now / 50000 % 2 ? 1 : 65535; }},
+                      Lie{"Slowly", [](u64 now) { return now / 30000000 % 2 ? 1 : 65535; }}),
+    [](const auto& info) { return info.param.name; });
+
+TEST_P(SqccLies, OneMisledFlowKeepsAThirdOfAShareAndTakesNoMoreThanThree) {
+  Incast incast(std::vector<dcc_sqcc_params>(10, Params()));
+  const auto lie = GetParam().told;
+  incast.told = [lie](size_t flow, u64 now) { return flow == 3 ? lie(now) : 10; };
+  incast.RunUntil(400000000);
+  incast.Count();
+  incast.RunUntil(500000000);
+  EXPECT_GT(incast.Utilisation(), 0.99);
+  EXPECT_GT(incast.Share(3), 1.0 / 3.2);
+  EXPECT_LT(incast.Share(3), 3.2);
+  EXPECT_LT(incast.MaxQueue(), 620) << "T_high";
+}
+
+TEST_P(SqccLies, FlowsThatAreAllMisledFillTheLineAndShareIt) {
+  Incast incast(std::vector<dcc_sqcc_params>(10, Params()));
+  const auto lie = GetParam().told;
+  incast.told = [lie](size_t, u64 now) { return lie(now); };
+  incast.RunUntil(400000000);
+  incast.Count();
+  incast.RunUntil(500000000);
+  EXPECT_GT(incast.Utilisation(), 0.99);
+  EXPECT_LT(incast.MaxQueue(), 620) << "T_high";
+  for (size_t i = 0; i < 10; ++i) {
+    EXPECT_GT(incast.Share(i), 1.0 / 3.2) << i;
+    EXPECT_LT(incast.Share(i), 3.2) << i;
+  }
+}
+
+TEST(SqccLoss, HalvesOncePerRttAndCostsAnEighthWithoutAQueue) {
+  Flow flow(Fixed(10));
+  flow.Decide(200000);
+  const double before = flow.mbps();
+  dcc_sqcc_loss(&flow.state, &flow.path, &flow.params, flow.now_ns, &flow.verdict);
+  dcc_sqcc_loss(&flow.state, &flow.path, &flow.params, flow.now_ns + 100, &flow.verdict);
+  EXPECT_NEAR(flow.mbps(), before / 2, 0.01);
+  Flow idle(Fixed(10));
+  idle.state.rate_q8 = 2000000000ULL * 256;  // above its share: nothing to fill
+  idle.Decide(20000);
+  const double full = idle.mbps();
+  dcc_sqcc_loss(&idle.state, &idle.path, &idle.params, idle.now_ns, &idle.verdict);
+  EXPECT_NEAR(idle.mbps(), full * 7 / 8, 0.01);
+}
+
+TEST(SqccLoss, ATimeoutLeavesAPacketPerRtt) {
+  Flow flow(Fixed(10));
+  flow.Decide(100000);
+  dcc_sqcc_rto(&flow.state, &flow.path, &flow.params, flow.now_ns, &flow.verdict);
+  EXPECT_NEAR(flow.mbps(), 80, 0.1);
+}
+
+TEST(SqccIdle, KeepsTheRateAndForgetsTheRest) {
+  Flow flow(Params());
+  for (int i = 0; i < 100; ++i) flow.Ack(130000, 100000, 60);
+  const double before = flow.mbps();
+  dcc_sqcc_restart(&flow.state, &flow.path, &flow.params, flow.now_ns, &flow.verdict);
+  EXPECT_EQ(flow.mbps(), before);
+  EXPECT_EQ(flow.state.told_ns, 0u);
+  EXPECT_EQ(flow.state.gradient.valid, 0u);
+}
+
+TEST_P(SqccAllRules, AClockThatGoesBackStopsNothing) {
+  Flow flow(Params(GetParam()));
+  flow.Decide(100000, 10);
+  flow.now_ns -= 900000000;
+  int decisions = 0;
+  for (int i = 0; i < 1000; ++i) decisions += flow.Ack(100000, 8000, 10);
+  EXPECT_GT(decisions, 10);
+}
+
+TEST_P(SqccAllRules, FollowsAChangeOfParameters) {
+  Flow flow(Fixed(60, GetParam()));
+  flow.Decide(100000);
+  flow.params.n_fixed = 500;
+  flow.Decide(100000);
+  EXPECT_EQ(flow.state.last.flows, 500u);
+}
+
+TEST_P(SqccAllRules, SurvivesEveryExtremeOfAPath) {
+  for (u64 rate : {u64{0}, u64{1000000}, u64{800000000000}, kMax})
+    for (u32 rtt : {0u, 1000u, 0xffffffffu})
+      for (u32 wire : {0u, 64u, 0xffffffffu}) {
+        Flow flow(Params(GetParam()), {rate, rtt, wire});
+        for (u32 sample : {0u, 1u, 50000u, 0xffffffffu, 0u})
+          for (u32 flows : {0u, 1u, 0xffffffffu}) flow.Ack(sample, 10000000000, flows, 0, kMax >> 32);
+        dcc_sqcc_loss(&flow.state, &flow.path, &flow.params, flow.now_ns, &flow.verdict);
+        dcc_sqcc_rto(&flow.state, &flow.path, &flow.params, flow.now_ns, &flow.verdict);
+        EXPECT_GE(flow.verdict.cwnd_q16, 2 * DCC_WINDOW_ONE);
+        EXPECT_GE(flow.verdict.pacing_bps, 1000u);
+        EXPECT_LE(flow.verdict.pacing_bps, 800000000000u);
+      }
+}
+
+}  // namespace
