@@ -265,7 +265,8 @@ struct Case {
   std::string name;
   void (*set)(typename Core::Params*);  // in all traces
   Trace few, many;
-  void (*set_few)(typename Core::Params*) = nullptr;  // in the first one
+  void (*set_few)(typename Core::Params*) = nullptr;   // in the first one
+  void (*set_many)(typename Core::Params*) = nullptr;  // in the second one
 };
 
 template <class Core>
@@ -275,13 +276,15 @@ void Run(benchmark::State& state, const Case<Core>& c) {
   if (c.set) c.set(&params);
   typename Core::Params few_params = params;
   if (c.set_few) c.set_few(&few_params);
+  typename Core::Params many_params = params;
+  if (c.set_many) c.set_many(&many_params);
 
   const double few_share = Flow<Core>(few_params, c.few).Share();
-  const double many_share = Flow<Core>(params, c.many).Share();
+  const double many_share = Flow<Core>(many_params, c.many).Share();
   double ordinary = 0, deciding = 0, stream = 0, core = 0;
   for (auto _ : state) {
     const double few = Flow<Core>(few_params, c.few).Ticks();
-    const double many = Flow<Core>(params, c.many).Ticks();
+    const double many = Flow<Core>(many_params, c.many).Ticks();
     const double slope = (many - few) / (many_share - few_share);
     ordinary += few - few_share * slope;
     deciding += few + (1 - few_share) * slope;
@@ -301,7 +304,7 @@ void Run(benchmark::State& state, const Case<Core>& c) {
     state.counters[kind + "_divisions"] = static_cast<double>(counts.divisions);
   };
   count("ordinary", Flow<Core>(few_params, c.few).Step(false));
-  count("deciding", Flow<Core>(params, c.many).Step(true));
+  count("deciding", Flow<Core>(many_params, c.many).Step(true));
   state.counters["state_bytes"] = sizeof(typename Core::State);
 }
 
@@ -360,15 +363,14 @@ void Register(const Case<Core>& c) {
 
 template <u32 law>
 Case<Oscar> OscarCase(const std::string& name) {
-  // No batch ever closes: tau is 1 s, a million packets span 0.12 s.  Then three packets a batch.
+  // No batch ever closes: tau is 1 s, a million packets span 0.12 s.  Then three packets a batch;
+  // sent any slower, a flow would find that it pauses all the time.
   return {name,
-          [](dcc_oscar_params* p) {
-            p->law = law;
-            p->tau_ns = 6000;
-          },
+          [](dcc_oscar_params* p) { p->law = law; },
           kStream,
-          {2400, 17500, 1000},
-          [](dcc_oscar_params* p) { p->tau_ns = 1000000000; }};
+          {240, 17500, 1000},
+          [](dcc_oscar_params* p) { p->tau_ns = 1000000000; },
+          [](dcc_oscar_params* p) { p->tau_ns = DCC_OSCAR_TAU_MIN_NS; }};
 }
 
 }  // namespace
