@@ -18,6 +18,7 @@ SKIPPED = 77
 LAWS = {"paper": 0, "ai": 1, "tracker": 2, "pulse": 3}
 # Where the scheduler's delays would be taken for a queue, a target far above them.
 OSCAR = ("--algorithm", "oscar", "--set", "target_delay_ns=5000000")
+LEDBAT = ("--algorithm", "ledbat", "--set", "target_ns=5000000")
 SWIFT = ("--algorithm", "swift", "--set", "base_target_ns=5000000")
 
 
@@ -41,6 +42,10 @@ def transfer(*options):
 @pytest.mark.parametrize("law", LAWS)
 def test_every_law_carries_a_checksummed_transfer(law):
     assert transfer(*OSCAR, "--set", f"law={LAWS[law]}")["decisions"] > 0
+
+
+def test_ledbat_carries_a_checksummed_transfer():
+    assert transfer(*LEDBAT)["decisions"] > 0
 
 
 def test_swift_carries_a_checksummed_transfer():

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * LEDBAT: background traffic that steps back behind any other (RFC 6817), with
+ * the round trip as the delay and a target for datacenters.
+ *
+ * Where what is
+ *   core/dcc_ledbat.h	the law, its constants and its differences from the
+ *			RFC; no kernel in it
+ *   delaycc_sock.c	send times in nanoseconds, packets to bytes on the wire,
+ *			pacing, windows below a packet
+ *   delaycc_shell.h	TCP's hooks, and what a paper leaves to an implementation
+ *   this file		parameters and what the tracepoint shows
+ */
+#include "core/dcc_ledbat.h"
+#include "delaycc.h"
+
+#define LEDBAT_PARAM(field, min, max, zero_ok)                                 \
+	DELAYCC_PARAM(struct dcc_ledbat_params, field, min, max, zero_ok)
+
+static const struct delaycc_param shell_params[] = {
+	LEDBAT_PARAM(target_ns, DCC_LEDBAT_TARGET_MIN_NS,
+		     DCC_LEDBAT_TARGET_MAX_NS, true),
+	LEDBAT_PARAM(gain_milli, DCC_LEDBAT_GAIN_MIN_MILLI,
+		     DCC_LEDBAT_GAIN_MAX_MILLI, false),
+	LEDBAT_PARAM(allowed_increase_packets, DCC_LEDBAT_ALLOWED_MIN_PACKETS,
+		     DCC_LEDBAT_ALLOWED_MAX_PACKETS, false),
+	LEDBAT_PARAM(min_cwnd_milli, DCC_LEDBAT_CWND_MIN_MILLI,
+		     DCC_LEDBAT_CWND_MAX_MILLI, false),
+	LEDBAT_PARAM(initial_cwnd_packets, 1, DCC_LEDBAT_INITIAL_MAX_PACKETS,
+		     true),
+	LEDBAT_PARAM(filter_samples, 1, DCC_LEDBAT_FILTER_MAX, false),
+	LEDBAT_PARAM(base_history, 1, DCC_LEDBAT_HISTORY_MAX, true),
+};
+
+static void shell_describe(const struct dcc_ledbat *core,
+			   struct delaycc_decision *d)
+{
+	d->delay_ns = core->last.delay_ns;
+	d->branch = core->last.branch;
+	d->detail = core->last.queue_ns;
+	/* The window over a base BDP: the pace is the line's. */
+	d->ratio_ppm = dcc_q24_to_ppm(dcc_ratio_q24(core->cwnd_q24,
+						    core->bdp_q24));
+}
+
+#define DELAYCC_ALG ledbat
+#include "delaycc_shell.h"
+
+MODULE_AUTHOR("The delaycc authors");
+MODULE_DESCRIPTION("LEDBAT congestion control");
+MODULE_LICENSE("GPL");
