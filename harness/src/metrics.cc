@@ -189,12 +189,16 @@ class Computation {
     set("queue_sd_bytes", std::sqrt(squares / static_cast<double>(samples.size())));
     set("queue_p99_bytes", percentile(samples, 0.99));
     set("queue_max_bytes", highest);
+    set("queue_min_bytes", *std::min_element(samples.begin(), samples.end()));
   }
 
   void throughput() {
     const double ns = static_cast<double>(length(time_));
     set("goodput_gbps", static_cast<double>(payload_bytes_) * 8 / ns);
-    set("utilisation", wire_bytes_ * 8e9 / (ns * static_cast<double>(m_.bottleneck_bps)));
+    const double busy_ns = wire_bytes_ * 8e9 / static_cast<double>(m_.bottleneck_bps);
+    set("utilisation", busy_ns / ns);
+    // What rounding of departures to nanoseconds leaves over is no idle time.
+    set("idle_us", ns - busy_ns < 1 ? 0 : (ns - busy_ns) / kNsPerUs);
   }
 
   void rtt() {
@@ -435,12 +439,12 @@ const std::vector<MetricInfo>& all_metrics() {
   static const std::vector<MetricInfo> metrics = {
       {"recover_us", "us"},          {"goodput_gbps", "Gbit/s"},    {"utilisation", ""},
       {"queue_mean_bytes", "bytes"}, {"queue_sd_bytes", "bytes"},   {"queue_p99_bytes", "bytes"},
-      {"queue_max_bytes", "bytes"},  {"queue_peak_bytes", "bytes"}, {"rtt_p50_us", "us"},
-      {"rtt_p99_us", "us"},          {"rtt_p999_us", "us"},         {"jain", ""},
-      {"jain_time_us", "us"},        {"fct_mean_us", "us"},         {"fct_p99_us", "us"},
-      {"slowdown_mean", ""},         {"slowdown_p99", ""},          {"gradient_mse", ""},
-      {"gradient_ewma_mse", ""},     {"gradient_gain", ""},         {"retransmits", "segments"},
-      {"drops", "packets"},
+      {"queue_min_bytes", "bytes"},  {"queue_max_bytes", "bytes"},  {"queue_peak_bytes", "bytes"},
+      {"idle_us", "us"},             {"rtt_p50_us", "us"},          {"rtt_p99_us", "us"},
+      {"rtt_p999_us", "us"},         {"jain", ""},                  {"jain_time_us", "us"},
+      {"fct_mean_us", "us"},         {"fct_p99_us", "us"},          {"slowdown_mean", ""},
+      {"slowdown_p99", ""},          {"gradient_mse", ""},          {"gradient_ewma_mse", ""},
+      {"gradient_gain", ""},         {"retransmits", "segments"},   {"drops", "packets"},
   };
   return metrics;
 }

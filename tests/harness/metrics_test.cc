@@ -132,7 +132,20 @@ TEST(Metrics, QueueStatisticsAreOfTheirOwnWindow) {
   EXPECT_DOUBLE_EQ(r.metrics.at("queue_mean_bytes").value, 1250);
   EXPECT_DOUBLE_EQ(r.metrics.at("queue_sd_bytes").value, 1250);
   EXPECT_EQ(r.metrics.at("queue_max_bytes").value, 2500);
+  EXPECT_EQ(r.metrics.at("queue_min_bytes").value, 0);
   EXPECT_EQ(r.metrics.at("queue_peak_bytes").value, 50'000);
+}
+
+TEST(Metrics, IdleTimeIsWhatTheBottleneckDidNotServe) {
+  SyntheticTrial t(1, 10'000);
+  // 1250 bytes take 100 ns; two of them are served in the measured time, one partly.
+  for (const int64_t depart : {1'000, 5'000, 9'950}) {
+    dccport_event& packet = t.add(0, 0, true, depart - 200, depart);
+    packet.len_bytes = packet.backlog_bytes = 1'250;
+  }
+  t.trial.measurement.measure.from_ns = 2'000;
+  t.trial.measurement.measure.to_ns = 9'900;
+  EXPECT_NEAR(t.compute().metrics.at("idle_us").value, 7.9 - 0.15, 1e-9);
 }
 
 TEST(ServiceCurve, CountsAPacketInProportionWhileItIsServed) {
