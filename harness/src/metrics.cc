@@ -437,14 +437,18 @@ class Computation {
 
 const std::vector<MetricInfo>& all_metrics() {
   static const std::vector<MetricInfo> metrics = {
-      {"recover_us", "us"},          {"goodput_gbps", "Gbit/s"},    {"utilisation", ""},
-      {"queue_mean_bytes", "bytes"}, {"queue_sd_bytes", "bytes"},   {"queue_p99_bytes", "bytes"},
-      {"queue_min_bytes", "bytes"},  {"queue_max_bytes", "bytes"},  {"queue_peak_bytes", "bytes"},
-      {"idle_us", "us"},             {"rtt_p50_us", "us"},          {"rtt_p99_us", "us"},
-      {"rtt_p999_us", "us"},         {"jain", ""},                  {"jain_time_us", "us"},
-      {"fct_mean_us", "us"},         {"fct_p99_us", "us"},          {"slowdown_mean", ""},
-      {"slowdown_p99", ""},          {"gradient_mse", ""},          {"gradient_ewma_mse", ""},
-      {"gradient_gain", ""},         {"retransmits", "segments"},   {"drops", "packets"},
+      {"recover_us", "us"},          {"goodput_gbps", "Gbit/s"},
+      {"utilisation", ""},           {"queue_mean_bytes", "bytes"},
+      {"queue_sd_bytes", "bytes"},   {"queue_p99_bytes", "bytes"},
+      {"queue_min_bytes", "bytes"},  {"queue_max_bytes", "bytes"},
+      {"queue_peak_bytes", "bytes"}, {"idle_us", "us"},
+      {"rtt_p50_us", "us"},          {"rtt_p99_us", "us"},
+      {"rtt_p999_us", "us"},         {"jain", ""},
+      {"jain_time_us", "us"},        {"fct_mean_us", "us"},
+      {"fct_p99_us", "us"},          {"slowdown_mean", ""},
+      {"slowdown_p99", ""},          {"gradient_mse", ""},
+      {"gradient_ewma_mse", ""},     {"gradient_gain", ""},
+      {"retransmits", "segments"},   {"drops", "packets"},
   };
   return metrics;
 }

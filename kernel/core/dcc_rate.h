@@ -104,8 +104,9 @@ static inline u64 dcc_rate_weighted(u64 rate_q8, u64 delta_q8, u32 weight_q16, u
 {
 	u64 fraction_q24 = (dcc_rate_beta_q24(beta_q24, error_q16) * weight_q16) >> 16;
 
+	fraction_q24 = dcc_min_u64(fraction_q24, DCC_RATIO_ONE / 2);
 	if (negative)
-		rate_q8 += dcc_scale_q24(rate_q8, (u32)dcc_min_u64(fraction_q24, DCC_RATIO_ONE / 2));
+		rate_q8 += dcc_scale_q24(rate_q8, (u32)fraction_q24);
 	else
 		rate_q8 = dcc_rate_shrink(rate_q8, fraction_q24);
 	return rate_q8 + dcc_mulshift_u64(delta_q8, 65536 - weight_q16, 16);

@@ -60,7 +60,11 @@
  *   - C / R has no pull towards fairness, and what beta, delta and e say of N runs to its
  *     limits.  Only the RTT is common to all flows.
  *   - So lg N = 12/5 (mean RTT - r*(1)) / S, cut to 0 .. 3.25 (N = 1778); the mean is over
- *     4 ms (80 S), of RTTs up to T_high.  delta is at most R / 128 then.
+ *     4 ms (80 S), of RTTs up to T_high.
+ *   - An empty queue reads as one flow, whatever N is.  So delta is at most R / 128, or
+ *     what the largest estimate allows that is still held (it sinks by a decade in 100 ms,
+ *     2000 S); and the interval is that of a fair flow by this N at most.  With R / 128 alone
+ *     a flow of 5 Mbit/s among ten was still at a hundredth of its share 0.4 s later.
  *   - With unequal rates it believes N times Jain's index, and so does the law itself.
  *
  * A receiver that tells nonsense
@@ -473,7 +477,8 @@ static inline void dcc_sqcc_set_pace(struct dcc_sqcc *s, u64 flows_q16)
 	} else {
 		flows_q16 = dcc_max_u64(dcc_sqcc_flows_q16(s->held_lg_q16), 65536);
 		step_q8 = dcc_muldiv_u64(s->step_q8, 65536, flows_q16);
-		s->delta_q8 = dcc_min_u64(s->delta_q8, dcc_max_u64(step_q8, s->rate_q8 / 128));
+		step_q8 = dcc_max_u64(step_q8, s->rate_q8 / 128);
+		s->delta_q8 = dcc_min_u64(s->delta_q8, step_q8);
 	}
 	s->turn_ns = dcc_mulshift_u64(s->seg_ns, flows_q16, 16) / DCC_SQCC_STEPS;
 }

@@ -56,6 +56,20 @@ def test_thetapowertcp_carries_a_checksummed_transfer():
     assert transfer("--algorithm", "thetapowertcp", "--base-rtt-ns", "5000000")["decisions"] > 0
 
 
+@pytest.mark.parametrize("patched", [0, 1])
+def test_timely_and_its_patch_carry_a_checksummed_transfer(patched):
+    options = ("--algorithm", "timely", "--set", f"patched={patched}")
+    thresholds = ("--set", "t_low_ns=1000000", "--set", "t_high_ns=10000000")
+    assert transfer(*options, *thresholds)["decisions"] > 0
+
+
+@pytest.mark.parametrize("rules", [0, 1, 2])
+def test_sqcc_carries_a_checksummed_transfer_by_all_of_its_rules(rules):
+    options = ("--algorithm", "sqcc", "--set", f"rules={rules}")
+    thresholds = ("--set", "t_low_ns=1000000", "--set", "t_high_ns=10000000")
+    assert transfer(*options, *thresholds)["decisions"] > 0
+
+
 def test_ipv6_is_served_alike():
     assert transfer(*OSCAR, "--ipv6")["decisions"] > 0
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One fuzz target for the cores that steer a rate: arbitrary paths, parameters and acknowledgments
-// in; state and verdict stay within their documented bounds, and the sanitizers watch the arithmetic.
+// in; state and verdict stay within their documented bounds, and the sanitizers watch the
+// arithmetic.
 #ifndef DELAYCC_TESTS_FUZZ_FUZZ_RATE_H_
 #define DELAYCC_TESTS_FUZZ_FUZZ_RATE_H_
 

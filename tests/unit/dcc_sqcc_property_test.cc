@@ -30,10 +30,9 @@ dcc_sqcc_params RandomParams(RateTrace& random, const Version& version) {
     p.t_low_ns = static_cast<u32>(
         std::clamp(random.path().base_rtt_ns * random.LogUniform(1.1, 10), 1e4, 1.8e9));
   if (random.OneIn(3))
-    p.t_high_ns = static_cast<u32>(
-        std::clamp(std::max<double>(p.t_low_ns, 2.0 * random.path().base_rtt_ns) *
-                       random.LogUniform(1.5, 50),
-                   2e4, 2e9));
+    p.t_high_ns = static_cast<u32>(std::clamp(
+        std::max<double>(p.t_low_ns, 2.0 * random.path().base_rtt_ns) * random.LogUniform(1.5, 50),
+        2e4, 2e9));
   // A span that is not a handful of nanoseconds.
   dcc_sqcc core;
   dcc_verdict verdict;

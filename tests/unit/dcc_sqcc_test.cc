@@ -143,8 +143,8 @@ class Incast {
     Member& m = flows_[e.flow];
     --m.inflight;
     m.flow.now_ns = now_;
-    const dcc_ack ack = {now_,  e.sent_at, static_cast<u32>(now_ - e.sent_at), 1000,
-                         10000, 0,         told(e.flow, now_)};
+    const dcc_ack ack = {now_, e.sent_at,         static_cast<u32>(now_ - e.sent_at), 1000, 10000,
+                         0,    told(e.flow, now_)};
     dcc_sqcc_ack(&m.flow.state, &m.flow.path, &m.flow.params, &ack, &m.flow.verdict);
     if (!m.waiting) Send(e.flow);
   }
@@ -534,7 +534,8 @@ TEST_P(SqccAllRules, SurvivesEveryExtremeOfAPath) {
       for (u32 wire : {0u, 64u, 0xffffffffu}) {
         Flow flow(Params(GetParam()), {rate, rtt, wire});
         for (u32 sample : {0u, 1u, 50000u, 0xffffffffu, 0u})
-          for (u32 flows : {0u, 1u, 0xffffffffu}) flow.Ack(sample, 10000000000, flows, 0, kMax >> 32);
+          for (u32 flows : {0u, 1u, 0xffffffffu})
+            flow.Ack(sample, 10000000000, flows, 0, kMax >> 32);
         dcc_sqcc_loss(&flow.state, &flow.path, &flow.params, flow.now_ns, &flow.verdict);
         dcc_sqcc_rto(&flow.state, &flow.path, &flow.params, flow.now_ns, &flow.verdict);
         EXPECT_GE(flow.verdict.cwnd_q16, 2 * DCC_WINDOW_ONE);

@@ -56,9 +56,9 @@ TEST_P(TimelyAgainstTwin, WindowAndRateAgreeWithinOnePercent) {
       const dcc_timely before = core;
       const bool core_decided = dcc_timely_ack(&core, &trace.path(), &params, &ack, &verdict);
       const bool twin_decided = twin.Ack(ack);
-      const std::string where =
-          "seed " + std::to_string(seed) + " ack " + std::to_string(i) + " branch " +
-          std::to_string(core.last.branch) + " gradient " + std::to_string(core.last.gradient_q16);
+      const std::string where = "seed " + std::to_string(seed) + " ack " + std::to_string(i) +
+                                " branch " + std::to_string(core.last.branch) + " gradient " +
+                                std::to_string(core.last.gradient_q16);
       ASSERT_EQ(core_decided, twin_decided) << where;
       // Within rounding of a gradient of 0, or of four fifths of the rate, the two may disagree.
       if (core_decided && ((std::abs(core.last.gradient_q16) <= 2 && core.last.gradient_q16) ||

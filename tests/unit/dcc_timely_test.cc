@@ -194,7 +194,7 @@ TEST(PatchedTimely, TheGradientIsTheWeight) {
   rising.Segment(200000);
   falling.Segment(200000);
   const double before = rising.mbps();
-  rising.Segment(210000);  // error 3.2, weight 1
+  rising.Segment(210000);   // error 3.2, weight 1
   falling.Segment(190000);  // weight 0
   EXPECT_NEAR(rising.mbps(), before * (1 - 0.008 * 3.2), 0.1);
   EXPECT_NEAR(falling.mbps(), before + 10, 0.01);

@@ -90,7 +90,8 @@ class RateTrace {
     if (app_limited_) ack.flags |= DCC_ACK_APP_LIMITED;
     if (OneIn(100)) flows_ = static_cast<u32>(LogUniform(1, 70000)) - (OneIn(5) ? 1 : 0);
     ack.flows = OneIn(3) ? 0 : flows_;
-    if (extreme_ && OneIn(500)) now_ -= std::min<u64>(now_ - 1, static_cast<u64>(LogUniform(1, 1e12)));
+    if (extreme_ && OneIn(500))
+      now_ -= std::min<u64>(now_ - 1, static_cast<u64>(LogUniform(1, 1e12)));
     return ack;
   }
 

@@ -22,9 +22,8 @@ class SqccTwin {
         full_(p.parts == DCC_SQCC_PARTS_ALL) {
     // In whole nanoseconds, as the core has them.
     seg_ = std::max(1.0, std::floor(p.seg_bytes * 8e9 / line_));
-    low0_ = p.t_low_ns
-                ? p.t_low_ns
-                : std::clamp(std::max(seg_, base_ + std::floor(seg_ / 2)), 1e3, 2e9);
+    low0_ = p.t_low_ns ? p.t_low_ns
+                       : std::clamp(std::max(seg_, base_ + std::floor(seg_ / 2)), 1e3, 2e9);
     high_ = std::clamp(p.t_high_ns > low0_ ? p.t_high_ns : low0_ + 9 * seg_, low0_ + 9, 2e9 + 9);
     span_ = std::floor((high_ - low0_) / 9);
     lone_ = low0_ + std::floor(0.75 * span_);
@@ -129,8 +128,8 @@ class SqccTwin {
     trusted_ = true;
     if (p_.n_source == DCC_SQCC_SOURCE_FIXED) return std::log10(p_.n_fixed);
     const bool fresh = told_ && now >= *told_ && static_cast<double>(now - *told_) < 1280 * span_;
-    if (fresh && (p_.n_source == DCC_SQCC_SOURCE_TOLD ||
-                  (p_.n_source == DCC_SQCC_SOURCE_AUTO && !doubted_)))
+    if (fresh &&
+        (p_.n_source == DCC_SQCC_SOURCE_TOLD || (p_.n_source == DCC_SQCC_SOURCE_AUTO && !doubted_)))
       return told_lg_;
     trusted_ = false;
     return EstimatedLg();
@@ -206,7 +205,8 @@ class SqccTwin {
       step = (share_ - rate_) / 8;
     }
     const double pause = share_ > 0 ? rtt_ : 20 * span_;
-    if (filled_ && std::fabs(static_cast<double>(ack.now_ns - *filled_) - pause) < 40 + 1e-3 * pause)
+    if (filled_ &&
+        std::fabs(static_cast<double>(ack.now_ns - *filled_) - pause) < 40 + 1e-3 * pause)
       knife_edge_ = true;
     if (Within(filled_, ack.now_ns, pause)) return false;
     SetRate(rate_ + step);

@@ -18,7 +18,10 @@ class TimelyTwin {
         base_(path.base_rtt_ns),
         wire_(path.wire_bytes),
         alpha_(p.alpha_ppm / 1e6),
-        beta_((p.beta_ppm ? p.beta_ppm : p.patched ? 8000 : 800000) / 1e6),
+        beta_((p.beta_ppm  ? p.beta_ppm
+               : p.patched ? 8000
+                           : 800000) /
+              1e6),
         low_(p.t_low_ns),
         high_(std::max(p.t_low_ns, p.t_high_ns)),
         ref_(p.rtt_ref_ns ? p.rtt_ref_ns : p.t_low_ns),
@@ -31,9 +34,7 @@ class TimelyTwin {
   }
 
   double rate() const { return rate_; }
-  double window() const {
-    return WindowTwin(rate_, std::max(base_, std::min(rtt_, high_)), wire_);
-  }
+  double window() const { return WindowTwin(rate_, std::max(base_, std::min(rtt_, high_)), wire_); }
   // The core's time of the next decision differs by its rounding; with one clock both decide on
   // the same acknowledgments.
   void AdoptRounding(const dcc_timely& core) { due_ = core.due_ns; }
@@ -79,9 +80,7 @@ class TimelyTwin {
 
  private:
   double Law(double gradient) const {
-    const auto shrink = [this](double fraction) {
-      return rate_ * (1 - std::min(fraction, 0.5));
-    };
+    const auto shrink = [this](double fraction) { return rate_ * (1 - std::min(fraction, 0.5)); };
     if (rtt_ < low_) return rate_ + delta_;
     if (rtt_ > high_) return shrink(beta_ * (1 - high_ / rtt_));
     if (patched_) {

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * TIMELY under BPF: the core of kernel/core/dcc_timely.h as a struct_ops
+ * program, for machines where no module may be loaded.  The parameter `patched`
+ * is the loader's: 0 for TIMELY, 1 for patched TIMELY.
+ */
+#include "delaycc_core.bpf.h"
+
+struct dcc_timely;
+struct dcc_timely_params;
+int step_dcc_timely_derive(struct dcc_timely *s, const struct dcc_path *path,
+			   const struct dcc_timely_params *p);
+int step_dcc_timely_decide(struct dcc_timely *s, const struct dcc_ack *ack);
+
+#include "dcc_timely.h"
+
+DELAYCC_STEP int step_dcc_timely_derive(struct dcc_timely *s, const struct dcc_path *path,
+					const struct dcc_timely_params *p)
+{
+	if (s && path && p)
+		dcc_timely_derive(s, path, p);
+	return 0;
+}
+
+DELAYCC_STEP int step_dcc_timely_decide(struct dcc_timely *s, const struct dcc_ack *ack)
+{
+	if (s && ack)
+		dcc_timely_decide(s, ack);
+	return 0;
+}
+
+#define DELAYCC_ALG timely
+#include "delaycc_shell.bpf.h"
