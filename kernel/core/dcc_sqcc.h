@@ -439,7 +439,7 @@ static inline void dcc_sqcc_set_printed(struct dcc_sqcc *s, u64 flows_q16)
 		if (s->params.rules != DCC_SQCC_RULES_LITERAL)
 			s->delta_q8 = dcc_min_u64(s->delta_q8, s->delta0_q8);
 	}
-	s->t_low_ns = (u32)dcc_min_u64(all ? k * (u64)s->t_low0_ns : s->t_low0_ns, s->t_high_ns - 1);
+	s->t_low_ns = (u32)dcc_min_u64((all ? k : 1) * (u64)s->t_low0_ns, s->t_high_ns - 1);
 }
 
 /* The smooth rules. */
