@@ -27,8 +27,10 @@
  *   2. Hops are a parameter (0: none), not taken from the packets' TTL, which TCP
  *      does not show.
  *   3. Base target and scaling range follow from the base RTT when they are 0:
- *      1.25 and 4 base RTTs.  The paper's figures are those of one operator's
- *      network.
+ *      1.25 and 2 base RTTs.  The paper's figures are those of one operator's
+ *      network.  In the lab (25 Gbit/s, 20 us) with a range of 4: 100 flows have a
+ *      99.9th percentile of 95 us in place of 77 us, and a Jain index over 2 ms of
+ *      0.99 in place of 0.93; over 10 ms both have 0.98 and more.
  *   4. Algorithm 1, line "if cwnd <= cwnd_prev then t_last_decrease = now": it is
  *      "<" here.  With "<=" every acknowledgment above the target that may not
  *      decrease would postpone the decrease for ever.
@@ -104,7 +106,7 @@ struct dcc_swift_params {
 	u32 hops;	       /* 0 .. 64 */
 	u32 hop_scale_ns;      /* the paper's h-bar: target for each hop */
 	u32 flow_scaling;      /* 0: the target does not depend on the window */
-	u32 fs_range_ns;       /* 0: 4 base RTTs */
+	u32 fs_range_ns;       /* 0: 2 base RTTs */
 	u32 fs_min_cwnd_milli; /* thousandths of a packet: here and below, all of the range */
 	u32 fs_max_cwnd_milli; /* here and above, none of it */
 	u32 ai_milli;	       /* thousandths of a packet per RTT */
@@ -253,8 +255,7 @@ static inline void dcc_swift_derive(struct dcc_swift *s, const struct dcc_path *
 	s->fixed_target_ns = dcc_sat_u32(target_ns); /* < 2.7e9 */
 
 	if (!range_ns)
-		range_ns = s->base_ns > DCC_SWIFT_FS_RANGE_MAX_NS / 4 ? DCC_SWIFT_FS_RANGE_MAX_NS :
-								       s->base_ns * 4;
+		range_ns = s->base_ns * 2;
 	range_ns = p->flow_scaling ? dcc_min_u32(range_ns, DCC_SWIFT_FS_RANGE_MAX_NS) : 0;
 	s->fs_range_ns = range_ns;
 	s->fs_min_q24 = dcc_swift_milli_to_q24(dcc_clamp_u32(p->fs_min_cwnd_milli,

@@ -144,7 +144,7 @@ def overflow(tmp_path_factory):
 
 def swift_queue_bytes(flows):
     """The window at which n of them fill the link up to their own target: base, and flow scaling from 0.1 to 100 packets."""
-    base, reach = 1.25 * BASE_NS, 4 * BASE_NS
+    base, reach = 1.25 * BASE_NS, 2 * BASE_NS
     alpha = reach / (1 / math.sqrt(0.1) - 1 / math.sqrt(100))
 
     def target(cwnd):

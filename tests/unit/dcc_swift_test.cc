@@ -93,15 +93,15 @@ TEST(Swift, StartsWithTheWindowThatTheParameterSays) {
 TEST(SwiftTarget, FollowsTheBaseRttWhenItIsNotGiven) {
   const Flow flow;
   EXPECT_EQ(flow.Target(1000), 15000) << "1.25 base RTTs";
-  EXPECT_EQ(flow.Target(0.01), 15000 + 48000) << "and 4 for the smallest windows";
+  EXPECT_EQ(flow.Target(0.01), 15000 + 24000) << "and 2 for the smallest windows";
 }
 
-// alpha = 48 us / (1 / sqrt(0.1) - 1 / sqrt(100)) = 15674 ns, beta = -1567 ns.
+// alpha = 24 us / (1 / sqrt(0.1) - 1 / sqrt(100)) = 7837 ns, beta = -784 ns.
 TEST(SwiftTarget, GrowsWithTheInverseRootOfTheWindow) {
   const Flow flow;
   for (const double cwnd : {0.2, 0.5, 1.0, 4.0, 9.0, 25.0, 81.0})
-    EXPECT_NEAR(flow.Target(cwnd), 15000 + 15674.3 / std::sqrt(cwnd) - 1567.4, 2) << cwnd;
-  EXPECT_EQ(flow.Target(0.1), 63000);
+    EXPECT_NEAR(flow.Target(cwnd), 15000 + 7837.2 / std::sqrt(cwnd) - 783.7, 2) << cwnd;
+  EXPECT_EQ(flow.Target(0.1), 39000);
   EXPECT_EQ(flow.Target(100), 15000);
 }
 

@@ -21,7 +21,7 @@ class SwiftTwin {
     double target = p.base_target_ns ? p.base_target_ns : base_ + std::floor(base_ / 4);
     target = std::clamp(target, base_ + std::floor(base_ / 16), 2e9);
     fixed_ = target + p.hops * static_cast<double>(p.hop_scale_ns);
-    range_ = p.fs_range_ns ? p.fs_range_ns : std::min(4 * base_, 1e9);
+    range_ = p.fs_range_ns ? p.fs_range_ns : std::min(2 * base_, 1e9);
     if (!p.flow_scaling) range_ = 0;
     fs_min_ = p.fs_min_cwnd_milli / 1e3;
     fs_max_ = p.fs_max_cwnd_milli / 1e3;
