@@ -136,8 +136,8 @@ enum dcc_sqcc_branch {
 struct dcc_sqcc_params {
 	u32 alpha_ppm;	   /* 1 .. 1000000: weight of the newest difference */
 	u32 beta_ppm;	   /* 1 .. 1000000 */
-	u32 t_low_ns;	   /* for k = 1; 0: automatic, 50 us at 10 Gbit/s */
-	u32 t_high_ns;	   /* 0, or not above T_low: automatic, 500 us at 10 Gbit/s */
+	u32 t_low_ns;	   /* for k = 1; 0: base RTT and 0.9 segments */
+	u32 t_high_ns;	   /* 0, or not above T_low: T_low and 9 segments */
 	u32 delta_kbps;	   /* where N does not set it, and at most; 0: C / 1000 */
 	u32 min_rate_kbps; /* no flow is slower */
 	u32 start_kbps;	   /* 0: an eighth of the line */
@@ -260,13 +260,13 @@ static inline bool dcc_sqcc_stale(const struct dcc_sqcc *s, const struct dcc_pat
 }
 
 /*
- * T_low and T_high where they are not given.  Both are in segments: 1 and 10 of
- * them, the papers' 50 and 500 us at 10 Gbit/s.  T_low has to leave room for a
- * queue, so it lies half a segment above the base RTT at least.
+ * T_low and T_high where they are not given: 0.9 and 9.9 segments above the base
+ * RTT, the papers' 50 and 500 us at 10 Gbit/s with a base of 5 us.  Counted from
+ * the base, so that flows of near and of far hosts read the same N off one queue.
  */
 static inline void dcc_sqcc_thresholds(struct dcc_sqcc *s, const struct dcc_sqcc_params *p)
 {
-	u64 low_ns = dcc_max_u64(s->seg_ns, s->base_ns + s->seg_ns / 2);
+	u64 low_ns = s->base_ns + dcc_min_u64(s->seg_ns, DCC_RATE_THRESHOLD_MAX_NS) * 9 / 10;
 	u64 high_ns;
 
 	if (p->t_low_ns)

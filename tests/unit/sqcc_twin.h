@@ -22,8 +22,7 @@ class SqccTwin {
         full_(p.parts == DCC_SQCC_PARTS_ALL) {
     // In whole nanoseconds, as the core has them.
     seg_ = std::max(1.0, std::floor(p.seg_bytes * 8e9 / line_));
-    low0_ = p.t_low_ns ? p.t_low_ns
-                       : std::clamp(std::max(seg_, base_ + std::floor(seg_ / 2)), 1e3, 2e9);
+    low0_ = p.t_low_ns ? p.t_low_ns : std::clamp(base_ + std::floor(0.9 * seg_), 1e3, 2e9);
     high_ = std::clamp(p.t_high_ns > low0_ ? p.t_high_ns : low0_ + 9 * seg_, low0_ + 9, 2e9 + 9);
     span_ = std::floor((high_ - low0_) / 9);
     lone_ = low0_ + std::floor(0.75 * span_);
