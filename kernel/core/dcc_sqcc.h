@@ -266,7 +266,8 @@ static inline bool dcc_sqcc_stale(const struct dcc_sqcc *s, const struct dcc_pat
  */
 static inline void dcc_sqcc_thresholds(struct dcc_sqcc *s, const struct dcc_sqcc_params *p)
 {
-	u64 low_ns = s->base_ns + dcc_min_u64(s->seg_ns, DCC_RATE_THRESHOLD_MAX_NS) * 9 / 10;
+	u64 seg_ns = dcc_min_u64(s->seg_ns, DCC_RATE_THRESHOLD_MAX_NS);
+	u64 low_ns = s->base_ns + dcc_div_u64(seg_ns * 9, 10);
 	u64 high_ns;
 
 	if (p->t_low_ns)
@@ -279,7 +280,7 @@ static inline void dcc_sqcc_thresholds(struct dcc_sqcc *s, const struct dcc_sqcc
 	s->t_high_ns = (u32)dcc_clamp_u64(high_ns, low_ns + 9, DCC_RATE_THRESHOLD_MAX_NS + 9);
 	s->span_ns = (s->t_high_ns - s->t_low0_ns) / 9;
 	s->lone_ns = s->t_low0_ns + (u32)((u64)s->span_ns * 3 / 4);
-	s->decade_ns = (u32)((u64)s->span_ns * 5 / 12) + 1;
+	s->decade_ns = (u32)dcc_div_u64((u64)s->span_ns * 5, 12) + 1;
 }
 
 /* Values outside their ranges are cut to them: a core must not fail. */
@@ -302,7 +303,7 @@ static inline void dcc_sqcc_derive(struct dcc_sqcc *s, const struct dcc_path *pa
 	s->beta_q24 = dcc_ppm_to_q24(dcc_clamp_u32(p->beta_ppm, 1, 1000000));
 	s->alpha_q16 = dcc_ppm_to_q24(dcc_clamp_u32(p->alpha_ppm, 1, 1000000)) >> 8;
 	s->step_seg_bytes = s->seg_bytes;
-	s->delta0_q8 = kbps ? ((u64)kbps * 1000) << DCC_RATE_SHIFT : s->line_q8 / 1000;
+	s->delta0_q8 = kbps ? ((u64)kbps * 1000) << DCC_RATE_SHIFT : dcc_div_u64(s->line_q8, 1000);
 	if (p->rules == DCC_SQCC_RULES_SMOOTH && p->parts == DCC_SQCC_PARTS_ALL) {
 		s->step_seg_bytes /= DCC_SQCC_STEPS;
 		s->beta_q24 /= DCC_SQCC_STEP_SHARE;
