@@ -37,6 +37,9 @@ std::string measurement_text(const Measurement& m) {
   for (const auto& [from, to] : m.measure.exclude_ns) text += fmt::format(" {}-{}", from, to);
   text += " gradient " + m.measure.gradient_of + " queue";
   for (const auto& [from, to] : m.measure.queue_ns) text += fmt::format(" {}-{}", from, to);
+  text += " rtt";
+  for (const auto& [from, to] : m.measure.rtt_ns) text += fmt::format(" {}-{}", from, to);
+  text += fmt::format(" suppress {} {}", m.measure.suppress_delay_ns, m.measure.suppress_hold_ns);
   return text;
 }
 

@@ -99,6 +99,7 @@ class Computation {
       : plan_(trial.plan), m_(trial.measurement), records_(records) {
     time_ = measured_time(m_.measure.from_ns, m_.measure.to_ns, m_.measure.exclude_ns);
     queue_time_ = m_.measure.queue_ns.empty() ? time_ : m_.measure.queue_ns;
+    rtt_time_ = m_.measure.rtt_ns.empty() ? time_ : m_.measure.rtt_ns;
   }
 
   TrialResult run() {
@@ -110,6 +111,7 @@ class Computation {
     gradient();
     find_event();
     recovery();
+    suppression();
     fairness();
     completion();
     losses();
@@ -136,6 +138,10 @@ class Computation {
       const int id = flow_of(data ? event.sport : event.dport, flows);
       const bool dropped = event.flags & kDropped;
       if (dropped && data) drops_++;
+      if (port == m_.bottleneck_port && data) {
+        offered_++;
+        if (dropped) lost_++;
+      }
       if (port == m_.bottleneck_port && !dropped) {
         const int64_t depart_ns = relative(event.depart_ns);
         packets_.push_back({relative(event.arrival_ns), depart_ns, event.len_bytes});
@@ -156,7 +162,7 @@ class Computation {
             relative(event.depart_ns) + static_cast<int64_t>(m_.port_delay_ns[port]);
         const int64_t sent_ns = meters[id].acknowledged(event.ack_seq);
         if (sent_ns < 0) continue;
-        if (plan_.flows[id].measured && inside(time_, delivered_ns))
+        if (plan_.flows[id].measured && inside(rtt_time_, delivered_ns))
           rtts_us_.push_back(static_cast<double>(delivered_ns - sent_ns) / kNsPerUs);
         if (plan_.flows[id].group == m_.measure.gradient_of)
           quotient(id, sent_ns, delivered_ns - sent_ns);
@@ -285,6 +291,22 @@ class Computation {
     set("recover_us", value.value / kNsPerUs, value.missed);
   }
 
+  // How long the congestion lasts that the event, or the first flow's start, brings.
+  void suppression() {
+    if (m_.measure.suppress_delay_ns < 0) return;
+    int64_t from_ns = result_.event_ns;
+    if (!m_.event.present)
+      for (const FlowRecord& flow : records_.flows)
+        if (plan_.flows[flow.id].measured && flow.start_ns >= 0 &&
+            (from_ns < 0 || flow.start_ns < from_ns))
+          from_ns = flow.start_ns;
+    if (from_ns < 0) return;
+    const MetricValue value =
+        suppression_ns(packets_, m_.bottleneck_bps, from_ns, plan_.end_ns,
+                       m_.measure.suppress_delay_ns, m_.measure.suppress_hold_ns);
+    set("suppress_us", value.value / kNsPerUs, value.missed);
+  }
+
   // Jain's index over the flows that are active throughout (from, to]; -1 for fewer than two.
   double jain(int64_t from_ns, int64_t to_ns) const {
     std::vector<double> bytes;
@@ -373,6 +395,7 @@ class Computation {
       if (flow.measured) retransmits += records_.flows.at(flow.id).retransmits;
     set("retransmits", static_cast<double>(retransmits));
     set("drops", static_cast<double>(drops_));
+    if (offered_ > 0) set("loss_ratio", static_cast<double>(lost_) / static_cast<double>(offered_));
   }
 
   void rates() {
@@ -420,6 +443,7 @@ class Computation {
   const Records& records_;
   std::vector<Interval> time_;
   std::vector<Interval> queue_time_;
+  std::vector<Interval> rtt_time_;
   std::vector<ServiceCurve> per_flow_;
   std::vector<QueuedPacket> packets_;
   std::vector<std::pair<int64_t, uint32_t>> backlogs_;
@@ -430,6 +454,8 @@ class Computation {
   uint64_t payload_bytes_ = 0;
   double wire_bytes_ = 0;
   int64_t drops_ = 0;
+  int64_t offered_ = 0;  // data packets that came to the bottleneck
+  int64_t lost_ = 0;     // of these, dropped there
   TrialResult result_;
 };
 
@@ -437,18 +463,32 @@ class Computation {
 
 const std::vector<MetricInfo>& all_metrics() {
   static const std::vector<MetricInfo> metrics = {
-      {"recover_us", "us"},          {"goodput_gbps", "Gbit/s"},
-      {"utilisation", ""},           {"queue_mean_bytes", "bytes"},
-      {"queue_sd_bytes", "bytes"},   {"queue_p99_bytes", "bytes"},
-      {"queue_min_bytes", "bytes"},  {"queue_max_bytes", "bytes"},
-      {"queue_peak_bytes", "bytes"}, {"idle_us", "us"},
-      {"rtt_p50_us", "us"},          {"rtt_p99_us", "us"},
-      {"rtt_p999_us", "us"},         {"jain", ""},
-      {"jain_time_us", "us"},        {"fct_mean_us", "us"},
-      {"fct_p99_us", "us"},          {"slowdown_mean", ""},
-      {"slowdown_p99", ""},          {"gradient_mse", ""},
-      {"gradient_ewma_mse", ""},     {"gradient_gain", ""},
-      {"retransmits", "segments"},   {"drops", "packets"},
+      {"recover_us", "us"},
+      {"goodput_gbps", "Gbit/s"},
+      {"suppress_us", "us"},
+      {"utilisation", ""},
+      {"queue_mean_bytes", "bytes"},
+      {"queue_sd_bytes", "bytes"},
+      {"queue_p99_bytes", "bytes"},
+      {"queue_min_bytes", "bytes"},
+      {"queue_max_bytes", "bytes"},
+      {"queue_peak_bytes", "bytes"},
+      {"idle_us", "us"},
+      {"rtt_p50_us", "us"},
+      {"rtt_p99_us", "us"},
+      {"rtt_p999_us", "us"},
+      {"jain", ""},
+      {"jain_time_us", "us"},
+      {"fct_mean_us", "us"},
+      {"fct_p99_us", "us"},
+      {"slowdown_mean", ""},
+      {"slowdown_p99", ""},
+      {"gradient_mse", ""},
+      {"gradient_ewma_mse", ""},
+      {"gradient_gain", ""},
+      {"retransmits", "segments"},
+      {"drops", "packets"},
+      {"loss_ratio", ""},
   };
   return metrics;
 }
@@ -540,6 +580,21 @@ MetricValue recovery_ns(const ServiceCurve& curve, uint64_t rate_bps, int64_t ev
               i == steps};
   }
   return {0, false};
+}
+
+MetricValue suppression_ns(const std::vector<QueuedPacket>& packets, uint64_t rate_bps,
+                           int64_t from_ns, int64_t end_ns, int64_t delay_ns, int64_t hold_ns) {
+  int64_t last_ns = -1;  // departure of the last packet that waited too long
+  for (const QueuedPacket& packet : packets) {
+    const double service_ns = packet.bytes * 8e9 / static_cast<double>(rate_bps);
+    const double waited_ns = static_cast<double>(packet.depart_ns - packet.arrival_ns) - service_ns;
+    if (packet.depart_ns < from_ns || waited_ns < static_cast<double>(delay_ns)) continue;
+    if (last_ns >= 0 && packet.depart_ns - last_ns > hold_ns) break;
+    last_ns = packet.depart_ns;
+  }
+  if (last_ns < 0) return {0, false};
+  if (end_ns - last_ns <= hold_ns) return {static_cast<double>(end_ns - from_ns), true};
+  return {static_cast<double>(last_ns - from_ns), false};
 }
 
 std::vector<uint32_t> queue_curve(const std::vector<QueuedPacket>& packets, int64_t end_ns) {

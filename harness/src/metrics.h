@@ -99,6 +99,11 @@ struct QueuedPacket {
 };
 std::vector<uint32_t> queue_curve(const std::vector<QueuedPacket>& packets, int64_t end_ns);
 
+// Time from `from_ns` to the departure of the last packet that waited `delay_ns` or longer before
+// `hold_ns` passed without another one. 0 if none waited so long; missed if the end came first.
+MetricValue suppression_ns(const std::vector<QueuedPacket>& packets, uint64_t rate_bps,
+                           int64_t from_ns, int64_t end_ns, int64_t delay_ns, int64_t hold_ns);
+
 }  // namespace delaycc
 
 #endif  // DELAYCC_HARNESS_METRICS_H_

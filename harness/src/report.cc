@@ -43,6 +43,8 @@ constexpr Metric kCatalogue[] = {
     {"slowdown_p99", "Slowdown, 99th percentile", "lower"},
     {"retransmits", "Retransmissions", "lower"},
     {"drops", "Drops", "lower"},
+    {"suppress_us", "Time to suppress congestion", "lower"},
+    {"loss_ratio", "Loss ratio", "lower"},
 };
 
 // ---- validation ----

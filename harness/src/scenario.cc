@@ -584,6 +584,11 @@ MeasureSpec read_measure(Section section) {
   measure.to_ns = section.time_us("to_us", measure.duration_ns);
   measure.exclude_ns = section.intervals_us("exclude_us");
   measure.queue_ns = section.intervals_us("queue_us");
+  measure.rtt_ns = section.intervals_us("rtt_us");
+  measure.suppress_delay_ns = section.time_us("suppress_delay_us", kNever, 1);
+  measure.suppress_hold_ns = section.time_us("suppress_hold_us", 0);
+  if (measure.suppress_hold_ns > 0 && measure.suppress_delay_ns < 0)
+    section.complain("suppress_hold_us", "is of no use without suppress_delay_us");
   measure.bin_ns = section.integer("bin_ns", measure.bin_ns, 100, 1'000'000'000);
   measure.jain_window_ns = section.time_us("jain_window_us", measure.jain_window_ns, 1);
   measure.jain_threshold = section.number("jain_threshold", measure.jain_threshold, 0, 1);

@@ -109,6 +109,9 @@ struct MeasureSpec {
   int64_t to_ns = 0;
   std::vector<std::pair<int64_t, int64_t>> exclude_ns;
   std::vector<std::pair<int64_t, int64_t>> queue_ns;  // of queue metrics; empty: from, to, exclude
+  std::vector<std::pair<int64_t, int64_t>> rtt_ns;    // of RTT metrics, likewise
+  int64_t suppress_delay_ns = -1;  // queueing delay that is congestion; below 0: not measured
+  int64_t suppress_hold_ns = 0;    // and is over when it has not been seen for so long
   int64_t bin_ns = 10'000;
   int64_t jain_window_ns = 100'000;
   double jain_threshold = 0.95;

@@ -148,6 +148,67 @@ TEST(Metrics, IdleTimeIsWhatTheBottleneckDidNotServe) {
   EXPECT_NEAR(t.compute().metrics.at("idle_us").value, 7.9 - 0.15, 1e-9);
 }
 
+TEST(Metrics, RttsAreOfTheirOwnWindow) {
+  SyntheticTrial t(1, 100'000);
+  for (int i = 0; i < 2; i++) {
+    t.add(10, 0, true, 1'000 + 50'000 * i, 1'100 + 50'000 * i).seq =
+        static_cast<uint32_t>(i) * kPayload;
+    t.add(20, 0, false, 11'000 + 60'000 * i, 11'000 + 60'000 * i).ack_seq =
+        static_cast<uint32_t>(i + 1) * kPayload;
+  }
+  EXPECT_DOUBLE_EQ(t.compute().metrics.at("rtt_p999_us").value, 21);
+  t.trial.measurement.measure.rtt_ns = {{0, 50'000}};
+  EXPECT_DOUBLE_EQ(t.compute().metrics.at("rtt_p999_us").value, 11);
+}
+
+TEST(Metrics, LossRatioIsOfTheDataPacketsThatCameToTheBottleneck) {
+  SyntheticTrial t(1, 10'000);
+  t.stream(0, 0, 800);  // eight packets
+  t.add(0, 0, true, 1'000, 0).flags = DCCPORT_EV_DROP_TAIL;
+  t.add(0, 0, true, 1'100, 0).flags = DCCPORT_EV_DROP_TAIL;
+  t.add(0, 0, false, 1'200, 1'300);                           // an ACK of the other direction
+  t.add(10, 0, true, 1'300, 0).flags = DCCPORT_EV_DROP_TAIL;  // at a host
+  EXPECT_DOUBLE_EQ(t.compute().metrics.at("loss_ratio").value, 0.2);
+}
+
+TEST(Suppression, RunsFromTheFirstStartToTheLastPacketThatWaitedLong) {
+  SyntheticTrial t(2, 100'000);
+  t.records.flows[0].start_ns = 3'000;
+  t.records.flows[1].start_ns = 2'000;
+  t.trial.measurement.measure.suppress_delay_ns = 5'000;
+  t.trial.measurement.measure.suppress_hold_ns = 10'000;
+  t.add(0, 0, true, 10'000, 10'100);
+  t.add(0, 0, true, 11'000, 16'100);  // waited 5000
+  t.add(0, 1, true, 20'000, 25'300);
+  t.add(0, 1, true, 30'000, 35'099);  // waited 4999
+  t.add(0, 1, true, 60'000, 70'000);  // a later event
+  const MetricValue value = t.compute().metrics.at("suppress_us");
+  EXPECT_DOUBLE_EQ(value.value, 25.3 - 2);
+  EXPECT_FALSE(value.missed);
+  t.trial.measurement.measure.suppress_hold_ns = 50'000;
+  EXPECT_TRUE(t.compute().metrics.at("suppress_us").missed) << "the hold never passed";
+  EXPECT_DOUBLE_EQ(t.compute().metrics.at("suppress_us").value, 98);
+}
+
+TEST(Suppression, IsZeroWithoutCongestionAndAbsentWhereNotAskedFor) {
+  SyntheticTrial t(1, 10'000);
+  t.stream(0, 0, 5'000);
+  EXPECT_EQ(t.compute().metrics.count("suppress_us"), 0u);
+  t.trial.measurement.measure.suppress_delay_ns = 1'000;
+  EXPECT_EQ(t.compute().metrics.at("suppress_us").value, 0);
+  EXPECT_FALSE(t.compute().metrics.at("suppress_us").missed);
+}
+
+TEST(Suppression, CountsFromTheEventWhereThereIsOne) {
+  SyntheticTrial t(1, 100'000);
+  t.trial.measurement.event.present = true;
+  t.trial.measurement.event.at_ns = 20'000;
+  t.trial.measurement.measure.suppress_delay_ns = 5'000;
+  t.add(0, 0, true, 1'000, 16'000);  // before the event
+  t.add(0, 0, true, 30'000, 37'000);
+  EXPECT_DOUBLE_EQ(t.compute().metrics.at("suppress_us").value, 17);
+}
+
 TEST(ServiceCurve, CountsAPacketInProportionWhileItIsServed) {
   ServiceCurve curve(kRate);
   curve.add(1000, 1250);

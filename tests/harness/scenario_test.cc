@@ -149,6 +149,14 @@ TEST(Scenario, NamesTheMetricsThatAnExpectationMayHave) {
       << found;
 }
 
+TEST(Scenario, RefusesAHoldTimeOfNoCongestion) {
+  const std::string hold = "duration_us = 100\nsuppress_hold_us = 10";
+  EXPECT_EQ(mistakes(replaced(kMinimal, "duration_us = 100", hold)),
+            "file.toml:14: measure.suppress_hold_us: is of no use without suppress_delay_us");
+  EXPECT_EQ(mistakes(replaced(kMinimal, "duration_us = 100", hold + "\nsuppress_delay_us = 20")),
+            "");
+}
+
 TEST(Scenario, RefusesPacingStepsOutOfOrder) {
   const std::string text = replaced(kMinimal, "to = \"receivers\"",
                                     "to = \"receivers\"\npacing_steps = [[5, 10], [5, 20]]");
