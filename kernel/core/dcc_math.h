@@ -217,6 +217,12 @@ static inline u64 dcc_scale_q24(u64 v, u32 ratio_q24)
 	       (((v & (DCC_RATIO_ONE - 1)) * ratio_q24) >> DCC_RATIO_SHIFT);
 }
 
+/* The same with 30 fraction bits. */
+static inline u64 dcc_scale_q30(u64 v, u32 ratio_q30)
+{
+	return (v >> 30) * ratio_q30 + (((v & ((1U << 30) - 1)) * ratio_q30) >> 30);
+}
+
 /* n / d as a ratio (Q24), cut at 1.0; d = 0 gives 1.0. */
 static inline u32 dcc_ratio_q24(u64 n, u64 d)
 {
@@ -292,6 +298,20 @@ static inline u64 dcc_exp2_q16(u32 x_q16)
 	u64 value = 65536 + ((f * (45584 + ((f * (14823 + ((f * 5129) >> 16))) >> 16))) >> 16);
 
 	return whole > 46 ? DCC_U64_MAX : value << whole;
+}
+
+/*
+ * Binary logarithm, Q16, of v >= 1 (0 gives 0), straight lines between the powers of two: exact
+ * there, elsewhere up to 0.086 too small.  Shifts only.
+ */
+static inline u32 dcc_log2_segments_q16(u64 v)
+{
+	u32 k;
+
+	if (!v)
+		return 0;
+	k = 63 - dcc_clz_u64(v);
+	return (k << 16) + (u32)(((v << (63 - k)) >> 47) & 0xffff);
 }
 
 #endif /* DCC_MATH_H */

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The fixed-point core against its double-precision twin on random traces: after every
+// acknowledgment window and rate agree within 1 %.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <string>
+
+#include "ccc_twin.h"
+#include "dcc_ccc.h"
+
+namespace {
+
+using delaycc_test::CccTwin;
+
+class Random {
+ public:
+  explicit Random(u64 seed) : rng_(seed) {}
+  u64 Below(u64 n) { return rng_() % n; }
+  bool OneIn(u64 n) { return Below(n) == 0; }
+  double Unit() { return static_cast<double>(rng_() >> 11) * 0x1p-53; }
+  double LogUniform(double low, double high) { return low * std::pow(high / low, Unit()); }
+
+ private:
+  std::mt19937_64 rng_;
+};
+
+// What the twin and the core are both shown.
+class Trace {
+ public:
+  Trace(u64 seed, u32 refine) : random_(seed) {
+    path_.line_rate_bps = static_cast<u64>(random_.LogUniform(1e6, 8e11));
+    path_.base_rtt_ns = static_cast<u32>(random_.LogUniform(1e3, 1e9));
+    path_.wire_bytes = static_cast<u32>(random_.LogUniform(64, 65535));
+    if (random_.OneIn(2)) path_ = {25000000000, 20000, 1514};  // a data center
+    dcc_ccc_params_default(&params_);
+    params_.refine = refine;
+    if (random_.OneIn(3)) params_.q_b_ns = static_cast<u32>(random_.LogUniform(500, 250000000));
+    if (random_.OneIn(3)) params_.q_b_ns = 0;
+    if (random_.OneIn(3)) params_.gamma_ppm = static_cast<u32>(random_.Below(990001));
+    if (random_.OneIn(3)) params_.r_min_kbps = static_cast<u32>(random_.LogUniform(1, 8e8));
+    now_ = 1 + random_.Below(1ULL << 50);
+    delay_ = path_.base_rtt_ns;
+    extreme_ = random_.OneIn(5);
+  }
+
+  const dcc_path& path() const { return path_; }
+  const dcc_ccc_params& params() const { return params_; }
+
+  // The next acknowledgment of a flow that sends at `share` of the line rate.
+  dcc_ack Next(double share) {
+    const double q_b = params_.q_b_ns ? params_.q_b_ns : path_.base_rtt_ns / 4.0;
+    const double packet_ns = path_.wire_bytes * 8e9 / static_cast<double>(path_.line_rate_bps);
+    double step = packet_ns / share * (0.5 + random_.Unit());
+    if (random_.OneIn(200)) step += path_.base_rtt_ns * random_.LogUniform(0.1, 10);  // a pause
+    step = std::min(step, 6e9);
+    now_ += static_cast<u64>(step) + (random_.OneIn(100) ? 0 : 1);
+
+    if (random_.OneIn(30)) trend_ = random_.Unit() * 3 - 1.5;
+    if (random_.OneIn(50)) trend_ = 0;
+    delay_ += trend_ * step;
+    delay_ = std::clamp(delay_, static_cast<double>(path_.base_rtt_ns),
+                        std::min(4e9, path_.base_rtt_ns + q_b * 10));
+    dcc_ack ack = {};
+    ack.rtt_ns = static_cast<u32>(delay_ + (noisy_ ? q_b * 0.05 * random_.Unit() : 0));
+    if (random_.OneIn(100)) noisy_ = !noisy_;
+    if (extreme_ && random_.OneIn(50)) ack.rtt_ns = random_.OneIn(2) ? 0 : 0xffffffff;
+    if (extreme_ && random_.OneIn(500))
+      now_ -= std::min<u64>(now_ - 1, static_cast<u64>(random_.LogUniform(1, 1e12)));
+    ack.now_ns = now_;
+    ack.send_ns = now_ - std::min<u64>(now_, ack.rtt_ns);
+    ack.acked_bytes =
+        path_.wire_bytes * static_cast<u32>(1 + random_.Below(random_.OneIn(10) ? 8 : 1));
+    if (random_.OneIn(30)) ack.acked_bytes /= 2;
+    if (random_.OneIn(50)) ack.flags |= DCC_ACK_NO_RTT;
+    if (random_.OneIn(300)) ack.flags |= DCC_ACK_DELAYED;
+    return ack;
+  }
+
+  bool Loss() { return random_.OneIn(200); }
+  bool Rto() { return random_.OneIn(1000); }
+  bool Restart() { return random_.OneIn(1000); }
+  u64 now() const { return now_; }
+
+ private:
+  Random random_;
+  dcc_path path_ = {};
+  dcc_ccc_params params_ = {};
+  u64 now_ = 0;
+  double delay_ = 0, trend_ = 0.5;
+  bool extreme_ = false, noisy_ = false;
+};
+
+class CccAgainstTwin : public ::testing::TestWithParam<u32> {};
+
+TEST_P(CccAgainstTwin, WindowAndRateAgreeWithinOnePercent) {
+  int decisions = 0, edges = 0;
+  std::array<int, DCC_CCC_RTO + 1> regions = {};
+  for (u64 seed = 1; seed <= 300; ++seed) {
+    Trace trace(seed, GetParam());
+    CccTwin twin(trace.path(), trace.params());
+    dcc_ccc core;
+    dcc_verdict verdict;
+    dcc_ccc_init(&core, &trace.path(), &trace.params(), &verdict);
+    for (int i = 0; i < 2000; ++i) {
+      const dcc_ack ack = trace.Next(core.flow.rate_q30 / 1073741824.0);
+      const std::string where = "refine " + std::to_string(GetParam()) + " seed " +
+                                std::to_string(seed) + " ack " + std::to_string(i);
+      const bool decided = dcc_ccc_ack(&core, &trace.path(), &trace.params(), &ack, &verdict);
+      ASSERT_EQ(decided, twin.Ack(ack)) << where;
+      if (decided) {
+        ++decisions;
+        ++regions[core.flow.region];
+        if (twin.knife_edge()) {
+          ++edges;
+        } else {
+          ASSERT_EQ(core.flow.region, twin.region()) << where;
+          ASSERT_NEAR(core.flow.gradient_q16 / 65536.0, twin.gradient(),
+                      2e-4 + 1e-3 * std::fabs(twin.gradient()))
+              << where;
+          ASSERT_NEAR(core.flow.basis_q30 / 1073741824.0, twin.basis(), 1e-8 + 0.01 * twin.basis())
+              << where;
+          // A few units of the share, or of 1/65536 packets, are always allowed.
+          ASSERT_NEAR(static_cast<double>(verdict.pacing_bps), twin.rate_bps(),
+                      0.01 * twin.rate_bps() + trace.path().line_rate_bps * 0x1p-29)
+              << where;
+          // Windows below a packet depend on the rate being the least one exactly.
+          const bool at_least_rate = core.flow.rate_q30 <= core.scale.min_q30;
+          const double window = twin.window() * 65536;
+          if (at_least_rate == twin.at_least_rate()) {
+            ASSERT_NEAR(static_cast<double>(verdict.cwnd_q16), window, 8 + 0.01 * window) << where;
+          }
+        }
+      }
+      twin.Adopt(core);
+      if (trace.Loss()) {
+        dcc_ccc_loss(&core, &trace.path(), &trace.params(), trace.now(), &verdict);
+        twin.Loss();
+      }
+      if (trace.Rto()) {
+        dcc_ccc_rto(&core, &trace.path(), &trace.params(), trace.now(), &verdict);
+        twin.Rto();
+        ASSERT_NEAR(static_cast<double>(verdict.pacing_bps), twin.rate_bps(),
+                    1000 + 0.01 * twin.rate_bps());
+      }
+      if (trace.Restart()) {
+        dcc_ccc_restart(&core, &trace.path(), &trace.params(), trace.now(), &verdict);
+        twin.Restart();
+      }
+    }
+  }
+  EXPECT_GT(decisions, 400000);
+  EXPECT_LT(edges, decisions / 5) << "too many decisions were excused";
+  for (u32 region = DCC_CCC_AI; region <= DCC_CCC_H2D; ++region)
+    EXPECT_GT(regions[region], 1000) << "region " << region << " was hardly tried";
+}
+
+// The paper, the default, every rule at once, and each alone.
+INSTANTIATE_TEST_SUITE_P(Refinements, CccAgainstTwin,
+                         ::testing::Values(0, DCC_CCC_REFINE_DEFAULT, DCC_CCC_REFINE_MAX, 1, 2, 4,
+                                           8, 16, 32, 64, 128));
+
+}  // namespace
