@@ -104,7 +104,8 @@ struct delaycc_sock {
 	   pacing_is_ours : 1,	 /* nobody had asked for pacing before */
 	   retransmitted : 1,	 /* an RTT up to retrans_seq may be ambiguous */
 	   delayed_acks : 1,	 /* the peer holds back the ACK of a lone packet */
-	   sent_all : 1;	 /* sent[] reaches the newest packet */
+	   sent_all : 1,	 /* sent[] reaches the newest packet */
+	   times_retrans : 1;	 /* RTTs of retransmissions count, in us */
 	u8 sent_n;
 	u32 retrans_seq;
 	u32 total_retrans;

@@ -25,6 +25,8 @@
  *				dcc_<name>_params *) then sets what differs.
  *	DELAYCC_RENO		the name of reno on sockets that cannot be served,
  *				where "<name>-reno" is longer than 15 characters
+ *	DELAYCC_TIMES_RETRANS	RTTs of retransmitted packets count (by RACK, in us),
+ *				for a law that needs news while it recovers
  *	DELAYCC_SHOWS_FLOWS	`ss -i` shows N as cwnd_gain; half of one more
  *				says that it is an estimate
  *	DELAYCC_WANTS_FLOWS	the core's ack.flows is the receiver's count, where
@@ -350,6 +352,9 @@ static void shell_init(struct sock *sk)
 	if (delaycc_init(sk, &s->dcc, DELAYCC_ALG_NAME))
 		goto use_reno;
 
+#ifdef DELAYCC_TIMES_RETRANS
+	s->dcc.times_retrans = 1;
+#endif
 	s->variant = inet_csk(sk)->icsk_ca_ops - shell_ops;
 	shell_read_params(sk, s);
 	DELAYCC_CORE(_init)(&s->core, &s->dcc.path, &s->params, &s->verdict);

@@ -358,6 +358,21 @@ static void delaycc_watch_retrans(const struct tcp_sock *tp,
 	}
 }
 
+/*
+ * When the newest acknowledged packet was last retransmitted, in microseconds.
+ * RACK leaves out what came back sooner than the path allows, which was the
+ * ACK of the first transmission; its time is then that of an older ACK.
+ */
+static u64 delaycc_retrans_time(const struct tcp_sock *tp)
+{
+	u64 sent_us = tp->rack.mstamp;
+
+	if (!tp->rack.rtt_us || tp->tcp_mstamp - sent_us != tp->rack.rtt_us)
+		return 0;
+	return min(sent_us * NSEC_PER_USEC + NSEC_PER_USEC / 2,
+		   tp->tcp_clock_cache - 1);
+}
+
 /* When the newest acknowledged packet was sent; 0: cannot be said. */
 static u64 delaycc_send_time(const struct tcp_sock *tp,
 			     const struct delaycc_sock *ds,
@@ -367,6 +382,8 @@ static u64 delaycc_send_time(const struct tcp_sock *tp,
 	u64 sent_ns, rtt_ns;
 	s64 error_ns;
 
+	if (rs->is_retrans && ds->times_retrans)
+		return delaycc_retrans_time(tp);
 	if (rs->rtt_us < 0 || rs->is_retrans)
 		return 0;
 	rtt_ns = (u64)rs->rtt_us * NSEC_PER_USEC;

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * CCC: congestion control that judges from the delay itself whether the delay
+ * can be trusted.
+ *
+ * What it does
+ *   Queueing delay q and its change q_v are a point in a plane.  A curve through
+ *   the goal (q_B, 0) separates "send more" from "send less"; where the point
+ *   lies says how.  Close to the goal the delay tells the truth and the flow
+ *   computes its step; where the link may be idle, or the queue so long that
+ *   its delay is old news, the flow probes with steps that fade out towards the
+ *   goal.  A reference rate that follows from q alone, and is thus the same for
+ *   all flows of a queue, makes them equal.
+ *
+ * Where what is
+ *   core/dcc_ccc.h	the law, its constants and its differences from the
+ *			paper; no kernel in it
+ *   delaycc_sock.c	send times in nanoseconds, packets to bytes on the wire,
+ *			pacing, windows below a packet
+ *   delaycc_shell.h	TCP's hooks, and what a paper leaves to an implementation
+ *   this file		parameters and what the tracepoint shows
+ */
+#include "core/dcc_ccc.h"
+#include "delaycc.h"
+
+#define CCC_PARAM(field, min, max, zero_ok)                                    \
+	DELAYCC_PARAM(struct dcc_ccc_params, field, min, max, zero_ok)
+
+static const struct delaycc_param shell_params[] = {
+	CCC_PARAM(q_b_ns, DCC_CCC_Q_B_MIN_NS, DCC_CCC_Q_B_MAX_NS, true),
+	CCC_PARAM(gamma_ppm, 0, DCC_CCC_GAMMA_MAX_PPM, true),
+	CCC_PARAM(r_min_kbps, 1, DCC_CCC_R_MIN_MAX_KBPS, true),
+	CCC_PARAM(refine, 0, DCC_CCC_REFINE_MAX, true),
+};
+
+static void shell_describe(const struct dcc_ccc *core,
+			   struct delaycc_decision *d)
+{
+	d->delay_ns = core->flow.q_ns;
+	d->gradient_q16 = core->flow.gradient_q16;
+	d->branch = core->flow.region;
+	/* The basis S in bit/s. */
+	d->detail = dcc_scale_q30(core->scale.path.line_rate_bps,
+				  core->flow.basis_q30);
+}
+
+/* After an incast that overflows the buffer, a flow's first packets are all retransmissions. */
+#define DELAYCC_TIMES_RETRANS
+
+#define DELAYCC_ALG ccc
+#include "delaycc_shell.h"
+
+MODULE_AUTHOR("The delaycc authors");
+MODULE_DESCRIPTION("CCC congestion control");
+MODULE_LICENSE("GPL");
