@@ -9,7 +9,8 @@
  *
  * The kernel then has an algorithm "bpf_<name>"; where that is longer than 15
  * characters, define DELAYCC_BPF_NAME.  DELAYCC_BPF_ADJUST(params), if defined,
- * is applied to each socket's parameters.
+ * is applied to each socket's parameters.  DELAYCC_TIMES_RETRANS is the module's
+ * shell's.
  *
  * What differs from the modules
  *   - Parameters and path are the loader's, for all sockets alike, instead of
@@ -265,6 +266,15 @@ static __always_inline u64 shell_sent_ns(struct tcp_sock *tp, struct shell_sock 
 		s->total_retrans = tp->total_retrans;
 		s->retrans_seq = tp->snd_nxt;
 	}
+#ifdef DELAYCC_TIMES_RETRANS
+	/* RACK's time of the retransmission, if it is this acknowledgment's. */
+	if (rs->is_retrans) {
+		if (!tp->rack.rtt_us || tp->tcp_mstamp - tp->rack.mstamp != tp->rack.rtt_us)
+			return 0;
+		sent_ns = tp->rack.mstamp * DCC_NS_PER_US + DCC_NS_PER_US / 2;
+		return sent_ns < now_ns ? sent_ns : now_ns - 1;
+	}
+#endif
 	if (rs->rtt_us < 0 || rs->is_retrans)
 		return 0;
 	rtt_ns = (u64)rs->rtt_us * DCC_NS_PER_US;
