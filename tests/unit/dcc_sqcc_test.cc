@@ -72,6 +72,10 @@ class Incast {
     for (size_t i = 0; i < flows_.size(); ++i) Push(1 + i * 100000 / flows_.size(), i, kSend);
   }
 
+  // Receivers acknowledge every second packet, a lone one after 40 ms.
+  bool delayed_acks = false;
+  u64 late_acks() const { return late_acks_; }
+
   // What each flow's receiver tells it; by default 0.
   std::function<u32(size_t flow, u64 now_ns)> told = [](size_t, u64) { return 0; };
 
@@ -80,7 +84,12 @@ class Incast {
       const Event e = events_.top();
       events_.pop();
       now_ = e.at;
-      e.what == kSend ? Send(e.flow) : Acknowledge(e);
+      if (e.what == kSend)
+        Send(e.flow);
+      else if (e.what == kArrival)
+        Receive(e);
+      else
+        AcknowledgeLate(e);
     }
     now_ = end_ns;
   }
@@ -105,7 +114,7 @@ class Incast {
   const dcc_sqcc& core(size_t flow) const { return flows_[flow].flow.state; }
 
  private:
-  enum What { kSend, kAck };
+  enum What { kSend, kArrival, kLate };
   struct Event {
     u64 at, id;
     size_t flow;
@@ -120,6 +129,7 @@ class Incast {
     u32 farther_ns;
     u64 next_ns = 0;
     u32 inflight = 0;
+    u64 held = 0;  // when the packet was sent whose ACK the receiver holds; 0: none
     bool waiting = true;
   };
 
@@ -139,25 +149,42 @@ class Incast {
       queue_.push_back((free_ns_ - now_ - 1800) / 800.0);
       sent_[i] += 1000;
       ++m.inflight;
-      Push(free_ns_ + 3200 + m.farther_ns, i, kAck, now_);
+      Push(free_ns_ + 3200 + m.farther_ns, i, kArrival, now_);
       m.next_ns = now_ + 8000000000000ULL / m.flow.verdict.pacing_bps;
     }
   }
-  void Acknowledge(const Event& e) {
+  // All of the network behind the queue is in the time of this event.
+  void Receive(const Event& e) {
     Member& m = flows_[e.flow];
-    --m.inflight;
+    if (delayed_acks && !m.held) {
+      m.held = e.sent_at;
+      Push(now_ + 40000000, e.flow, kLate, e.sent_at);
+      return;
+    }
+    Acknowledge(e.flow, e.sent_at, m.held ? 2 : 1, 0);
+  }
+  void AcknowledgeLate(const Event& e) {
+    if (flows_[e.flow].held != e.sent_at) return;
+    ++late_acks_;
+    Acknowledge(e.flow, e.sent_at, 1, DCC_ACK_DELAYED);
+  }
+  void Acknowledge(size_t flow, u64 sent_at, u32 packets, u32 flags) {
+    Member& m = flows_[flow];
+    m.held = 0;
+    m.inflight -= packets;
     m.flow.now_ns = now_;
-    const dcc_ack ack = {now_, e.sent_at,         static_cast<u32>(now_ - e.sent_at), 1000, 10000,
-                         0,    told(e.flow, now_)};
+    const dcc_ack ack = {
+        now_,  sent_at,         static_cast<u32>(now_ - sent_at), 1000 * packets, 10000,
+        flags, told(flow, now_)};
     dcc_sqcc_ack(&m.flow.state, &m.flow.path, &m.flow.params, &ack, &m.flow.verdict);
-    if (!m.waiting) Send(e.flow);
+    if (!m.waiting) Send(flow);
   }
 
   std::vector<Member> flows_;
   std::priority_queue<Event> events_;
   std::vector<double> sent_;
   std::vector<double> queue_;
-  u64 now_ = 0, id_ = 0, free_ns_ = 0, counted_ns_ = 0;
+  u64 now_ = 0, id_ = 0, free_ns_ = 0, counted_ns_ = 0, late_acks_ = 0;
 };
 
 TEST(SqccParameters, DefaultsAreValid) {
@@ -439,6 +466,24 @@ TEST_P(SqccSources, TwentyFlowsHoldTheQueueAndShareTheLine) {
   EXPECT_GT(incast.MinQueue(), 100);
   EXPECT_LT(incast.MaxQueue(), 180);
   for (size_t i = 0; i < 20; ++i) EXPECT_NEAR(incast.Share(i), 1, 0.2) << i;
+}
+
+// A flow has a packet in flight for a sixth of the time.
+TEST_P(SqccSources, DelayedAcksStallNoneOfAThousandFlows) {
+  dcc_sqcc_params params = Params();
+  params.n_source = GetParam();
+  params.start_kbps = 10000;
+  Incast incast(std::vector<dcc_sqcc_params>(1000, params));
+  incast.delayed_acks = true;
+  incast.told = [](size_t, u64) { return 1000; };
+  incast.RunUntil(150000000);
+  incast.Count();
+  const u64 late_before = incast.late_acks();
+  incast.RunUntil(200000000);
+  EXPECT_GT(incast.Utilisation(), 0.999);
+  EXPECT_GT(incast.MinQueue(), 50);
+  EXPECT_LT(incast.MaxQueue(), 300);
+  EXPECT_EQ(incast.late_acks(), late_before);
 }
 
 TEST_P(SqccSources, FlowsOfNearAndFarHostsShareTheLine) {
