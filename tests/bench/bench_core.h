@@ -1,24 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cycles per acknowledgment of every core (OSCAR, table 2), and what they consist of.
-//
-//   ordinary  an acknowledgment that decides nothing (the paper's "w/o BE": 34); where every one
-//             moves the window a little, that
-//   deciding  one that does: for OSCAR the one that closes a batch (the paper's "w/ BE": 52), for
-//             Swift a decrease, for the others a new window or rate
-//   stream    the mean over a flow at 100 Gbit/s and 12 us with a queue of half a BDP
-//
-// A trace has a share of deciding acknowledgments; ordinary and deciding follow from the mean costs
-// of two traces with different shares.  A million acknowledgments are timed in runs of 2000, and
-// the median run counts, so that other work on the machine does not.  Cycles are those of the time
-// stamp counter, as in the paper; "core" is the same scaled by the clock the core really ran at,
-// measured with a chain of dependent products.
-//
-// The second table counts what one acknowledgment of either kind has the processor execute, found
-// by stepping through some of them one instruction at a time; the median counts.
-//
-// --benchmark_filter=REGEX chooses cores, --benchmark_format=json is for machines.
-// A further core is one Case in main().
+// What bench_<core>.cc measures with: one file and a few lines for each core, so that each is
+// compiled by itself, as it is in its kernel module.
+#ifndef DELAYCC_TESTS_BENCH_BENCH_CORE_H_
+#define DELAYCC_TESTS_BENCH_BENCH_CORE_H_
+
 #include <benchmark/benchmark.h>
 #include <signal.h>
 #include <ucontext.h>
@@ -27,31 +13,27 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstdio>
 #include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "dcc_oscar.h"
-#include "dcc_swift.h"
-#include "dcc_thetapowertcp.h"
-#include "dcc_timely.h"
+#include "dcc_cc.h"
 
-namespace {
+namespace delaycc_bench {
 
 constexpr int kAcks = 1000000;
 constexpr int kRun = 2000;
 constexpr dcc_path kPath = {100000000000ULL, 12000, 1500};
 
-u64 Tsc() {
+inline u64 Tsc() {
   unsigned aux;
   return __rdtscp(&aux);
 }
 
 // Core cycles per tick of the time stamp counter: the best of some short tries, as anything that
 // interrupts one only makes it smaller.
-double CoreCyclesPerTick() {
+inline double CoreCyclesPerTick() {
   constexpr u64 kProducts = 8000;
   double best = 0;
   for (int attempt = 0; attempt < 50; ++attempt) {
@@ -69,19 +51,19 @@ double CoreCyclesPerTick() {
   return best;
 }
 
-double Median(std::vector<double> values) {
+inline double Median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
 }
 
+struct Counts {
+  u64 instructions = 0, products = 0, divisions = 0;
+};
+
 // Counts what the processor executes within a call, by its trap after each instruction.
 class Stepper {
  public:
-  struct Counts {
-    u64 instructions = 0, products = 0, divisions = 0;
-  };
-
   template <class Call>
   static Counts Count(const Call& call) {
     struct sigaction action = {}, before = {};
@@ -124,10 +106,8 @@ class Stepper {
     counts_.products += *code == 0x69 || *code == 0x6b || (*code == 0x0f && code[1] == 0xaf);
   }
 
-  static Counts counts_;
+  static inline Counts counts_;
 };
-Stepper::Counts Stepper::counts_;
-
 // Acknowledgments of packets sent every spacing_ns, with delays of low_ns and up to width_ns more.
 struct Trace {
   u64 spacing_ns;
@@ -141,7 +121,7 @@ constexpr Trace kStream = {120, 17500, 1000};
 
 // A random walk that stays in the first-level cache and in which no acknowledgment overtakes
 // another.
-std::array<u32, 1024> Delays(const Trace& trace) {
+inline std::array<u32, 1024> Delays(const Trace& trace) {
   std::array<u32, 1024> delays{};
   std::mt19937 rng(1);
   const double step = std::min(static_cast<double>(trace.spacing_ns - 1), trace.width_ns * 1.0);
@@ -206,9 +186,9 @@ class Flow {
   }
 
   // What one acknowledgment that decides, or does not, consists of.
-  Stepper::Counts Step(bool deciding) {
+  Counts Step(bool deciding) {
     constexpr std::size_t kSamples = 15;
-    std::vector<Stepper::Counts> samples;
+    std::vector<Counts> samples;
     for (int i = 0; i < kAcks && samples.size() < kSamples; ++i) {
       if (trace_.fresh && i % kRun == 0) Restart();
       Flow twin = *this;
@@ -249,16 +229,6 @@ class Flow {
     static bool Decides(const State&, bool decided) { return decided; } \
   }
 
-DELAYCC_BENCH_CORE(Oscar, oscar);
-DELAYCC_BENCH_CORE(ThetaPowerTcp, thetapowertcp);
-DELAYCC_BENCH_CORE(Timely, timely);
-DELAYCC_BENCH_CORE(SwiftBase, swift);
-
-// Each acknowledgment moves the window; only a decrease is a decision.
-struct Swift : SwiftBase {
-  static bool Decides(const State& s, bool) { return s.last.branch == DCC_SWIFT_DECREASE; }
-};
-
 // Two traces, of few and of many decisions, and the core's parameters under each.
 template <class Core>
 struct Case {
@@ -298,7 +268,7 @@ void Run(benchmark::State& state, const Case<Core>& c) {
   state.counters["core_per_tick"] = core / n;
   state.counters["decisions_per_1000"] = 1000 * Flow<Core>(params, kStream).Share();
 
-  const auto count = [&state](const std::string& kind, const Stepper::Counts& counts) {
+  const auto count = [&state](const std::string& kind, const Counts& counts) {
     state.counters[kind + "_instructions"] = static_cast<double>(counts.instructions);
     state.counters[kind + "_products"] = static_cast<double>(counts.products);
     state.counters[kind + "_divisions"] = static_cast<double>(counts.divisions);
@@ -308,110 +278,12 @@ void Run(benchmark::State& state, const Case<Core>& c) {
   state.counters["state_bytes"] = sizeof(typename Core::State);
 }
 
-// A line for each core in each of two tables.
-class Tables : public benchmark::BenchmarkReporter {
- public:
-  bool ReportContext(const Context&) override {
-    std::printf(
-        "cycles of the time stamp counter, and of the core, for one acknowledgment\n"
-        "                    TSC                       core                         decisions\n"
-        "                    ordinary deciding stream  ordinary deciding stream     per 1000 "
-        "ACKs\n");
-    return true;
-  }
-
-  void ReportRuns(const std::vector<Run>& runs) override {
-    for (const Run& run : runs) {
-      const auto get = [&run](const std::string& name) {
-        const auto at = run.counters.find(name);
-        return at == run.counters.end() ? 0.0 : static_cast<double>(at->second);
-      };
-      const double core = get("core_per_tick");
-      std::printf("%-18s %9.1f %8.1f %6.1f %9.1f %8.1f %6.1f %17.1f\n",
-                  run.benchmark_name().c_str(), get("ordinary"), get("deciding"), get("stream"),
-                  core * get("ordinary"), core * get("deciding"), core * get("stream"),
-                  get("decisions_per_1000"));
-      std::array<char, 128> line{};
-      std::snprintf(line.data(), line.size(), "%-18s %9.0f %8.0f %9.0f %12.0f %8.0f %9.0f %12.0f\n",
-                    run.benchmark_name().c_str(), get("ordinary_instructions"),
-                    get("ordinary_products"), get("ordinary_divisions"),
-                    get("deciding_instructions"), get("deciding_products"),
-                    get("deciding_divisions"), get("state_bytes"));
-      operations_ += line.data();
-    }
-    std::fflush(stdout);
-  }
-
-  void Finalize() override {
-    std::printf(
-        "\noperations of one acknowledgment\n"
-        "                    ordinary                      deciding                        state\n"
-        "                    instrs.  products divisions    instrs. products divisions        "
-        "bytes\n"
-        "%s",
-        operations_.c_str());
-  }
-
- private:
-  std::string operations_;
-};
-
 template <class Core>
-void Register(const Case<Core>& c) {
+bool Register(const Case<Core>& c) {
   benchmark::RegisterBenchmark(c.name.c_str(), Run<Core>, c)->Unit(benchmark::kMillisecond);
+  return true;
 }
 
-template <u32 law>
-Case<Oscar> OscarCase(const std::string& name) {
-  // No batch ever closes: tau is 1 s, a million packets span 0.12 s.  Then three packets a batch;
-  // sent any slower, a flow would find that it pauses all the time.
-  return {name,
-          [](dcc_oscar_params* p) { p->law = law; },
-          kStream,
-          {240, 17500, 1000},
-          [](dcc_oscar_params* p) { p->tau_ns = 1000000000; },
-          [](dcc_oscar_params* p) { p->tau_ns = DCC_OSCAR_TAU_MIN_NS; }};
-}
+}  // namespace delaycc_bench
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  bool machine = false;
-  for (int i = 1; i < argc; ++i)
-    machine |= std::string(argv[i]).rfind("--benchmark_format", 0) == 0;
-
-  Register(OscarCase<DCC_OSCAR_LAW_PAPER>("oscar/paper"));
-  Register(OscarCase<DCC_OSCAR_LAW_AI>("oscar/ai"));
-  Register(OscarCase<DCC_OSCAR_LAW_TRACKER>("oscar/tracker"));
-  Register(OscarCase<DCC_OSCAR_LAW_PULSE>("oscar/pulse"));
-  // Below the target from a window of 20 on; then every ACK an RTT after the one before.
-  Register(Case<Swift>{"swift",
-                       nullptr,
-                       {120, 12000, 0, true, 150000},
-                       {30000, 17500, 1000},
-                       [](dcc_swift_params* p) { p->initial_cwnd_packets = 20; }});
-  Register(Case<ThetaPowerTcp>{"thetapowertcp", nullptr, kStream, {6000, 17500, 1000}});
-  // Segments of 1.28 ms, then one at every third ACK.
-  const auto long_segments = [](dcc_timely_params* p) { p->seg_bytes = 16000000; };
-  Register(Case<Timely>{"timely",
-                        [](dcc_timely_params* p) { p->patched = 0; },
-                        kStream,
-                        {6000, 17500, 1000},
-                        long_segments});
-  Register(Case<Timely>{"patched_timely",
-                        [](dcc_timely_params* p) { p->patched = 1; },
-                        kStream,
-                        {6000, 17500, 1000},
-                        long_segments});
-
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
-  if (machine) {
-    benchmark::RunSpecifiedBenchmarks();
-  } else {
-    Tables tables;
-    benchmark::RunSpecifiedBenchmarks(&tables);
-  }
-  benchmark::Shutdown();
-  return 0;
-}
+#endif  // DELAYCC_TESTS_BENCH_BENCH_CORE_H_
