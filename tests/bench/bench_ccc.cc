@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Each acknowledgment decides; here, those in the analytical region Ai, which take a logarithm
+// more.
+#include "bench_core.h"
+#include "dcc_ccc.h"
+
+namespace delaycc_bench {
+namespace {
+
+DELAYCC_BENCH_CORE(CccBase, ccc);
+
+struct Ccc : CccBase {
+  static bool Decides(const State& s, bool) { return s.flow.region == DCC_CCC_AI; }
+};
+
+template <u32 refine>
+Case<Ccc> CccCase(const std::string& name) {
+  // A steady queue of 1 us, then one that swings above the goal.
+  return {name,
+          [](dcc_ccc_params* p) { p->refine = refine; },
+          {120, 13000, 0, true},
+          {240, 17500, 1000}};
+}
+
+const bool registered =
+    Register(CccCase<0>("ccc/paper")) && Register(CccCase<DCC_CCC_REFINE_DEFAULT>("ccc"));
+
+}  // namespace
+}  // namespace delaycc_bench
