@@ -44,6 +44,13 @@ def test_every_law_carries_a_checksummed_transfer(law):
     assert transfer(*OSCAR, "--set", f"law={LAWS[law]}")["decisions"] > 0
 
 
+@pytest.mark.parametrize("refine", [0, 63, 255])
+def test_ccc_carries_a_checksummed_transfer_with_the_papers_rules_and_all_others(refine):
+    counted = transfer("--algorithm", "ccc", "--set", "q_b_ns=5000000", "--set", f"refine={refine}")
+    assert counted["decisions"] > 0
+    assert counted["ns_rtt"] >= 0.9 * counted["acks"]
+
+
 def test_ledbat_carries_a_checksummed_transfer():
     assert transfer(*LEDBAT)["decisions"] > 0
 
