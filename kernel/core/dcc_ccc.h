@@ -632,19 +632,25 @@ static inline bool dcc_ccc_ack(struct dcc_ccc *s, const struct dcc_path *path,
 			       struct dcc_verdict *out)
 {
 	struct dcc_ccc_flow *f = &s->flow;
+	bool changed = false;
 	u32 itv_ns;
 
 	if (ack->flags & (DCC_ACK_NO_RTT | DCC_ACK_DELAYED))
 		return false;
-	if (DCC_UNLIKELY(dcc_ccc_stale(&s->scale, path, p)))
+	if (DCC_UNLIKELY(dcc_ccc_stale(&s->scale, path, p))) {
 		DCC_STEP(dcc_ccc_derive)(&s->scale, path, p);
+		/* The share is still the best guess, within the new limits. */
+		dcc_ccc_set_rate(s, f->rate_q30);
+		dcc_ccc_verdict(s, out);
+		changed = true;
+	}
 
 	f->q_ns = dcc_sub_sat_u32(ack->rtt_ns, s->scale.base_ns);
 	if (DCC_LIKELY(f->have_rtt && ack->now_ns >= f->ack_ns)) {
 		itv_ns = dcc_sat_u32(ack->now_ns - f->ack_ns);
 		/* Two acknowledgments at once: the next one's interval covers both. */
 		if (!itv_ns)
-			return false;
+			return changed;
 		dcc_ccc_update_gradient(s, ack->rtt_ns, itv_ns);
 	} else {
 		/* The first one, or the clock went back. */

@@ -206,6 +206,14 @@ TEST_P(CccEither, ANewPathTakesEffectAtTheNextAcknowledgment) {
   EXPECT_EQ(flow.verdict.pacing_bps, 100000000000ULL);
 }
 
+TEST_P(CccEither, ASlowerPathLimitsTheVerdictEvenWithoutATimeBetweenAcknowledgments) {
+  Flow flow(GetParam());
+  flow.Stand(0, 484, 10);
+  flow.path.line_rate_bps = 1000000000;
+  EXPECT_TRUE(flow.Ack(kBase, 0));
+  EXPECT_EQ(flow.verdict.pacing_bps, 1000000000ULL);
+}
+
 TEST_P(CccEither, AnyRttAndPathKeepTheVerdictInBounds) {
   constexpr u32 kMaxRtt = std::numeric_limits<u32>::max();
   for (const dcc_path& path :
