@@ -24,7 +24,7 @@ def text(cell):
     if cell is None:
         return "-"
     scale = SCALES.get(cell["unit"], (1.0, ""))[0]
-    mean, half = cell["mean"] / scale, cell["ci95"] / scale
+    mean, half = cell["mean"] / scale, (cell["ci95"] or 0) / scale
     digits = 0 if abs(mean) >= 1000 else 1 if abs(mean) >= 10 else 3
     mark = "> " if cell.get("missed") else ""
     return f"{mark}{mean:.{digits}f} ± {half:.{max(digits, 1)}f}" if half >= 0.05 * 10**-digits else f"{mark}{mean:.{digits}f}"

@@ -620,7 +620,9 @@ static inline void dcc_sqcc_decide(struct dcc_sqcc *s, const struct dcc_ack *ack
 	s->last.delay_ns = ack->rtt_ns;
 	s->last.gradient_q16 = dcc_gradient_add(&s->gradient, ack->rtt_ns, s->alpha_q16,
 						s->base_ns);
-	dcc_sqcc_set_rate(s, dcc_sqcc_law(s, ack->rtt_ns, unused));
+	/* By the paper, a flow's first segment has to be complete. */
+	if (s->decided_ns || s->params.rules == DCC_SQCC_RULES_SMOOTH)
+		dcc_sqcc_set_rate(s, dcc_sqcc_law(s, ack->rtt_ns, unused));
 
 	interval_ns = dcc_rate_interval_ns(s->step_seg_bytes, s->rate_q8, s->base_ns);
 	if (s->params.rules == DCC_SQCC_RULES_SMOOTH)

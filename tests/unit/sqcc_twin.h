@@ -225,7 +225,8 @@ class SqccTwin {
     if (std::fabs(rtt_ - low_) <= 2 + 1e-3 * low_) knife_edge_ = true;
     if (std::fabs(rtt_ - high_) <= 20 + 1e-6 * high_) knife_edge_ = true;
     const double next = Law(gradient);
-    if (!held || next < rate_) SetRate(next);
+    const bool first_segment = !decided_ && !smooth_;
+    if (!first_segment && (!held || next < rate_)) SetRate(next);
     const double seg_bits = p_.seg_bytes * 8.0 / (smooth_ && full_ ? 8 : 1);
     interval_ = std::max(seg_bits / rate_ * 1e9, base_);
     if (smooth_) interval_ = std::max(std::min(interval_, turn_), base_);
