@@ -127,6 +127,43 @@ void delaycc_note_sent(struct sock *sk, struct delaycc_sock *ds,
 		       const struct rate_sample *rs);
 void delaycc_note_xmit(struct sock *sk, struct delaycc_sock *ds);
 
+/* ---- stop and probe: delaycc_probe.c ------------------------------------ */
+
+/*
+ * A flow's probing.  A shell whose core stops flows puts one into each socket's
+ * state, zeroed.
+ */
+struct delaycc_probe {
+	u64 due_ns;	/* of the next probe, or of the same one again */
+	u64 sent_ns;	/* of the outstanding one: first, */
+	u64 last_ns;	/* and last transmission */
+	u64 quiet_ns;	/* until then, replies to older ones may come */
+	u64 go_ns;	/* when the last stop ended */
+	u32 seq;	/* the newest one's byte */
+	/* As the last ACK has left them, while one is outstanding: */
+	u32 dsack_dups;
+	u32 bare_acks;
+	u32 snd_una;
+	u32 snd_wnd;
+	u8 tries; /* transmissions of the outstanding one, less the first */
+	u8 stopped : 1,
+	   outstanding : 1,
+	   by_data : 1, /* packets of TCP's own were let by, too */
+	   dsacks : 1;	/* the peer has sent a D-SACK */
+};
+
+void delaycc_probe_stop(struct sock *sk, struct delaycc_probe *p, u64 now_ns,
+			u64 probe_ns);
+void delaycc_probe_hold(struct sock *sk);
+void delaycc_probe_go(struct sock *sk, struct delaycc_probe *p);
+void delaycc_probe_gate(struct sock *sk, struct delaycc_sock *ds,
+			struct delaycc_probe *p);
+bool delaycc_probe_answered(struct sock *sk, struct delaycc_sock *ds,
+			    struct delaycc_probe *p, struct dcc_ack *ack);
+bool delaycc_probe_sampled(struct sock *sk, struct delaycc_sock *ds,
+			   struct delaycc_probe *p, struct dcc_ack *ack);
+void delaycc_probe_release(struct sock *sk, struct delaycc_probe *p);
+
 /* ---- the tracepoint delaycc:ack ---------------------------------------- */
 
 /* One decision, as the tracepoint shows it. */

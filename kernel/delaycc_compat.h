@@ -50,4 +50,11 @@ delaycc_register_net_sysctl(struct net *net, const char *path,
 #endif
 }
 
+/* Renamed when there came to be a second kind of ECN. */
+#ifdef TCP_ECN_OK
+#define DELAYCC_TCP_ECN_OK TCP_ECN_OK
+#else
+#define DELAYCC_TCP_ECN_OK TCP_ECN_MODE_RFC3168
+#endif
+
 #endif /* DELAYCC_COMPAT_H */

@@ -29,6 +29,12 @@
  *				for a law that needs news while it recovers
  *	DELAYCC_SHOWS_FLOWS	`ss -i` shows N as cwnd_gain; half of one more
  *				says that it is an estimate
+ *	DELAYCC_PROBES		the core stops flows: verdict.probe_ns counts, and
+ *				a reply comes to it with DCC_ACK_PROBE
+ *	DELAYCC_SOCKET_PARAMS	void shell_socket_params(const struct sock *, struct
+ *				dcc_<name>_params *) sets what differs between
+ *				sockets, whenever the sysctls or the socket's
+ *				priority have changed
  *	DELAYCC_WANTS_FLOWS	the core's ack.flows is the receiver's count, where
  *				that tells it (delaycc_count.ko)
  *
@@ -99,6 +105,12 @@ struct shell_sock {
 	int generation; /* of params */
 	u8 variant;
 	bool loss_seen; /* recovery began; the core has not been told */
+#ifdef DELAYCC_PROBES
+	struct delaycc_probe probe;
+#endif
+#ifdef DELAYCC_SOCKET_PARAMS
+	u32 priority; /* of params */
+#endif
 #ifdef DELAYCC_WANTS_FLOWS
 	struct delaycc_told *told;
 #endif
@@ -132,19 +144,40 @@ static void shell_read_params(const struct sock *sk, struct shell_sock *s)
 							  shell_net_id);
 	int generation = delaycc_generation(values);
 
+#ifdef DELAYCC_SOCKET_PARAMS
+	u32 priority = READ_ONCE(sk->sk_priority);
+
+	if (unlikely(priority != s->priority))
+		s->generation = generation - 1;
+#endif
 	if (likely(generation == s->generation))
 		return;
 	s->generation = generation;
 	delaycc_read_params(values, shell_params, ARRAY_SIZE(shell_params),
 			    &s->params);
 	shell_variant(s->variant, &s->params);
+#ifdef DELAYCC_SOCKET_PARAMS
+	s->priority = priority;
+	shell_socket_params(sk, &s->params);
+#endif
 }
 
 static void shell_apply(struct sock *sk, struct shell_sock *s)
 {
 	struct shell_ca *ca = shell_ca(sk);
 
+#ifdef DELAYCC_PROBES
+	if (s->probe.stopped) {
+		delaycc_probe_hold(sk);
+		return;
+	}
+#endif
 	delaycc_apply(sk, &s->dcc, &s->verdict);
+#ifdef DELAYCC_PROBES
+	/* The first packet after a stop leaves at once, however small the window. */
+	if (s->probe.go_ns == tcp_sk(sk)->tcp_clock_cache)
+		delaycc_probe_go(sk, &s->probe);
+#endif
 	WRITE_ONCE(ca->rate_bps, s->verdict.pacing_bps);
 	WRITE_ONCE(ca->line_rate_bps, s->dcc.path.line_rate_bps);
 	WRITE_ONCE(ca->base_rtt_ns, s->dcc.path.base_rtt_ns);
@@ -180,11 +213,56 @@ static void shell_show(struct sock *sk, const struct shell_sock *s, u32 rtt_ns)
 	delaycc_trace(sk, &decision);
 }
 
+#ifdef DELAYCC_PROBES
+/*
+ * Stops or goes on, as the verdict says; answered: it is the answer to an ACK,
+ * with a new time for the probe.
+ */
+static void shell_stop_or_go(struct sock *sk, struct shell_sock *s,
+			     bool answered)
+{
+	struct delaycc_probe *p = &s->probe;
+
+	if (!s->verdict.probe_ns) {
+		if (p->stopped)
+			delaycc_probe_go(sk, p);
+	} else if (answered || !p->stopped) {
+		delaycc_probe_stop(sk, p, tcp_sk(sk)->tcp_clock_cache,
+				   s->verdict.probe_ns);
+	}
+}
+
+/* Replies come here; TCP does not call .cong_control with nothing in flight. */
+static void shell_in_ack_event(struct sock *sk, u32 flags)
+{
+	struct shell_sock *s = shell_sock(sk);
+	struct dcc_ack ack;
+	bool answered;
+
+	if (!s || !delaycc_probe_answered(sk, &s->dcc, &s->probe, &ack))
+		return;
+	delaycc_path_update(sk, &s->dcc);
+	shell_read_params(sk, s);
+	answered = DELAYCC_CORE(_ack)(&s->core, &s->dcc.path, &s->params, &ack,
+				      &s->verdict);
+	if (answered)
+		shell_show(sk, s, ack.rtt_ns);
+	s->last_ack_ns = ack.now_ns;
+	shell_stop_or_go(sk, s, answered);
+	shell_apply(sk, s);
+}
+#else
+static void shell_stop_or_go(struct sock *sk, struct shell_sock *s,
+			     bool answered)
+{
+}
+#endif
+
 static void shell_main(struct sock *sk, const struct rate_sample *rs)
 {
 	struct shell_sock *s = shell_sock(sk);
 	struct dcc_ack ack;
-	bool loss_seen;
+	bool loss_seen, answered;
 
 	/* TCP shows the handshake's last ACK before init(). */
 	if (unlikely(!s))
@@ -198,6 +276,7 @@ static void shell_main(struct sock *sk, const struct rate_sample *rs)
 		s->loss_seen = false;
 		DELAYCC_CORE(_loss)(&s->core, &s->dcc.path, &s->params,
 				    tcp_sk(sk)->tcp_clock_cache, &s->verdict);
+		shell_stop_or_go(sk, s, false);
 	}
 #ifdef DELAYCC_WANTS_FLOWS
 	s->dcc.flows = delaycc_count_flows(sk, s->told);
@@ -205,10 +284,15 @@ static void shell_main(struct sock *sk, const struct rate_sample *rs)
 	if (delaycc_sample(sk, &s->dcc, rs, &ack)) {
 		if (unlikely(loss_seen))
 			ack.flags |= DCC_ACK_LOSS;
-		if (DELAYCC_CORE(_ack)(&s->core, &s->dcc.path, &s->params,
-				       &ack, &s->verdict))
+#ifdef DELAYCC_PROBES
+		delaycc_probe_sampled(sk, &s->dcc, &s->probe, &ack);
+#endif
+		answered = DELAYCC_CORE(_ack)(&s->core, &s->dcc.path,
+					      &s->params, &ack, &s->verdict);
+		if (answered)
 			shell_show(sk, s, ack.rtt_ns);
 		s->last_ack_ns = ack.now_ns;
+		shell_stop_or_go(sk, s, answered);
 	}
 	shell_apply(sk, s);
 	delaycc_note_sent(sk, &s->dcc, rs);
@@ -260,6 +344,7 @@ static void shell_check_idle(struct sock *sk, struct shell_sock *s)
 	s->last_ack_ns = now_ns;
 	DELAYCC_CORE(_restart)(&s->core, &s->dcc.path, &s->params, now_ns,
 			       &s->verdict);
+	shell_stop_or_go(sk, s, false);
 	shell_apply(sk, s);
 }
 
@@ -269,7 +354,17 @@ static u32 shell_min_tso_segs(struct sock *sk)
 	struct shell_sock *s = shell_sock(sk);
 
 	if (s) {
+#ifdef DELAYCC_PROBES
+		if (s->probe.stopped) {
+			delaycc_probe_gate(sk, &s->dcc, &s->probe);
+			return 1;
+		}
+#endif
 		shell_check_idle(sk, s);
+#ifdef DELAYCC_PROBES
+		/* The pause may be a reason to ask first. */
+		delaycc_probe_gate(sk, &s->dcc, &s->probe);
+#endif
 		delaycc_note_xmit(sk, &s->dcc);
 	}
 	/* A slow flow sends single packets. */
@@ -286,6 +381,7 @@ static void shell_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 	s->loss_seen = false;
 	DELAYCC_CORE(_rto)(&s->core, &s->dcc.path, &s->params,
 			   tcp_sk(sk)->tcp_clock_cache, &s->verdict);
+	shell_stop_or_go(sk, s, false);
 	shell_apply(sk, s);
 }
 
@@ -363,6 +459,12 @@ static void shell_init(struct sock *sk)
 #endif
 	ca->flows = 0;
 	ca->state = s;
+#ifdef DELAYCC_PROBES
+	/* Not at an ACK: the clock may have stood still for long. */
+	if (s->verdict.probe_ns)
+		delaycc_probe_stop(sk, &s->probe, tcp_clock_ns(),
+				   s->verdict.probe_ns);
+#endif
 	shell_apply(sk, s);
 	return;
 
@@ -377,6 +479,9 @@ static void shell_release(struct sock *sk)
 
 	if (!ca->state)
 		return;
+#ifdef DELAYCC_PROBES
+	delaycc_probe_release(sk, &ca->state->probe);
+#endif
 	delaycc_release(sk, &ca->state->dcc);
 #ifdef DELAYCC_WANTS_FLOWS
 	delaycc_count_close(ca->state->told);
@@ -396,6 +501,9 @@ static const struct tcp_congestion_ops shell_ops_template __initconst = {
 	.release = shell_release,
 	.cong_control = DELAYCC_CONG_CONTROL(shell_cong_control,
 					     shell_cong_control_long),
+#ifdef DELAYCC_PROBES
+	.in_ack_event = shell_in_ack_event,
+#endif
 	.min_tso_segs = shell_min_tso_segs,
 	.set_state = shell_set_state,
 	.cwnd_event = shell_cwnd_event,
