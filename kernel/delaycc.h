@@ -139,12 +139,12 @@ struct delaycc_probe {
 	u64 last_ns;	/* and last transmission */
 	u64 quiet_ns;	/* until then, replies to older ones may come */
 	u64 go_ns;	/* when the last stop ended */
-	u32 seq;	/* the newest one's byte */
 	/* As the last ACK has left them, while one is outstanding: */
 	u32 dsack_dups;
 	u32 bare_acks;
 	u32 snd_una;
 	u32 snd_wnd;
+	u8 bytes_back; /* the newest one's byte, before snd_una */
 	u8 tries; /* transmissions of the outstanding one, less the first */
 	u8 stopped : 1,
 	   outstanding : 1,

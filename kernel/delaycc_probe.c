@@ -40,6 +40,9 @@
 /* After so many without an answer, something on the path does not let them by. */
 #define DELAYCC_PROBE_TRIES 4
 
+/* Probes take turns among the last bytes that the peer has acknowledged. */
+#define DELAYCC_PROBE_BYTES 8
+
 /*
  * TCP's timer for a window that does not open would send data after an RTO, at
  * least 200 ms.  Who waits that long on purpose looks in time.
@@ -193,16 +196,12 @@ static bool delaycc_probe_xmit(struct sock *sk, u32 seq)
 
 /*
  * The peer that gets the same byte twice in a row takes it for a sign that its
- * ACKs are lost, and looks for another path.
+ * ACKs are lost, and looks for another path.  Probes in between may be lost.
  */
 static u32 delaycc_probe_seq(const struct tcp_sock *tp, struct delaycc_probe *p)
 {
-	u32 seq = tp->snd_una - 1;
-
-	if (seq == p->seq)
-		seq--;
-	p->seq = seq;
-	return seq;
+	p->bytes_back = p->bytes_back % DELAYCC_PROBE_BYTES + 1;
+	return tp->snd_una - p->bytes_back;
 }
 
 static u32 delaycc_probe_timeout_ns(const struct delaycc_sock *ds,
@@ -349,9 +348,13 @@ bool delaycc_probe_answered(struct sock *sk, struct delaycc_sock *ds,
 		return false;
 	bare_acks = tp->segs_in - tp->data_segs_in;
 	dsack = tp->dsack_dups != p->dsack_dups;
-	/* Neither data nor an acknowledgment of some nor a new window. */
+	/*
+	 * Neither data nor an acknowledgment of some nor a new window; the first
+	 * ACK of all has one, since the handshake's is not scaled.
+	 */
 	bare = bare_acks != p->bare_acks && tp->snd_una == p->snd_una &&
-	       tp->snd_wnd == p->snd_wnd && !tp->packets_out && !p->dsacks;
+	       (tp->snd_wnd == p->snd_wnd || !tp->data_segs_out) &&
+	       !tp->packets_out && !p->dsacks;
 	p->dsack_dups = tp->dsack_dups;
 	p->bare_acks = bare_acks;
 	p->snd_una = tp->snd_una;
