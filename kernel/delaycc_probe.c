@@ -89,7 +89,7 @@ static void delaycc_probe_shut(struct sock *sk, const struct delaycc_probe *p)
 
 	/* fq takes the pacing over with each packet that begins a flow there. */
 	if (READ_ONCE(sk->sk_pacing_status) != SK_PACING_NEEDED)
-		smp_store_release(&sk->sk_pacing_status, SK_PACING_NEEDED);
+		WRITE_ONCE(sk->sk_pacing_status, SK_PACING_NEEDED);
 	tp->tcp_wstamp_ns = now_ns + 1;
 	if (!p->outstanding && inet_csk(sk)->icsk_pending == ICSK_TIME_PROBE0)
 		inet_csk_clear_xmit_timer(sk, ICSK_TIME_PROBE0);
