@@ -148,6 +148,7 @@ struct delaycc_probe {
 	u8 tries; /* transmissions of the outstanding one, less the first */
 	u8 stopped : 1,
 	   outstanding : 1,
+	   asked : 1,	/* the outstanding one was a segment of ours */
 	   by_data : 1, /* packets of TCP's own were let by, too */
 	   dsacks : 1;	/* the peer has sent a D-SACK */
 };

@@ -137,8 +137,8 @@ static u32 delaycc_probe_tsval(const struct tcp_sock *tp)
 #endif
 }
 
-/* False: no memory. */
-static bool delaycc_probe_xmit(struct sock *sk, u32 seq)
+/* Without memory it is lost, like one that is dropped. */
+static void delaycc_probe_xmit(struct sock *sk, u32 seq, unsigned int payload)
 {
 	const struct inet_connection_sock *icsk = inet_csk(sk);
 	struct inet_sock *inet = inet_sk(sk);
@@ -148,13 +148,13 @@ static bool delaycc_probe_xmit(struct sock *sk, u32 seq)
 	unsigned int size = sizeof(*th);
 	__be32 *option;
 
-	skb = alloc_skb(MAX_TCP_HEADER + 1, GFP_ATOMIC | __GFP_NOWARN);
+	skb = alloc_skb(MAX_TCP_HEADER + payload, GFP_ATOMIC | __GFP_NOWARN);
 	if (!skb)
-		return false;
+		return;
 	if (tp->rx_opt.tstamp_ok)
 		size += TCPOLEN_TSTAMP_ALIGNED;
 	skb_reserve(skb, MAX_TCP_HEADER);
-	skb_put_zero(skb, 1);
+	skb_put_zero(skb, payload);
 	th = skb_push(skb, size);
 	memset(th, 0, sizeof(*th));
 	skb_reset_transport_header(skb);
@@ -189,9 +189,7 @@ static bool delaycc_probe_xmit(struct sock *sk, u32 seq)
 	icsk->icsk_af_ops->send_check(sk, skb);
 	tp->segs_out++;
 	TCP_INC_STATS(sock_net(sk), TCP_MIB_OUTSEGS);
-	/* A drop on this host is a loss like any other. */
 	icsk->icsk_af_ops->queue_xmit(sk, skb, &inet->cork.fl);
-	return true;
 }
 
 /*
@@ -250,6 +248,7 @@ static bool delaycc_probe_send(struct sock *sk, struct delaycc_sock *ds,
 
 	if (!p->outstanding) {
 		p->outstanding = 1;
+		p->asked = 0;
 		p->sent_ns = now_ns;
 		p->dsack_dups = tp->dsack_dups;
 		p->bare_acks = tp->segs_in - tp->data_segs_in;
@@ -270,7 +269,14 @@ static bool delaycc_probe_send(struct sock *sk, struct delaycc_sock *ds,
 		tp->dsack_dups = tp->total_retrans;
 		p->dsack_dups = tp->dsack_dups;
 	}
-	delaycc_probe_xmit(sk, delaycc_probe_seq(tp, p));
+	p->asked = 1;
+	/*
+	 * A server with SYN cookies, which has lost the handshake's last ACK,
+	 * would reset the connection that a probe alone speaks of.
+	 */
+	if (unlikely(!tp->data_segs_out && tp->segs_in <= 1))
+		delaycc_probe_xmit(sk, tp->snd_nxt, 0);
+	delaycc_probe_xmit(sk, delaycc_probe_seq(tp, p), 1);
 	/* If the peer is gone, it is this timer that ends the connection. */
 	if (tcp_send_head(sk))
 		tcp_check_probe_timer(sk);
@@ -344,7 +350,7 @@ bool delaycc_probe_answered(struct sock *sk, struct delaycc_sock *ds,
 	u32 bare_acks;
 	bool dsack, bare;
 
-	if (likely(!p->outstanding))
+	if (likely(!p->outstanding) || !p->asked)
 		return false;
 	bare_acks = tp->segs_in - tp->data_segs_in;
 	dsack = tp->dsack_dups != p->dsack_dups;

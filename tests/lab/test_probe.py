@@ -142,6 +142,15 @@ class Net:
         return client, server
 
 
+# Offsets in struct tcp_info.
+TCP_INFO = {"unacked": 24, "rtt": 68, "reordering": 88, "total_retrans": 100, "data_segs_out": 156, "delivered": 192,
+            "dsack_dups": 216, "reord_seen": 220}
+
+
+def tcp_info(sock, name):
+    return struct.unpack_from("=I", sock.getsockopt(socket.IPPROTO_TCP, 11, 224), TCP_INFO[name])[0]
+
+
 def stream(size, seed=1):
     return random.Random(seed).randbytes(size)
 
@@ -396,32 +405,56 @@ def test_a_thousand_stopped_flows_probe_and_go_on(run):
     assert right and done == 1000
 
 
-def in_lab_fq(both_ways):
-    net = Net(**STOPPING)
+def in_lab_fq(options, both_ways):
+    net = Net(**options)
     with net.a:
         inlab.netlink(inlab.RTM_NEWQDISC, inlab.NLM_CREATE | inlab.NLM_REPLACE, inlab.tcmsg("a0", 0x20000) + inlab.attr(1, "fq"))
     client, server = net.open()
     flows = [Flow(client, server, 5_000_000)] + ([Flow(server, client, 5_000_000, seed=2)] if both_ways else [])
-    begin = now_ns()
     right = move(flows)
-    seconds = (now_ns() - begin) / 1e9
-    # Of b's data the time from its departure to the ACK, by its own port and TCP.
-    info = server.getsockopt(socket.IPPROTO_TCP, 11, 104)
-    return {"right": right, "seconds": seconds, "reverse_rtt_us": struct.unpack_from("=I", info, 68)[0], **report(net)}
+    return {"right": right, "reverse_rtt_us": tcp_info(server, "rtt"), **report(net)}
 
 
+@pytest.mark.parametrize("probe_ns", (20_000, 2_000_000))
 @pytest.mark.parametrize("both_ways", (False, True), ids=("one-way", "both-ways"))
-def test_fq_neither_opens_the_gate_nor_holds_acks_behind_it(run, both_ways):
-    seen = run("in_lab_fq", both_ways)
+def test_fq_neither_opens_the_gate_nor_holds_acks_behind_it(run, probe_ns, both_ways):
+    seen = run("in_lab_fq", {**STOPPING, "probe_ns": probe_ns}, both_ways)
     assert seen["right"]
     assert seen["goes"] >= 50
     assert seen["replies"] == 3 * seen["goes"]
     # Only one direction has a wire that takes time.
     assert seen["rtts"][0][0] == DELAY_NS + 7
     assert sum(n for rtt, n in seen["rtts"] if rtt <= 2 * DELAY_NS) > 0.9 * seen["replies"]
-    if both_ways:
-        assert seen["reverse_rtt_us"] < 200
+    assert seen["reverse_rtt_us"] < 100
     assert seen["tcp"] == NOTHING
+
+
+def in_lab_accounting():
+    """Loss first, and then probes, so that Linux would believe their D-SACKs."""
+    net = Net(run_acks=1_000_000_000, probes=3, probe_ns=20000, left={"loss_ppm": 20_000})
+    client, server = net.open()
+    right = move([Flow(client, server, 10_000_000)])
+    with net.a:
+        inlab.port("a0", change=True, rate_bps=RATE_BPS, delay_ns=DELAY_NS, port_id=1, log_flags=3)
+    time.sleep(0.1)  # the last ACK
+    before = {name: tcp_info(client, name) for name in TCP_INFO}
+    net.set(run_acks=20)
+    right &= move([Flow(client, server, 500_000, seed=2)])
+    time.sleep(0.1)
+    after = {name: tcp_info(client, name) for name in TCP_INFO}
+    return {"right": right, "before": before, "after": after, **report(net)}
+
+
+def test_tcp_believes_no_d_sack_of_a_probe(run):
+    seen = run("in_lab_accounting")
+    before, after = seen["before"], seen["after"]
+    assert seen["right"]
+    assert seen["replies"] >= 15 and before["total_retrans"] >= before["dsack_dups"] + 15
+    assert after["total_retrans"] == before["total_retrans"]
+    # Nothing was delivered that TCP has not sent.
+    assert after["delivered"] - before["delivered"] == after["data_segs_out"] - before["data_segs_out"]
+    assert seen["tcp"]["TCPDSACKRecvSegs"] == before["dsack_dups"]
+    assert after["reordering"] == before["reordering"] and after["reord_seen"] == before["reord_seen"]
 
 
 # ---- what gets in the way ----
@@ -456,6 +489,61 @@ def test_where_probes_do_not_get_by_packets_ask_instead(run):
     assert seen["probes"] >= 4 * seen["replies"]
     # A full packet and its ACK.
     assert all(2 * DELAY_NS + 120 < rtt < 2 * DELAY_NS + 5000 for rtt, _ in seen["rtts"])
+
+
+def in_lab_defer_accept():
+    """A server that becomes one with the first data: until then probes meet a mere request for a connection."""
+    net = Net(**{**STOPPING, "first_probes": 3})
+    with net.b:
+        listener = socket.create_server(("10.0.0.2", 7000))
+        listener.setsockopt(socket.IPPROTO_TCP, 9, 10)
+    with net.a:
+        client = socket.socket()
+        use(client, "stopgo")
+        client.connect(("10.0.0.2", 7000))
+    begin = now_ns()
+    data = bytes(1000)
+    client.send(data)
+    server, _ = listener.accept()
+    took_ns = now_ns() - begin
+    return server.recv(2000) == data, took_ns, len(probes_on_the_wire())
+
+
+def test_a_server_that_waits_for_data_answers_too(run):
+    right, took_ns, probes = run("in_lab_defer_accept")
+    assert right
+    assert probes == 3
+    assert took_ns < 3 * (PROBE_RTT_NS + 20000) + DELAY_NS + 2000
+
+
+def in_lab_cookie(first_probes):
+    """A server that keeps nothing of a handshake, and the last ACK of it lost."""
+    net = Net(**{**STOPPING, "first_probes": first_probes, "sysctls": {"syncookies": 2}})
+    with net.b:
+        listener = socket.create_server(("10.0.0.2", 7000))
+    with net.a:
+        client = socket.socket()
+        use(client, "stopgo")
+        client.setblocking(False)
+        client.connect_ex(("10.0.0.2", 7000))
+        # ARP there and back, then the SYN has left and its answer has not come.
+        inlab.sleep_until(now_ns() + 20000)
+        inlab.port("a0", change=True, rate_bps=RATE_BPS, delay_ns=DELAY_NS, port_id=1, log_flags=3, loss_ppm=1_000_000)
+        time.sleep(0.001)
+        inlab.port("a0", change=True, rate_bps=RATE_BPS, delay_ns=DELAY_NS, port_id=1, log_flags=3)
+    data = bytes(1000)
+    client.send(data)
+    poll = select.epoll()
+    poll.register(listener.fileno(), select.EPOLLIN)
+    if not poll.poll(10):
+        return client.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+    server, _ = listener.accept()
+    return server.recv(2000) == data
+
+
+@pytest.mark.parametrize("first_probes", (0, 2))
+def test_a_probe_before_the_start_does_not_upset_syn_cookies(run, first_probes):
+    assert run("in_lab_cookie", first_probes) is True
 
 
 def in_lab_dead_peer():
@@ -534,7 +622,7 @@ def in_lab_tail():
         inlab.port("a0", change=True, rate_bps=RATE_BPS, delay_ns=DELAY_NS, port_id=1, log_flags=3)
     before = flow.got
     move([flow], 20)
-    unacked = struct.unpack("=I", client.getsockopt(socket.IPPROTO_TCP, 11, 104)[24:28])[0]
+    unacked = tcp_info(client, "unacked")
     stuck = flow.got
     net.set(release_ns=0)
     return {"before": before, "stopped": stuck, "unacked": unacked, "right": move([flow], 20)}
