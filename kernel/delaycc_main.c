@@ -4,7 +4,8 @@
  *
  * This file has the module itself: the namespaces' common parameters, the
  * devices' speeds and the tracepoint.  delaycc_sock.c serves one socket,
- * delaycc_sysctl.c makes tables of parameters.
+ * delaycc_probe.c stops one and probes, delaycc_sysctl.c makes tables of
+ * parameters.
  *
  * A law that compares a flow's rate with the line rate must know the line
  * rate.  A device tells its speed only under the RTNL, and a connection opens
