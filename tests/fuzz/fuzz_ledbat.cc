@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LEDBAT's core under arbitrary paths, parameters and acknowledgments.  Whatever comes in, the state
-// and the verdict stay within their documented bounds; the sanitizers watch the arithmetic.
+// LEDBAT's core under arbitrary paths, parameters and acknowledgments.  Whatever comes in, the
+// state and the verdict stay within their documented bounds; the sanitizers watch the arithmetic.
 #include "dcc_ledbat.h"
 #include "fuzz_input.h"
 

@@ -83,8 +83,8 @@ TEST(LedbatAgainstTwin, WindowsAgreeWithinOnePercent) {
       ack.rtt_ns = rtt;
       ack.send_ns = now - rtt;
       ack.acked_bytes = path.wire_bytes * static_cast<u32>(random.OneIn(5) ? random.Below(60) : 1);
-      ack.inflight_bytes = static_cast<u32>(
-          std::min(4e9, (twin.cwnd() + 1) * path.wire_bytes * (random.OneIn(3) ? random.Unit() : 1)));
+      ack.inflight_bytes = static_cast<u32>(std::min(
+          4e9, (twin.cwnd() + 1) * path.wire_bytes * (random.OneIn(3) ? random.Unit() : 1)));
       if (random.OneIn(100)) ack.acked_bytes = 0xffffffff;
       if (random.OneIn(50)) ack.flags |= DCC_ACK_NO_RTT;
       if (random.OneIn(50)) ack.flags |= DCC_ACK_DELAYED;

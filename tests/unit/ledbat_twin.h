@@ -19,8 +19,8 @@ class LedbatTwin {
     const double mu = static_cast<double>(path.line_rate_bps) / 8e9;  // bytes per nanosecond
     wire_ = path.wire_bytes;
     rtt_base_ = path.base_rtt_ns;
-    target_ = p.target_ns ? p.target_ns
-                          : std::max(std::floor(rtt_base_ / 4), std::floor(8 * wire_ / mu));
+    target_ =
+        p.target_ns ? p.target_ns : std::max(std::floor(rtt_base_ / 4), std::floor(8 * wire_ / mu));
     target_ = std::clamp(target_, 1000.0, 1e8);
     gain_ = p.gain_milli / 1e3;
     max_ = std::clamp(2 * (rtt_base_ + target_) * mu / wire_, 2.0, 2097152.0);
@@ -89,9 +89,9 @@ class LedbatTwin {
       knife_edge_ = true;
     const auto n = static_cast<std::size_t>(
         std::clamp(std::floor(cwnd_), 1.0, static_cast<double>(p_.filter_samples)));
-    return *std::min_element(current_delays_.begin(),
-                             current_delays_.begin() + static_cast<std::ptrdiff_t>(
-                                                           std::min(n, current_delays_.size())));
+    return *std::min_element(
+        current_delays_.begin(),
+        current_delays_.begin() + static_cast<std::ptrdiff_t>(std::min(n, current_delays_.size())));
   }
 
   double BaseDelay(u64 now, double delay) {

@@ -1,0 +1,881 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * PrioPlus: priorities in one queue (EuroSys 2025), around a base core.
+ *
+ * The control loop
+ *   Each priority has a channel of delays: level i (1 is the lowest) aims at
+ *   D_target = base + i (A + B) and gives way above D_limit = D_target + A/2 + B,
+ *   which is below the next level's D_target.  So a higher level that fills its
+ *   channel drives all lower ones over their limits.  Who gives way stops
+ *   sending at once and only probes; a probe that finds no queue lets it resume.
+ *   Within its channel the base core's law runs.  Below it the flow hurries up:
+ *   by W_LS per RTT while there is no queue ("linear start"), and by what is
+ *   missing to D_target every second RTT while there is ("dual-RTT adaptive
+ *   increase"; only lower levels keep a queue there, which this drives out).
+ *   Both are divided among the flows of the level, whose number N each estimates
+ *   from its share of what is in flight.
+ *
+ *   acknowledgment -> over the limit twice? -> stop and probe
+ *                  -> below the channel?    -> linear start, adaptive increase
+ *                  -> base core
+ *
+ *   The base is Swift (dcc_swift.h), or LEDBAT (dcc_ledbat.h) where
+ *   DCC_PRIOPLUS_ON_LEDBAT is defined before this file is read; only
+ *   dcc_prioplus_base_step() knows which.
+ *
+ * Laws (parameter `law`)
+ *   0 "listing": Algorithm 1 with the differences below.
+ *   1 "hold": in addition the rules R1 to R8.  The listing's flow takes the
+ *     estimate of N from its window when it yields; that window has been squeezed by
+ *     the very delay that makes it yield, so N comes out many times too large and
+ *     the flow comes back many times too slowly.
+ *     R1  Four RTTs within the channel (above the lower level's limit) are
+ *         settled: the largest window of the last 16 RTTs is kept as w_hold, and
+ *         N is D_target rate / w_hold.  A flow whose own line is the limit, so that
+ *         it does not use its window, is settled at what it uses.
+ *     R2  Over the limit: a) a flow that has never been settled may be one of many
+ *         that started at once; it cuts its window to w D_target / d and waits for
+ *         the effect, up to three times in a row, before it stops.  The second
+ *         time it also takes N from that (at the first, what is in flight is in
+ *         part the lower levels', who are giving way).  b) A settled flow yields: a
+ *         higher level has come; w_hold and N stand.  c) So does one that was
+ *         settled once and whose window is no larger than w_hold, but N grows by a
+ *         fifth and w_hold falls: should it be its own level's doing, that ends it.
+ *         d) Else N is estimated as in the listing.
+ *     R3  Who has yielded to a higher level does not resume in the middle of a
+ *         queue (unless eight probes in a row find one: then a lower level keeps
+ *         it), and waits for those above it: a probe that finds no queue counts
+ *         at once only if the last long delay was that of the next level; else it
+ *         must be confirmed, the later the further away that delay was.
+ *     R4  It resumes with its part of what fills the queue to half its D_target,
+ *         or with 80 % of the part of w_hold that stood in the queue.
+ *     R5  At no queue the window doubles up to what w_hold is without a queue.
+ *     R6  The adaptive increase is at least half of the flow's part of the gap,
+ *         and twice as much each time that it did not reach the channel: lower
+ *         levels give way softly as long as they are not over their limits.  A
+ *         flow that knows nothing of N at most doubles.
+ *     R7  A probe in mid-range resumes with half of the flow's part of the gap, at
+ *         most W_LS.
+ *     R8  The first of two samples over the limit does not shrink the window.
+ *
+ * Differences from the paper
+ *   1. Line 15 of Algorithm 1 doubles N where prose and line 33 halve it: halved.
+ *   2. A flow stops at the second sample in a row above D_limit (line 7 could be
+ *      read as the third); the first still goes through the base core.
+ *   3. "delay == BaseRtt" is delay < base + tolerance: 1 us, as in the authors'
+ *      simulator, but at least one packet on the line.
+ *   4. The increase is set for its RTT, not added up, and kept apart from W_AI.
+ *      rttPass lasts for one acknowledgment.
+ *   5. Acknowledgments of packets sent before a stop's end are ignored.
+ *   6. N is taken from a window of one packet at least and is at most
+ *      max_flows; a window below 0.1 packet above the target stops.  Else N runs
+ *      away: a squeezed flow computes thousands.
+ *   7. A probe that finds a queue below D_target resumes with half a packet, as in
+ *      the authors' simulator (text: one packet; 30 of them are a channel).
+ *      W_LS / N is at least half a packet.
+ *   8. An RTT has passed when a packet sent since the last such time is
+ *      acknowledged: the listing's sequence numbers, by send time.
+ *   9. At most one multiplicative decrease per base RTT, target scaling off,
+ *      W_AI 0.001 BDP (LEDBAT: GAIN 1 packet, divided by N upwards only).
+ *  10. Losses and timeouts cut the window by max_mdf, once per RTT.  A flow that
+ *      the application limits, or its own line (it uses less than four fifths of
+ *      its window), does not grow.
+ *  11. The listing knows no classes: from medium_from and from high_from on W_LS
+ *      is larger, and high levels start without a probe.
+ */
+#ifndef DCC_PRIOPLUS_H
+#define DCC_PRIOPLUS_H
+
+#include "dcc_cc.h"
+#include "dcc_math.h"
+#ifdef DCC_PRIOPLUS_ON_LEDBAT
+#include "dcc_ledbat.h"
+#else
+#include "dcc_swift.h"
+#endif
+
+/* Windows inside, as in the base cores: 24 fraction bits. */
+#define DCC_PRIOPLUS_CWND_SHIFT 24
+#define DCC_PRIOPLUS_CWND_ONE 16777216ULL
+
+/* Parameters, with their ranges. */
+#define DCC_PRIOPLUS_LEVELS_MAX 64U
+#define DCC_PRIOPLUS_CHANNEL_MIN_NS 100U
+#define DCC_PRIOPLUS_CHANNEL_MAX_NS 10000000U
+#define DCC_PRIOPLUS_TOLERANCE_MAX_NS 10000000U
+#define DCC_PRIOPLUS_LS_MIN_PPM 1000U
+#define DCC_PRIOPLUS_PPM_MAX 1000000U
+#define DCC_PRIOPLUS_AI_MIN_PPM 1U
+#define DCC_PRIOPLUS_FLOWS_MAX 65536U
+#define DCC_PRIOPLUS_RESUME_MIN_MILLI 10U
+#define DCC_PRIOPLUS_RESUME_MAX_MILLI 100000U
+
+#define DCC_PRIOPLUS_LEVELS 8U
+#define DCC_PRIOPLUS_A_NS 3200U
+#define DCC_PRIOPLUS_B_NS 800U
+#define DCC_PRIOPLUS_LS_LOW_PPM 125000U
+#define DCC_PRIOPLUS_LS_MEDIUM_PPM 250000U
+#define DCC_PRIOPLUS_LS_HIGH_PPM 1000000U
+#define DCC_PRIOPLUS_MAX_FLOWS 2000U
+#define DCC_PRIOPLUS_RESUME_MILLI 500U
+#define DCC_PRIOPLUS_BETA_PPM 800000U
+#define DCC_PRIOPLUS_MAX_MDF_PPM 500000U
+#ifdef DCC_PRIOPLUS_ON_LEDBAT
+#define DCC_PRIOPLUS_AI_PPM 10000U
+#else
+#define DCC_PRIOPLUS_AI_PPM 1000U
+#endif
+/* The authors' "equal to the base RTT". */
+#define DCC_PRIOPLUS_TOLERANCE_NS 1000U
+
+/* Windows: a packet in 256 RTTs .. 1 GB. */
+#define DCC_PRIOPLUS_CWND_MIN (DCC_PRIOPLUS_CWND_ONE >> 8)
+#define DCC_PRIOPLUS_CWND_MAX (DCC_PRIOPLUS_CWND_ONE << 21)
+/* Below it a flow above its target does better to stop. */
+#define DCC_PRIOPLUS_CWND_STOP (DCC_PRIOPLUS_CWND_ONE / 10)
+#define DCC_PRIOPLUS_CWND_HALF (DCC_PRIOPLUS_CWND_ONE / 2)
+
+#define DCC_PRIOPLUS_FLOWS_ONE 256U /* Q8 */
+#define DCC_PRIOPLUS_SETTLED 4U
+#define DCC_PRIOPLUS_CUTS 3U
+/* w_hold is the largest window of this many RTTs and the ones of the period before. */
+#define DCC_PRIOPLUS_HOLD_ROUNDS 8U
+#define DCC_PRIOPLUS_AWAY_MAX 3U
+#define DCC_PRIOPLUS_MIDDLE_MAX 8U
+#define DCC_PRIOPLUS_TRIES_MAX 8U
+#define DCC_PRIOPLUS_NO_LIMIT 0xffffffffU
+
+enum dcc_prioplus_law {
+	DCC_PRIOPLUS_LISTING = 0,
+	DCC_PRIOPLUS_HOLD = 1,
+};
+
+/* The rule that decided, for tracing. */
+enum dcc_prioplus_branch {
+	DCC_PRIOPLUS_START = 0,
+	DCC_PRIOPLUS_CHANNEL = 1,  /* the base core's law */
+	DCC_PRIOPLUS_LINEAR = 2,   /* no queue: linear start */
+	DCC_PRIOPLUS_ADAPTIVE = 3, /* below the target: an adaptive increase begins */
+	DCC_PRIOPLUS_CUT = 4,	   /* R2a */
+	DCC_PRIOPLUS_YIELD = 5,	   /* stopped: a higher level has come (R2b, R2c) */
+	DCC_PRIOPLUS_STOP = 6,	   /* stopped: too many flows, or the listing's rule */
+	DCC_PRIOPLUS_WAIT = 7,	   /* the probe's reply: stay stopped */
+	DCC_PRIOPLUS_RESUME = 8,   /* the probe's reply: no queue */
+	DCC_PRIOPLUS_RESUME_LOW = 9, /* the probe's reply: a queue below the target */
+	DCC_PRIOPLUS_LOSS = 10,
+	DCC_PRIOPLUS_RTO = 11,
+};
+
+struct dcc_prioplus_params {
+	u32 levels;	    /* priorities from levels - 1 on are the highest level */
+	u32 channel_a_ns;   /* A: swing of the base core */
+	u32 channel_b_ns;   /* B: noise of the delay */
+	u32 unlimited_from; /* levels from here on never yield; 0: all do */
+	u32 medium_from;    /* levels of medium and high class; 0: automatic */
+	u32 high_from;
+	u32 ls_low_ppm;	    /* W_LS by class, of a base BDP */
+	u32 ls_medium_ppm;
+	u32 ls_high_ppm;
+	u32 tolerance_ns;   /* 0: 1 us, at least a packet on the line */
+	u32 law;	    /* enum dcc_prioplus_law */
+	u32 dual_rtt;	    /* 0: the adaptive increase in every RTT */
+	u32 max_flows;
+	u32 resume_milli;   /* window after a probe in mid-range, thousandths of a packet */
+	u32 ai_ppm;	    /* W_AI (GAIN), of a base BDP */
+	u32 beta_ppm;	    /* Swift's */
+	u32 max_mdf_ppm;
+	/* Not sysctls: the socket's. */
+	u32 priority;	    /* sk_priority */
+	u32 seed;
+};
+
+/* The last decision, for the tracepoint and ss. */
+struct dcc_prioplus_decision {
+	u32 delay_ns;
+	u32 branch; /* enum dcc_prioplus_branch */
+};
+
+/* What one flow remembers: all that is not derived from path and parameters. */
+struct dcc_prioplus_flow {
+	u64 cwnd_q24;	  /* the base core's */
+	u64 decreased_ns; /* the base core's: last decrease; 0: never */
+	u64 round_ns;	  /* packets sent from here on end the RTT */
+	u64 since_ns;	  /* packets sent before say nothing: resumed, or cut */
+	u64 step_q24;	  /* the adaptive increase, packets per RTT */
+	u64 hold_q24;	  /* w_hold; 0: never settled */
+	u64 largest_q24;  /* window, in this period of rounds and in the one before */
+	u64 largest_before_q24;
+	u32 flows_q8;	  /* N */
+	u32 high_ns;	  /* last delay above the limit */
+	u32 random;
+	u16 countdown;
+	u8 rounds;	  /* of this period */
+	u8 settled;	  /* RTTs in the channel, up to DCC_PRIOPLUS_SETTLED */
+	u8 over;	  /* samples in a row above the limit */
+	u8 odd;		  /* dualRttPass */
+	u8 stopped;
+	u8 yielded;	  /* stopped for a higher level */
+	u8 cuts;	  /* R2a, since an RTT last ended below the limit */
+	u8 tries;	  /* R6: adaptive increases that did not reach the channel */
+	u8 fresh;	  /* first RTT after a stop */
+	u8 middle;	  /* R3: probes that found a queue below the limit */
+	u8 asked;	  /* R3: one probe has found no queue */
+};
+
+static_assert(sizeof(struct dcc_prioplus_flow) <= 104, "as little as TCP's own bytes");
+
+struct dcc_prioplus {
+	/* What path and parameters come to; recomputed when either changes. */
+	struct dcc_path path;
+	struct dcc_prioplus_params params;
+	u64 packets_per_ns_q40; /* of the line */
+	u64 max_cwnd_q24;
+	u64 bdp_q24;
+	u64 ls_q24;	    /* W_LS */
+	u64 fill_q24;	    /* R4: half of the queue of D_target */
+	u64 ai_q24;
+	u32 base_ns;
+	u32 idle_ns;	    /* delays below are "no queue" */
+	u32 target_ns;
+	u32 limit_ns;
+	u32 channel_ns;
+	u32 low_ns;	    /* lower edge of the channel */
+	u32 hold_idle_q24;  /* parts of w_hold: base / D_target */
+	u32 hold_resume_q24; /* 80 % of (D_target - base) / D_target */
+	u32 beta_q24;
+	u32 max_mdf_q24;
+	u32 wire_bytes;
+	u16 countdown;	    /* BDP / W_LS */
+	u8 unprobed;	    /* starts without a probe */
+
+	struct dcc_prioplus_flow flow;
+	struct dcc_prioplus_decision last;
+};
+
+static_assert(sizeof(struct dcc_prioplus) <= 384, "state is one object of at most 384 bytes");
+
+static inline void dcc_prioplus_params_default(struct dcc_prioplus_params *p)
+{
+	p->levels = DCC_PRIOPLUS_LEVELS;
+	p->channel_a_ns = DCC_PRIOPLUS_A_NS;
+	p->channel_b_ns = DCC_PRIOPLUS_B_NS;
+	p->unlimited_from = 0;
+	p->medium_from = 0;
+	p->high_from = 0;
+	p->ls_low_ppm = DCC_PRIOPLUS_LS_LOW_PPM;
+	p->ls_medium_ppm = DCC_PRIOPLUS_LS_MEDIUM_PPM;
+	p->ls_high_ppm = DCC_PRIOPLUS_LS_HIGH_PPM;
+	p->tolerance_ns = 0;
+	p->law = DCC_PRIOPLUS_HOLD;
+	p->dual_rtt = 1;
+	p->max_flows = DCC_PRIOPLUS_MAX_FLOWS;
+	p->resume_milli = DCC_PRIOPLUS_RESUME_MILLI;
+	p->ai_ppm = DCC_PRIOPLUS_AI_PPM;
+	p->beta_ppm = DCC_PRIOPLUS_BETA_PPM;
+	p->max_mdf_ppm = DCC_PRIOPLUS_MAX_MDF_PPM;
+	p->priority = 0;
+	p->seed = 1;
+}
+
+static inline bool dcc_prioplus_ls_valid(u32 ppm)
+{
+	return ppm >= DCC_PRIOPLUS_LS_MIN_PPM && ppm <= DCC_PRIOPLUS_PPM_MAX;
+}
+
+static inline bool dcc_prioplus_params_valid(const struct dcc_prioplus_params *p)
+{
+	if (!p->levels || p->levels > DCC_PRIOPLUS_LEVELS_MAX ||
+	    p->unlimited_from > DCC_PRIOPLUS_LEVELS_MAX ||
+	    p->medium_from > DCC_PRIOPLUS_LEVELS_MAX + 1 ||
+	    p->high_from > DCC_PRIOPLUS_LEVELS_MAX + 1)
+		return false;
+	if (p->channel_a_ns < DCC_PRIOPLUS_CHANNEL_MIN_NS ||
+	    p->channel_a_ns > DCC_PRIOPLUS_CHANNEL_MAX_NS ||
+	    p->channel_b_ns > DCC_PRIOPLUS_CHANNEL_MAX_NS ||
+	    p->tolerance_ns > DCC_PRIOPLUS_TOLERANCE_MAX_NS)
+		return false;
+	if (!dcc_prioplus_ls_valid(p->ls_low_ppm) || !dcc_prioplus_ls_valid(p->ls_medium_ppm) ||
+	    !dcc_prioplus_ls_valid(p->ls_high_ppm))
+		return false;
+	return p->law <= DCC_PRIOPLUS_HOLD && p->dual_rtt <= 1 && p->max_flows &&
+	       p->max_flows <= DCC_PRIOPLUS_FLOWS_MAX &&
+	       p->resume_milli >= DCC_PRIOPLUS_RESUME_MIN_MILLI &&
+	       p->resume_milli <= DCC_PRIOPLUS_RESUME_MAX_MILLI &&
+	       p->ai_ppm >= DCC_PRIOPLUS_AI_MIN_PPM && p->ai_ppm <= DCC_PRIOPLUS_PPM_MAX &&
+	       p->beta_ppm <= DCC_PRIOPLUS_PPM_MAX && p->max_mdf_ppm <= DCC_PRIOPLUS_PPM_MAX;
+}
+
+static inline bool dcc_prioplus_stale(const struct dcc_prioplus *s, const struct dcc_path *path,
+				      const struct dcc_prioplus_params *p)
+{
+	const struct dcc_prioplus_params *q = &s->params;
+
+	return s->path.line_rate_bps != path->line_rate_bps ||
+	       s->path.base_rtt_ns != path->base_rtt_ns ||
+	       s->path.wire_bytes != path->wire_bytes || q->priority != p->priority ||
+	       q->levels != p->levels || q->channel_a_ns != p->channel_a_ns ||
+	       q->channel_b_ns != p->channel_b_ns || q->unlimited_from != p->unlimited_from ||
+	       q->medium_from != p->medium_from || q->high_from != p->high_from ||
+	       q->ls_low_ppm != p->ls_low_ppm || q->ls_medium_ppm != p->ls_medium_ppm ||
+	       q->ls_high_ppm != p->ls_high_ppm || q->tolerance_ns != p->tolerance_ns ||
+	       q->law != p->law || q->dual_rtt != p->dual_rtt || q->max_flows != p->max_flows ||
+	       q->resume_milli != p->resume_milli || q->ai_ppm != p->ai_ppm ||
+	       q->beta_ppm != p->beta_ppm || q->max_mdf_ppm != p->max_mdf_ppm;
+}
+
+/* Packets (Q24) that the line sends in a time. */
+static inline u64 dcc_prioplus_packets_q24(const struct dcc_prioplus *s, u64 time_ns)
+{
+	return dcc_mulshift_u64(s->packets_per_ns_q40, time_ns, 16);
+}
+
+static inline u64 dcc_prioplus_part_q24(u64 packets_q24, u32 ppm)
+{
+	return dcc_scale_q24(packets_q24, dcc_ppm_to_q24(dcc_min_u32(ppm, DCC_PRIOPLUS_PPM_MAX)));
+}
+
+/* Everything that depends on path and parameters only; values outside their ranges are cut. */
+static inline void dcc_prioplus_derive(struct dcc_prioplus *s, const struct dcc_path *path,
+				       const struct dcc_prioplus_params *p)
+{
+	u64 rate = dcc_clamp_u64(path->line_rate_bps, DCC_PATH_RATE_MIN_BPS, DCC_PATH_RATE_MAX_BPS);
+	u32 levels = dcc_clamp_u32(p->levels, 1, DCC_PRIOPLUS_LEVELS_MAX);
+	u32 level = dcc_min_u32(p->priority, levels - 1) + 1;
+	u32 medium = p->medium_from ? p->medium_from : (levels + 2) / 3 + 1;
+	u32 high = p->high_from ? p->high_from : 2 * (levels + 2) / 3 + 1;
+	u32 a_ns = dcc_clamp_u32(p->channel_a_ns, DCC_PRIOPLUS_CHANNEL_MIN_NS,
+				 DCC_PRIOPLUS_CHANNEL_MAX_NS);
+	u32 b_ns = dcc_min_u32(p->channel_b_ns, DCC_PRIOPLUS_CHANNEL_MAX_NS);
+	u32 ls_ppm = p->ls_low_ppm, queue_ns, tolerance_ns = p->tolerance_ns;
+	u64 packet_ns;
+
+	s->path = *path;
+	s->params = *p;
+	s->base_ns = dcc_clamp_u32(path->base_rtt_ns, DCC_PATH_RTT_MIN_NS, DCC_PATH_RTT_MAX_NS);
+	s->wire_bytes = dcc_clamp_u32(path->wire_bytes, DCC_PATH_WIRE_MIN_BYTES,
+				      DCC_PATH_WIRE_MAX_BYTES);
+	/* 2^40 * 2^40 / 2^39 at the least */
+	s->packets_per_ns_q40 = dcc_muldiv_u64(rate, 1ULL << 40, s->wire_bytes * 8000000000ULL);
+	packet_ns = dcc_div_u64(s->wire_bytes * 8000000000ULL, rate);
+
+	s->channel_ns = a_ns + b_ns;
+	queue_ns = level * s->channel_ns; /* < 64 * 2e7 */
+	s->target_ns = s->base_ns + queue_ns;
+	s->limit_ns = s->target_ns + a_ns / 2 + b_ns;
+	if (p->unlimited_from && level >= p->unlimited_from)
+		s->limit_ns = DCC_PRIOPLUS_NO_LIMIT;
+	/* Where the next lower level gives way. */
+	s->low_ns = s->target_ns - a_ns / 2;
+	if (!tolerance_ns)
+		tolerance_ns = (u32)dcc_clamp_u64(packet_ns, DCC_PRIOPLUS_TOLERANCE_NS,
+						  DCC_PRIOPLUS_TOLERANCE_MAX_NS);
+	/* What is at the target is no empty queue. */
+	s->idle_ns = s->base_ns + dcc_min_u32(tolerance_ns, queue_ns);
+
+	s->bdp_q24 = dcc_min_u64(dcc_prioplus_packets_q24(s, s->base_ns), DCC_PRIOPLUS_CWND_MAX);
+	s->max_cwnd_q24 = dcc_clamp_u64(dcc_prioplus_packets_q24(s, 2ULL * s->target_ns),
+					2 * DCC_PRIOPLUS_CWND_ONE, DCC_PRIOPLUS_CWND_MAX);
+	if (level >= high)
+		ls_ppm = p->ls_high_ppm;
+	else if (level >= medium)
+		ls_ppm = p->ls_medium_ppm;
+	ls_ppm = dcc_clamp_u32(ls_ppm, DCC_PRIOPLUS_LS_MIN_PPM, DCC_PRIOPLUS_PPM_MAX);
+	s->unprobed = level >= high;
+	s->ls_q24 = dcc_prioplus_part_q24(s->bdp_q24, ls_ppm);
+	s->countdown = (u16)dcc_div_u64(DCC_PRIOPLUS_PPM_MAX, ls_ppm);
+	s->fill_q24 = dcc_min_u64(dcc_prioplus_packets_q24(s, queue_ns / 2), DCC_PRIOPLUS_CWND_MAX);
+	s->hold_idle_q24 = dcc_ratio_q24(s->base_ns, s->target_ns);
+	s->hold_resume_q24 = (u32)dcc_prioplus_part_q24(dcc_ratio_q24(queue_ns, s->target_ns),
+							800000);
+	s->ai_q24 = dcc_max_u64(dcc_prioplus_part_q24(s->bdp_q24,
+						      dcc_max_u32(p->ai_ppm, 1)), 1);
+	s->beta_q24 = dcc_ppm_to_q24(dcc_min_u32(p->beta_ppm, DCC_PRIOPLUS_PPM_MAX));
+	s->max_mdf_q24 = dcc_ppm_to_q24(dcc_min_u32(p->max_mdf_ppm, DCC_PRIOPLUS_PPM_MAX));
+}
+
+/* ---- the base core ----------------------------------------------------- */
+
+/* Bytes on the wire as packets, Q16. */
+static inline u64 dcc_prioplus_acked_q16(const struct dcc_prioplus *s, u32 acked_bytes)
+{
+	if (DCC_LIKELY(acked_bytes == s->wire_bytes))
+		return DCC_WINDOW_ONE;
+	return dcc_min_u64(dcc_div_u64((u64)acked_bytes << DCC_WINDOW_SHIFT,
+				       dcc_max_u32(s->wire_bytes, 1)), 2048ULL << DCC_WINDOW_SHIFT);
+}
+
+/* A step per RTT as the base cores take it: at most 1000 packets. */
+static inline u64 dcc_prioplus_bounded_q24(u64 step_q24)
+{
+	return dcc_min_u64(step_q24, 1000 * DCC_PRIOPLUS_CWND_ONE);
+}
+
+/*
+ * The base core's answer to this delay, its target being D_target: ai_q24 is
+ * this flow's W_AI, with the adaptive increase in it.
+ */
+static inline u64 dcc_prioplus_base_step(struct dcc_prioplus *s, const struct dcc_ack *ack,
+					 u64 ai_q24, bool grow)
+{
+	u64 acked_q16 = dcc_prioplus_acked_q16(s, ack->acked_bytes);
+	struct dcc_prioplus_flow *f = &s->flow;
+#ifdef DCC_PRIOPLUS_ON_LEDBAT
+	u32 queue_ns = dcc_sub_sat_u32(ack->rtt_ns, s->base_ns);
+	u32 target_ns = s->target_ns - s->base_ns;
+
+	if (ack->rtt_ns < s->target_ns) {
+		if (!grow)
+			return f->cwnd_q24;
+		/* The adaptive increase already is a distance: not scaled by it again. */
+		ai_q24 = dcc_prioplus_bounded_q24(ai_q24 - f->step_q24);
+		ai_q24 = dcc_ledbat_up_q24(ai_q24, queue_ns, target_ns) + f->step_q24;
+		return dcc_ledbat_increase(f->cwnd_q24, dcc_prioplus_bounded_q24(ai_q24),
+					   acked_q16);
+	}
+	return dcc_ledbat_decrease(f->cwnd_q24,
+				   dcc_ledbat_down_q24(dcc_prioplus_bounded_q24(s->ai_q24),
+						       queue_ns, target_ns), acked_q16);
+#else
+	if (ack->rtt_ns < s->target_ns) {
+		if (!grow)
+			return f->cwnd_q24;
+		ai_q24 = dcc_prioplus_bounded_q24(ai_q24);
+		return dcc_swift_increase(f->cwnd_q24, (u32)(ai_q24 >> 8), acked_q16);
+	}
+	if (f->decreased_ns && ack->now_ns - f->decreased_ns < s->base_ns)
+		return f->cwnd_q24;
+	return dcc_swift_decrease(f->cwnd_q24, ack->rtt_ns, s->target_ns, s->beta_q24,
+				  s->max_mdf_q24);
+#endif
+}
+
+/* ---- the pieces -------------------------------------------------------- */
+
+/* 0 .. range - 1; a generator of 32 bits is enough to keep probes apart. */
+static inline u32 dcc_prioplus_random(struct dcc_prioplus_flow *f, u32 range)
+{
+	u32 x = f->random ? f->random : 1;
+
+	x ^= x << 13;
+	x ^= x >> 17;
+	x ^= x << 5;
+	f->random = x;
+	return (u32)(((u64)x * range) >> 32);
+}
+
+static inline void dcc_prioplus_set_cwnd(struct dcc_prioplus *s, u64 now_ns, u64 cwnd_q24)
+{
+	struct dcc_prioplus_flow *f = &s->flow;
+
+	cwnd_q24 = dcc_clamp_u64(cwnd_q24, DCC_PRIOPLUS_CWND_MIN,
+				 dcc_max_u64(s->max_cwnd_q24, DCC_PRIOPLUS_CWND_ONE));
+	if (cwnd_q24 < f->cwnd_q24)
+		f->decreased_ns = dcc_max_u64(now_ns, 1);
+	f->cwnd_q24 = cwnd_q24;
+}
+
+/* This flow's part of a window of the whole level. */
+static inline u64 dcc_prioplus_per_flow_q24(const struct dcc_prioplus *s, u64 window_q24)
+{
+	return dcc_muldiv_u64(window_q24, DCC_PRIOPLUS_FLOWS_ONE,
+			      dcc_max_u32(s->flow.flows_q8, DCC_PRIOPLUS_FLOWS_ONE));
+}
+
+static inline void dcc_prioplus_set_flows(struct dcc_prioplus *s, u64 flows_q8)
+{
+	u32 most = dcc_clamp_u32(s->params.max_flows, 1, DCC_PRIOPLUS_FLOWS_MAX);
+
+	s->flow.flows_q8 = (u32)dcc_clamp_u64(flows_q8, DCC_PRIOPLUS_FLOWS_ONE,
+					      most * DCC_PRIOPLUS_FLOWS_ONE);
+	s->flow.countdown = s->countdown;
+}
+
+/* N, if all flows of the level have windows like this one at this delay. */
+static inline u64 dcc_prioplus_count_q8(const struct dcc_prioplus *s, u32 delay_ns, u64 cwnd_q24)
+{
+	return dcc_muldiv_u64(dcc_prioplus_packets_q24(s, delay_ns), DCC_PRIOPLUS_FLOWS_ONE,
+			      dcc_max_u64(cwnd_q24, DCC_PRIOPLUS_CWND_ONE));
+}
+
+/* At no queue for as long as N flows need to fill the path: there are fewer. */
+static inline void dcc_prioplus_count_down(struct dcc_prioplus_flow *f)
+{
+	if (f->countdown)
+		f->countdown--;
+	else
+		f->flows_q8 = dcc_max_u32(f->flows_q8 / 2, DCC_PRIOPLUS_FLOWS_ONE);
+}
+
+static inline u64 dcc_prioplus_ls_step_q24(const struct dcc_prioplus *s)
+{
+	return dcc_max_u64(dcc_prioplus_per_flow_q24(s, s->ls_q24), DCC_PRIOPLUS_CWND_HALF);
+}
+
+/* R6, R7: half of this flow's part of what the queue lacks to D_target, doubled so many times. */
+static inline u64 dcc_prioplus_half_gap_q24(const struct dcc_prioplus *s, u32 gap_ns, u32 times)
+{
+	/* < 2^56 << 8, for 800 Gbit/s and 64 channels of 20 ms */
+	return dcc_prioplus_per_flow_q24(s, (dcc_prioplus_packets_q24(s, gap_ns) << times) / 2);
+}
+
+static inline void dcc_prioplus_verdict(const struct dcc_prioplus *s, u64 probe_ns,
+					struct dcc_verdict *out)
+{
+	u64 rate = dcc_clamp_u64(s->path.line_rate_bps, DCC_PATH_RATE_MIN_BPS,
+				 DCC_PATH_RATE_MAX_BPS);
+
+	out->cwnd_q16 = dcc_max_u64(s->flow.cwnd_q24 >> (DCC_PRIOPLUS_CWND_SHIFT -
+							 DCC_WINDOW_SHIFT), 1);
+	out->pacing_bps = rate - 1;
+	out->probe_ns = probe_ns;
+}
+
+/* Probe when the queue may have fallen to D_target, and not all at once. */
+static inline u64 dcc_prioplus_probe_ns(struct dcc_prioplus *s, u32 delay_ns)
+{
+	return 1 + (u64)dcc_sub_sat_u32(delay_ns, s->target_ns) +
+	       dcc_prioplus_random(&s->flow, s->base_ns);
+}
+
+static inline u64 dcc_prioplus_stop(struct dcc_prioplus *s, u32 delay_ns, u32 branch)
+{
+	struct dcc_prioplus_flow *f = &s->flow;
+
+	f->stopped = 1;
+	f->yielded = branch == DCC_PRIOPLUS_YIELD;
+	f->asked = 0;
+	f->middle = 0;
+	f->over = 0;
+	f->settled = 0;
+	f->step_q24 = 0;
+	f->high_ns = delay_ns;
+	s->last.branch = branch;
+	return dcc_prioplus_probe_ns(s, delay_ns);
+}
+
+static inline void dcc_prioplus_resume(struct dcc_prioplus *s, u64 now_ns, u64 cwnd_q24,
+				       u32 branch)
+{
+	struct dcc_prioplus_flow *f = &s->flow;
+
+	f->stopped = 0;
+	f->yielded = 0;
+	f->asked = 0;
+	f->middle = 0;
+	f->over = 0;
+	f->odd = 0;
+	f->cuts = 0;
+	f->fresh = 2;
+	f->tries = 0;
+	f->settled = 0;
+	f->rounds = 0;
+	f->largest_q24 = 0;
+	f->largest_before_q24 = 0;
+	f->step_q24 = 0;
+	f->round_ns = now_ns;
+	f->since_ns = now_ns;
+	dcc_prioplus_set_cwnd(s, now_ns, cwnd_q24);
+	s->last.branch = branch;
+}
+
+/* R1, once per RTT. */
+static inline void dcc_prioplus_settle(struct dcc_prioplus *s, u32 delay_ns, u64 used_q24)
+{
+	struct dcc_prioplus_flow *f = &s->flow;
+
+	if (delay_ns < s->limit_ns)
+		f->cuts = 0;
+	if (!used_q24 && (delay_ns < s->low_ns || delay_ns >= s->limit_ns)) {
+		f->settled = 0;
+		return;
+	}
+	f->tries = 0;
+	if (++f->rounds >= DCC_PRIOPLUS_HOLD_ROUNDS) {
+		f->rounds = 0;
+		f->largest_before_q24 = f->largest_q24;
+		f->largest_q24 = 0;
+	}
+	f->largest_q24 = dcc_max_u64(f->largest_q24, used_q24 ? used_q24 : f->cwnd_q24);
+	if (f->settled < DCC_PRIOPLUS_SETTLED)
+		f->settled++;
+	if (f->settled < DCC_PRIOPLUS_SETTLED)
+		return;
+	f->hold_q24 = dcc_max_u64(f->largest_q24, f->largest_before_q24);
+	dcc_prioplus_set_flows(s, dcc_prioplus_count_q8(s, used_q24 ? delay_ns : s->target_ns,
+							f->hold_q24));
+}
+
+/* The second sample above D_limit: the time to the probe, 0: go on. */
+static inline u64 dcc_prioplus_over_limit(struct dcc_prioplus *s, const struct dcc_ack *ack)
+{
+	struct dcc_prioplus_flow *f = &s->flow;
+	u64 count_q8 = dcc_prioplus_count_q8(s, ack->rtt_ns, f->cwnd_q24);
+
+	if (s->params.law == DCC_PRIOPLUS_HOLD) {
+		if (!f->hold_q24 && f->cuts < DCC_PRIOPLUS_CUTS &&
+		    f->cwnd_q24 >= DCC_PRIOPLUS_CWND_STOP) {
+			/* At first what is in flight is also the lower levels', who give way now. */
+			if (f->cuts++)
+				dcc_prioplus_set_flows(s, count_q8);
+			dcc_prioplus_set_cwnd(s, ack->now_ns,
+					      dcc_muldiv_u64(f->cwnd_q24, s->target_ns,
+							     ack->rtt_ns));
+			f->over = 0;
+			f->step_q24 = 0;
+			f->since_ns = ack->now_ns;
+			s->last.branch = DCC_PRIOPLUS_CUT;
+			return 0;
+		}
+		if (f->settled >= DCC_PRIOPLUS_SETTLED)
+			return dcc_prioplus_stop(s, ack->rtt_ns, DCC_PRIOPLUS_YIELD);
+		if (f->hold_q24 && f->cwnd_q24 <= f->hold_q24) {
+			dcc_prioplus_set_flows(s, (u64)f->flows_q8 + f->flows_q8 / 5);
+			f->hold_q24 = dcc_max_u64(f->hold_q24 - f->hold_q24 / 6,
+						  DCC_PRIOPLUS_CWND_MIN);
+			return dcc_prioplus_stop(s, ack->rtt_ns, DCC_PRIOPLUS_YIELD);
+		}
+	}
+	dcc_prioplus_set_flows(s, dcc_max_u64(f->flows_q8, count_q8));
+	return dcc_prioplus_stop(s, ack->rtt_ns, DCC_PRIOPLUS_STOP);
+}
+
+/* No queue, once per RTT. */
+static inline void dcc_prioplus_linear(struct dcc_prioplus *s, u64 now_ns)
+{
+	struct dcc_prioplus_flow *f = &s->flow;
+	u64 cwnd_q24 = f->cwnd_q24 + dcc_prioplus_ls_step_q24(s);
+	u64 idle_q24 = dcc_scale_q24(f->hold_q24, s->hold_idle_q24);
+
+	if (s->params.law == DCC_PRIOPLUS_HOLD)
+		cwnd_q24 = dcc_max_u64(cwnd_q24, dcc_min_u64(2 * f->cwnd_q24, idle_q24));
+	dcc_prioplus_set_cwnd(s, now_ns, cwnd_q24);
+	dcc_prioplus_count_down(f);
+	s->last.branch = DCC_PRIOPLUS_LINEAR;
+}
+
+/* A queue below the target: what is missing, in the next RTT. */
+static inline void dcc_prioplus_adapt(struct dcc_prioplus *s, u32 delay_ns)
+{
+	struct dcc_prioplus_flow *f = &s->flow;
+	u32 gap_ns = s->target_ns - delay_ns;
+	u64 part_q24;
+
+	f->step_q24 = dcc_min_u64(f->cwnd_q24 / 2, dcc_muldiv_u64(f->cwnd_q24, gap_ns, delay_ns));
+	if (s->params.law == DCC_PRIOPLUS_HOLD) {
+		part_q24 = dcc_min_u64(dcc_prioplus_half_gap_q24(s, gap_ns, f->tries),
+				       dcc_prioplus_packets_q24(s, gap_ns));
+		if (f->tries < DCC_PRIOPLUS_TRIES_MAX)
+			f->tries++;
+		/* Who knows nothing of N doubles. */
+		if (!f->hold_q24 && f->flows_q8 == DCC_PRIOPLUS_FLOWS_ONE)
+			part_q24 = dcc_min_u64(part_q24, f->cwnd_q24);
+		f->step_q24 = dcc_max_u64(f->step_q24, part_q24);
+	}
+	s->last.branch = DCC_PRIOPLUS_ADAPTIVE;
+}
+
+/* A probe has come back to a stopped flow: the time to the next one, 0: resume. */
+static inline u64 dcc_prioplus_reply(struct dcc_prioplus *s, const struct dcc_ack *ack)
+{
+	struct dcc_prioplus_flow *f = &s->flow;
+	u32 delay_ns = ack->rtt_ns, above_ns, away;
+	u64 cwnd_q24;
+
+	s->last.branch = DCC_PRIOPLUS_WAIT;
+	if (delay_ns >= s->limit_ns) {
+		f->high_ns = delay_ns;
+		f->asked = 0;
+		f->middle = 0;
+		return dcc_prioplus_probe_ns(s, delay_ns);
+	}
+	if (delay_ns >= s->idle_ns) {
+		f->asked = 0;
+		/* A higher level on its way up; if it never gets there, it is a lower one. */
+		if (f->yielded && ++f->middle < DCC_PRIOPLUS_MIDDLE_MAX)
+			return dcc_prioplus_probe_ns(s, delay_ns);
+		cwnd_q24 = dcc_muldiv_u64(s->params.resume_milli, DCC_PRIOPLUS_CWND_ONE, 1000);
+		if (s->params.law == DCC_PRIOPLUS_HOLD && delay_ns < s->target_ns)
+			cwnd_q24 = dcc_max_u64(cwnd_q24,
+					       dcc_min_u64(dcc_prioplus_ls_step_q24(s),
+							   dcc_prioplus_half_gap_q24(s,
+										     s->target_ns -
+										     delay_ns, 0)));
+		dcc_prioplus_resume(s, ack->now_ns, cwnd_q24, DCC_PRIOPLUS_RESUME_LOW);
+		return 0;
+	}
+	above_ns = dcc_sub_sat_u32(f->high_ns, s->target_ns);
+	if (f->yielded && !f->asked && above_ns > s->channel_ns + s->channel_ns / 2) {
+		f->asked = 1;
+		away = (u32)dcc_div_u64((u64)above_ns + s->channel_ns / 2, s->channel_ns);
+		away = dcc_min_u32(away - 1, DCC_PRIOPLUS_AWAY_MAX);
+		return 1 + dcc_prioplus_random(f, s->base_ns / 3) + 2ULL * s->base_ns * away;
+	}
+	dcc_prioplus_count_down(f);
+	cwnd_q24 = dcc_prioplus_ls_step_q24(s);
+	/* For the level as a whole; not for a flow that knows nothing of N. */
+	if (s->params.law == DCC_PRIOPLUS_HOLD &&
+	    (f->hold_q24 || f->flows_q8 > DCC_PRIOPLUS_FLOWS_ONE)) {
+		cwnd_q24 = dcc_max_u64(cwnd_q24, dcc_prioplus_per_flow_q24(s, s->fill_q24));
+		cwnd_q24 = dcc_max_u64(cwnd_q24, dcc_scale_q24(f->hold_q24, s->hold_resume_q24));
+	}
+	dcc_prioplus_resume(s, ack->now_ns, cwnd_q24, DCC_PRIOPLUS_RESUME);
+	return 0;
+}
+
+/* ---- the contract ------------------------------------------------------ */
+
+static inline u64 dcc_prioplus_begin(struct dcc_prioplus *s)
+{
+	struct dcc_prioplus_flow *f = &s->flow;
+
+	f->cwnd_q24 = 0;
+	f->decreased_ns = 0;
+	f->hold_q24 = 0;
+	f->flows_q8 = DCC_PRIOPLUS_FLOWS_ONE;
+	f->countdown = s->countdown;
+	f->high_ns = 0;
+	dcc_prioplus_resume(s, 0, s->ls_q24, DCC_PRIOPLUS_START);
+	f->stopped = !s->unprobed;
+	s->last.delay_ns = s->base_ns;
+	return f->stopped;
+}
+
+static inline void dcc_prioplus_init(struct dcc_prioplus *s, const struct dcc_path *path,
+				     const struct dcc_prioplus_params *p, struct dcc_verdict *out)
+{
+	s->flow.random = p->seed;
+	DCC_STEP(dcc_prioplus_derive)(s, path, p);
+	dcc_prioplus_verdict(s, dcc_prioplus_begin(s), out);
+}
+
+/* After an idle period, or on another path: as a new flow. */
+static inline void dcc_prioplus_restart(struct dcc_prioplus *s, const struct dcc_path *path,
+					const struct dcc_prioplus_params *p, u64 now_ns,
+					struct dcc_verdict *out)
+{
+	(void)now_ns;
+	DCC_STEP(dcc_prioplus_derive)(s, path, p);
+	dcc_prioplus_verdict(s, dcc_prioplus_begin(s), out);
+}
+
+/* Algorithm 1 on one sample of a flow that sends: the time to the probe, 0: go on. */
+static inline u64 dcc_prioplus_sample(struct dcc_prioplus *s, const struct dcc_ack *ack)
+{
+	struct dcc_prioplus_flow *f = &s->flow;
+	u32 delay_ns = ack->rtt_ns;
+	bool round = ack->send_ns >= f->round_ns || f->round_ns > ack->now_ns;
+
+	u64 used_q24 = dcc_div_u64((u64)ack->inflight_bytes << DCC_PRIOPLUS_CWND_SHIFT,
+				   dcc_max_u32(s->wire_bytes, 1));
+	bool grow;
+
+	s->last.branch = DCC_PRIOPLUS_CHANNEL;
+	if (f->cwnd_q24 <= used_q24 + used_q24 / 4 + 2 * DCC_PRIOPLUS_CWND_ONE)
+		used_q24 = 0;
+	/* Of the first flight after a stop each packet finds only those before it in flight. */
+	if (f->fresh && round)
+		f->fresh--;
+	if (f->fresh && f->hold_q24)
+		used_q24 = 0;
+	grow = !used_q24 && !(ack->flags & DCC_ACK_APP_LIMITED);
+	if (round) {
+		f->round_ns = ack->now_ns;
+		f->odd = !f->odd;
+		if (!f->odd)
+			f->step_q24 = 0;
+	}
+	if (delay_ns < s->limit_ns) {
+		f->over = 0;
+	} else if (++f->over >= 2) {
+		return dcc_prioplus_over_limit(s, ack);
+	}
+	if (f->over && s->params.law == DCC_PRIOPLUS_HOLD)
+		return 0;
+	if (f->cwnd_q24 < DCC_PRIOPLUS_CWND_STOP && delay_ns >= s->target_ns &&
+	    s->limit_ns != DCC_PRIOPLUS_NO_LIMIT) {
+		dcc_prioplus_set_flows(s, dcc_max_u64(f->flows_q8,
+						      dcc_prioplus_count_q8(s, delay_ns,
+									    f->cwnd_q24)));
+		return dcc_prioplus_stop(s, delay_ns, DCC_PRIOPLUS_STOP);
+	}
+	if (round) {
+		dcc_prioplus_settle(s, delay_ns, used_q24);
+		if (delay_ns <= s->target_ns && grow) {
+			if (delay_ns < s->idle_ns)
+				dcc_prioplus_linear(s, ack->now_ns);
+			else if (f->odd || !s->params.dual_rtt)
+				dcc_prioplus_adapt(s, delay_ns);
+		}
+	}
+	dcc_prioplus_set_cwnd(s, ack->now_ns,
+			      dcc_prioplus_base_step(s, ack,
+						     dcc_prioplus_per_flow_q24(s, s->ai_q24) +
+						     f->step_q24, grow));
+	return 0;
+}
+
+/* On each acknowledgment and each probe's reply.  True when a decision was made and out set. */
+static inline bool dcc_prioplus_ack(struct dcc_prioplus *s, const struct dcc_path *path,
+				    const struct dcc_prioplus_params *p, const struct dcc_ack *ack,
+				    struct dcc_verdict *out)
+{
+	u64 probe_ns;
+
+	if (DCC_UNLIKELY(ack->flags & (DCC_ACK_NO_RTT | DCC_ACK_DELAYED)))
+		return false;
+	if (DCC_UNLIKELY(dcc_prioplus_stale(s, path, p)))
+		DCC_STEP(dcc_prioplus_derive)(s, path, p);
+	if (ack->flags & DCC_ACK_PROBE) {
+		if (!s->flow.stopped)
+			return false;
+		probe_ns = DCC_STEP(dcc_prioplus_reply)(s, ack);
+	} else {
+		if (s->flow.stopped)
+			return false;
+		/* Sent before; unless the clock went back. */
+		if (ack->send_ns < s->flow.since_ns && s->flow.since_ns <= ack->now_ns)
+			return false;
+		probe_ns = DCC_STEP(dcc_prioplus_sample)(s, ack);
+	}
+	s->last.delay_ns = ack->rtt_ns;
+	dcc_prioplus_verdict(s, probe_ns, out);
+	return true;
+}
+
+/* The most that one decrease takes, if the last one is an RTT ago. */
+static inline void dcc_prioplus_cut(struct dcc_prioplus *s, u64 now_ns, u32 branch,
+				    struct dcc_verdict *out)
+{
+	struct dcc_prioplus_flow *f = &s->flow;
+	u32 rtt_ns = dcc_max_u32(s->last.delay_ns, s->base_ns);
+
+	/* While stopped nothing of it leaves; the probe decides. */
+	if (!f->stopped && (!f->decreased_ns || now_ns - f->decreased_ns >= rtt_ns)) {
+		dcc_prioplus_set_cwnd(s, now_ns,
+				      dcc_scale_q24(f->cwnd_q24, DCC_RATIO_ONE - s->max_mdf_q24));
+		s->last.branch = branch;
+	}
+	dcc_prioplus_verdict(s, f->stopped ? dcc_max_u64(out->probe_ns, 1) : 0, out);
+}
+
+/* A loss was found at now_ns (fast recovery).  out is set in any case. */
+static inline void dcc_prioplus_loss(struct dcc_prioplus *s, const struct dcc_path *path,
+				     const struct dcc_prioplus_params *p, u64 now_ns,
+				     struct dcc_verdict *out)
+{
+	(void)path;
+	(void)p;
+	dcc_prioplus_cut(s, now_ns, DCC_PRIOPLUS_LOSS, out);
+}
+
+/* A retransmission timeout. */
+static inline void dcc_prioplus_rto(struct dcc_prioplus *s, const struct dcc_path *path,
+				    const struct dcc_prioplus_params *p, u64 now_ns,
+				    struct dcc_verdict *out)
+{
+	(void)path;
+	(void)p;
+	dcc_prioplus_cut(s, now_ns, DCC_PRIOPLUS_RTO, out);
+}
+
+#endif /* DCC_PRIOPLUS_H */

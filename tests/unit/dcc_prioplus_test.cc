@@ -1,0 +1,571 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dcc_prioplus.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace {
+
+constexpr u64 kMax = std::numeric_limits<u64>::max();
+
+dcc_prioplus_params Params(u32 priority = 7) {
+  dcc_prioplus_params params;
+  dcc_prioplus_params_default(&params);
+  params.priority = priority;
+  params.seed = 12345;
+  return params;
+}
+
+dcc_prioplus_params Listing(u32 priority = 7) {
+  dcc_prioplus_params params = Params(priority);
+  params.law = DCC_PRIOPLUS_LISTING;
+  return params;
+}
+
+// One flow at 100 Gbit/s and 12 us; level 8 by default: D_target 44 us, D_limit 46.4 us.
+class Flow {
+ public:
+  explicit Flow(dcc_prioplus_params p = Params(), dcc_path path = {100000000000ULL, 12000, 1500})
+      : path(path), params(p) {
+    dcc_prioplus_init(&state, &path, &params, &verdict);
+  }
+
+  bool Ack(u32 rtt_ns, u32 flags = 0, u32 inflight_bytes = 0xffffffff) {
+    now_ns += 120;
+    const dcc_ack ack = {now_ns, now_ns - rtt_ns, rtt_ns, 1500, inflight_bytes, flags, 0};
+    return dcc_prioplus_ack(&state, &path, &params, &ack, &verdict);
+  }
+  // One acknowledgment that ends an RTT of this delay.
+  bool Round(u32 rtt_ns) {
+    now_ns += rtt_ns + 1;
+    return Ack(rtt_ns);
+  }
+  bool Reply(u32 rtt_ns) {
+    now_ns += rtt_ns;
+    return Ack(rtt_ns, DCC_ACK_PROBE);
+  }
+  void Over(u32 rtt_ns) {
+    Round(rtt_ns);
+    Ack(rtt_ns);
+  }
+  // As a level that has filled its channel for a while.
+  void Settle(double packets) {
+    for (int i = 0; i < 6; ++i) {
+      Set(packets);
+      Round(state.target_ns);
+    }
+    Set(packets);
+  }
+  void Loss() { dcc_prioplus_loss(&state, &path, &params, now_ns, &verdict); }
+
+  void Set(double packets) { state.flow.cwnd_q24 = static_cast<u64>(packets * 16777216.0); }
+  double cwnd() const { return static_cast<double>(state.flow.cwnd_q24) / 16777216.0; }
+  double hold() const { return static_cast<double>(state.flow.hold_q24) / 16777216.0; }
+  double step() const { return static_cast<double>(state.flow.step_q24) / 16777216.0; }
+  double flows() const { return state.flow.flows_q8 / 256.0; }
+  bool stopped() const { return state.flow.stopped; }
+
+  dcc_path path;
+  dcc_prioplus_params params;
+  dcc_prioplus state;
+  dcc_verdict verdict;
+  u64 now_ns = 1000000000;
+};
+
+TEST(PrioplusParameters, DefaultsAreValid) {
+  const dcc_prioplus_params params = Params();
+  EXPECT_TRUE(dcc_prioplus_params_valid(&params));
+}
+
+TEST(PrioplusParameters, RefusesEachValueOutsideItsRange) {
+  const auto refused = [](auto change) {
+    dcc_prioplus_params params = Params();
+    change(params);
+    return !dcc_prioplus_params_valid(&params);
+  };
+  EXPECT_TRUE(refused([](auto& p) { p.levels = 0; }));
+  EXPECT_TRUE(refused([](auto& p) { p.levels = 65; }));
+  EXPECT_TRUE(refused([](auto& p) { p.channel_a_ns = 99; }));
+  EXPECT_TRUE(refused([](auto& p) { p.channel_a_ns = 10000001; }));
+  EXPECT_TRUE(refused([](auto& p) { p.channel_b_ns = 10000001; }));
+  EXPECT_TRUE(refused([](auto& p) { p.unlimited_from = 65; }));
+  EXPECT_TRUE(refused([](auto& p) { p.medium_from = 66; }));
+  EXPECT_TRUE(refused([](auto& p) { p.high_from = 66; }));
+  EXPECT_TRUE(refused([](auto& p) { p.ls_low_ppm = 999; }));
+  EXPECT_TRUE(refused([](auto& p) { p.ls_medium_ppm = 1000001; }));
+  EXPECT_TRUE(refused([](auto& p) { p.ls_high_ppm = 0; }));
+  EXPECT_TRUE(refused([](auto& p) { p.tolerance_ns = 10000001; }));
+  EXPECT_TRUE(refused([](auto& p) { p.law = 2; }));
+  EXPECT_TRUE(refused([](auto& p) { p.dual_rtt = 2; }));
+  EXPECT_TRUE(refused([](auto& p) { p.max_flows = 0; }));
+  EXPECT_TRUE(refused([](auto& p) { p.max_flows = 65537; }));
+  EXPECT_TRUE(refused([](auto& p) { p.resume_milli = 9; }));
+  EXPECT_TRUE(refused([](auto& p) { p.ai_ppm = 0; }));
+  EXPECT_TRUE(refused([](auto& p) { p.beta_ppm = 1000001; }));
+  EXPECT_TRUE(refused([](auto& p) { p.max_mdf_ppm = 1000001; }));
+}
+
+TEST(PrioplusChannels, FollowThePapersFormulas) {
+  for (u32 priority = 0; priority < 8; ++priority) {
+    const Flow flow(Params(priority));
+    EXPECT_EQ(flow.state.target_ns, 12000 + (priority + 1) * 4000) << priority;
+    EXPECT_EQ(flow.state.limit_ns, flow.state.target_ns + 2400) << priority;
+  }
+}
+
+TEST(PrioplusChannels, APriorityAboveTheHighestLevelIsTheHighest) {
+  EXPECT_EQ(Flow(Params(4000000000)).state.target_ns, 44000u);
+}
+
+TEST(PrioplusChannels, LevelsFromTheGivenOneOnHaveNoLimit) {
+  dcc_prioplus_params params = Params(7);
+  params.unlimited_from = 8;
+  Flow flow(params);
+  flow.Settle(20);
+  for (int i = 0; i < 100; ++i) flow.Over(500000);
+  EXPECT_FALSE(flow.stopped());
+}
+
+TEST(PrioplusStart, AHighLevelSendsAtOnceALowOneProbes) {
+  const Flow high(Params(7)), low(Params(0));
+  EXPECT_FALSE(high.stopped());
+  EXPECT_EQ(high.verdict.probe_ns, 0u);
+  EXPECT_NEAR(high.cwnd(), 100, 0.1) << "W_LS of a high level is a BDP";
+  EXPECT_TRUE(low.stopped());
+  EXPECT_EQ(low.verdict.probe_ns, 1u) << "at once";
+}
+
+TEST(PrioplusStart, TheProbeOfAnIdlePathStartsWithTheLevelsStep) {
+  Flow low(Params(0)), medium(Params(4));
+  EXPECT_TRUE(low.Reply(11900));
+  EXPECT_NEAR(low.cwnd(), 12.5, 0.01);
+  EXPECT_EQ(low.verdict.probe_ns, 0u);
+  medium.Reply(11900);
+  EXPECT_NEAR(medium.cwnd(), 25, 0.01);
+}
+
+TEST(PrioplusStart, StaysStoppedWhileAHigherLevelSends) {
+  Flow flow(Params(0));
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_TRUE(flow.Reply(44000));
+    EXPECT_GE(flow.verdict.probe_ns, 44000u - 16000u) << "not before the queue can have fallen";
+    EXPECT_LE(flow.verdict.probe_ns, 44000u - 16000u + 12000u);
+  }
+}
+
+TEST(PrioplusProbe, TimesOfTwoFlowsDiffer) {
+  dcc_prioplus_params other = Params(0);
+  other.seed = 999;
+  Flow a(Params(0)), b(other);
+  int equal = 0;
+  for (int i = 0; i < 20; ++i) {
+    a.Reply(44000);
+    b.Reply(44000);
+    equal += a.verdict.probe_ns == b.verdict.probe_ns;
+  }
+  EXPECT_LT(equal, 3);
+}
+
+TEST(PrioplusProbe, AReplyToAFlowThatSendsIsIgnored) {
+  Flow flow;
+  const dcc_verdict before = flow.verdict;
+  EXPECT_FALSE(flow.Reply(12000));
+  EXPECT_EQ(flow.verdict.cwnd_q16, before.cwnd_q16);
+}
+
+TEST(PrioplusStop, OneLongDelayIsNoise) {
+  Flow flow(Listing());
+  flow.Round(60000);
+  flow.Ack(44000);
+  flow.Ack(60000);
+  EXPECT_FALSE(flow.stopped());
+}
+
+TEST(PrioplusStop, TwoLongDelaysInARowStopTheFlow) {
+  Flow flow(Listing());
+  flow.Over(60000);
+  EXPECT_TRUE(flow.stopped());
+  EXPECT_GE(flow.verdict.probe_ns, 16000u);
+  EXPECT_LE(flow.verdict.probe_ns, 28001u);
+}
+
+TEST(PrioplusStop, WhatArrivesWhileStoppedChangesNothing) {
+  Flow flow(Listing());
+  flow.Over(60000);
+  const u64 probe_ns = flow.verdict.probe_ns;
+  EXPECT_FALSE(flow.Ack(12000));
+  EXPECT_FALSE(flow.Ack(80000));
+  flow.Loss();
+  EXPECT_TRUE(flow.stopped());
+  EXPECT_EQ(flow.verdict.probe_ns, probe_ns);
+}
+
+TEST(PrioplusStop, AcksOfPacketsFromBeforeTheStopAreIgnoredAfterIt) {
+  Flow flow(Listing());
+  flow.Over(60000);
+  flow.Reply(11900);
+  EXPECT_FALSE(flow.Ack(30000));
+  EXPECT_FALSE(flow.stopped());
+}
+
+TEST(PrioplusStop, ATinyWindowAboveTheTargetStops) {
+  Flow flow(Listing());
+  flow.Set(0.05);
+  flow.Round(45000);
+  EXPECT_TRUE(flow.stopped());
+}
+
+// 50 us at 100 Gbit/s are 416.7 packets.
+TEST(PrioplusListing, EstimatesTheFlowsFromItsShareOfTheFlight) {
+  Flow flow(Listing());
+  flow.Set(10);
+  flow.Over(50000);
+  // The first sample went through Swift: 1 - 0.8 * 6 / 50.
+  EXPECT_NEAR(flow.flows(), 416.7 / (10 * 0.904), 0.2);
+}
+
+TEST(PrioplusListing, NeverEstimatesMoreThanTheMaximumNorFromLessThanAPacket) {
+  Flow flow(Listing());
+  flow.Set(0.2);
+  flow.Over(50000);
+  EXPECT_NEAR(flow.flows(), 416.7, 0.5);
+  dcc_prioplus_params params = Listing();
+  params.max_flows = 30;
+  Flow few(params);
+  few.Set(1);
+  few.Over(50000);
+  EXPECT_EQ(few.flows(), 30);
+}
+
+TEST(PrioplusListing, ResumesAtNoQueueWithItsPartOfTheStep) {
+  Flow flow(Listing());
+  flow.Set(10);
+  flow.Over(50000);
+  const double n = flow.flows();
+  flow.Reply(11900);
+  EXPECT_NEAR(flow.cwnd(), 100 / n, 0.05);
+}
+
+TEST(PrioplusListing, ResumesInMidRangeWithHalfAPacket) {
+  Flow flow(Listing());
+  flow.Over(50000);
+  flow.Reply(20000);
+  EXPECT_FALSE(flow.stopped());
+  EXPECT_EQ(flow.cwnd(), 0.5);
+}
+
+TEST(PrioplusListing, HalvesTheFlowsWhenNoQueueLastsLongerThanTheyWouldNeed) {
+  dcc_prioplus_params params = Listing(0);  // W_LS an eighth of a BDP
+  params.high_from = 1;
+  params.ls_high_ppm = 125000;
+  Flow flow(params);
+  flow.Set(10);
+  flow.Over(50000);
+  const double n = flow.flows();
+  flow.Reply(11900);
+  for (int i = 0; i < 7; ++i) flow.Round(12000);
+  EXPECT_EQ(flow.flows(), n);
+  flow.Round(12000);
+  EXPECT_NEAR(flow.flows(), n / 2, 0.01);
+  for (int i = 0; i < 30; ++i) flow.Round(12000);
+  EXPECT_EQ(flow.flows(), 1) << "and never below one";
+}
+
+TEST(PrioplusIncrease, AddsTheStepEachRttAtNoQueue) {
+  Flow flow(Listing(4));
+  flow.Reply(11900);
+  flow.Set(30);
+  flow.Round(12000);
+  EXPECT_NEAR(flow.cwnd(), 30 + 25, 0.1);
+  flow.Ack(12000);
+  EXPECT_NEAR(flow.cwnd(), 55, 0.1) << "once per RTT";
+}
+
+TEST(PrioplusIncrease, RaisesTheDelayToTheTargetInOneRttAndWaitsAnother) {
+  Flow flow(Listing());
+  flow.Set(50);
+  flow.Round(40000);  // 10 % below 44 us
+  EXPECT_NEAR(flow.step(), 5, 0.01);
+  for (int i = 0; i < 50; ++i) flow.Ack(40000);
+  EXPECT_NEAR(flow.cwnd(), 55, 0.4);
+  flow.Round(40000);
+  EXPECT_EQ(flow.step(), 0) << "the effect is not to be seen yet";
+  flow.Round(40000);
+  EXPECT_GT(flow.step(), 5) << "set anew, not added up";
+  EXPECT_LT(flow.step(), 6);
+}
+
+TEST(PrioplusIncrease, AddsAtMostHalfOfTheWindow) {
+  Flow flow(Listing());
+  flow.Set(50);
+  flow.Round(14000);
+  EXPECT_NEAR(flow.step(), 25, 0.01);
+}
+
+TEST(PrioplusIncrease, WithoutDualRttEachRttIncreases) {
+  dcc_prioplus_params params = Listing();
+  params.dual_rtt = 0;
+  Flow flow(params);
+  flow.Set(50);
+  flow.Round(40000);
+  flow.Round(40000);
+  EXPECT_GT(flow.step(), 0);
+}
+
+TEST(PrioplusIncrease, AFlowThatDoesNotUseItsWindowDoesNotGrow) {
+  Flow flow(Listing());
+  flow.Set(200);
+  flow.now_ns += 50000;
+  flow.Ack(12000, 0, 100 * 1500);
+  EXPECT_EQ(flow.cwnd(), 200);
+  flow.now_ns += 50000;
+  flow.Ack(12000, DCC_ACK_APP_LIMITED);
+  EXPECT_EQ(flow.cwnd(), 200);
+}
+
+TEST(PrioplusIncrease, InTheChannelSwiftDecides) {
+  Flow flow;
+  flow.Set(50);
+  flow.Round(45000);
+  EXPECT_NEAR(flow.cwnd(), 50 * (1 - 0.8 * 1000 / 45000), 0.01);
+  flow.Ack(45000);
+  EXPECT_NEAR(flow.cwnd(), 50 * (1 - 0.8 * 1000 / 45000), 0.01) << "once per base RTT";
+}
+
+TEST(PrioplusHold, FourRttsInTheChannelAreSettled) {
+  Flow flow;
+  for (int i = 0; i < 3; ++i) {
+    flow.Set(12);
+    flow.Round(44000);
+    EXPECT_EQ(flow.hold(), 0);
+  }
+  flow.Set(12);
+  flow.Round(44000);
+  EXPECT_NEAR(flow.hold(), 12, 0.1);
+  EXPECT_NEAR(flow.flows(), 366.7 / 12, 0.3) << "D_target rate / w_hold";
+}
+
+TEST(PrioplusHold, KeepsTheLargestWindowOfTheLastRtts) {
+  Flow flow;
+  flow.Settle(12);
+  for (int i = 0; i < 5; ++i) {
+    flow.Set(8);
+    flow.Round(44000);
+  }
+  EXPECT_NEAR(flow.hold(), 12, 0.1);
+  for (int i = 0; i < 20; ++i) {
+    flow.Set(8);
+    flow.Round(44000);
+  }
+  EXPECT_NEAR(flow.hold(), 8, 0.1);
+}
+
+TEST(PrioplusHold, YieldingLeavesTheEstimateAlone) {
+  Flow flow(Params(5));
+  flow.Reply(11900);
+  flow.Settle(10);
+  const double n = flow.flows();
+  // The queue grows, Swift squeezes the window, then the limit is passed.
+  flow.Set(1);
+  flow.Over(44000);
+  EXPECT_TRUE(flow.stopped());
+  EXPECT_EQ(flow.state.last.branch, static_cast<u32>(DCC_PRIOPLUS_YIELD));
+  EXPECT_EQ(flow.flows(), n);
+  EXPECT_NEAR(flow.hold(), 10, 0.1);
+}
+
+TEST(PrioplusHold, ANewFlowCutsItsWindowBeforeItStops) {
+  Flow flow;
+  flow.Set(100);
+  flow.Over(88000);
+  EXPECT_FALSE(flow.stopped());
+  EXPECT_NEAR(flow.cwnd(), 50, 0.01);
+  EXPECT_EQ(flow.flows(), 1) << "in part the lower levels' packets";
+  EXPECT_FALSE(flow.Ack(88000)) << "sent before the cut";
+  flow.Over(88000);
+  EXPECT_NEAR(flow.flows(), 733.3 / 50, 0.1);
+  flow.Over(88000);
+  EXPECT_FALSE(flow.stopped());
+  flow.Over(88000);
+  EXPECT_TRUE(flow.stopped()) << "three cuts have not helped";
+}
+
+TEST(PrioplusHold, ASecondStopBelowItsWindowCountsMoreFlows) {
+  Flow flow(Params(5));
+  flow.Reply(11900);
+  flow.Settle(10);
+  const double n = flow.flows();
+  flow.Over(60000);
+  flow.Reply(11900);
+  flow.Reply(11900);
+  ASSERT_FALSE(flow.stopped());
+  flow.Set(5);
+  flow.Over(60000);
+  EXPECT_NEAR(flow.flows(), n * 1.2, 0.2);
+  EXPECT_NEAR(flow.hold(), 10 / 1.2, 0.1);
+}
+
+TEST(PrioplusHold, DoesNotResumeInTheMiddleOfAQueueAfterYielding) {
+  Flow flow(Params(5));
+  flow.Reply(11900);
+  flow.Settle(10);
+  flow.Over(40000);
+  for (int i = 0; i < 7; ++i) {
+    flow.Reply(20000);
+    ASSERT_TRUE(flow.stopped()) << i;
+    ASSERT_GT(flow.verdict.probe_ns, 0u);
+  }
+  flow.Reply(20000);
+  EXPECT_FALSE(flow.stopped()) << "a queue that stays is a lower level's";
+}
+
+TEST(PrioplusHold, ResumesAtOnceAfterTheNextLevel) {
+  Flow flow(Params(5));  // D_target 36 us
+  flow.Reply(11900);
+  flow.Settle(10);
+  flow.Over(40000);
+  flow.Reply(11900);
+  EXPECT_FALSE(flow.stopped());
+  // 80 % of the part of the window that stood in the queue.
+  EXPECT_NEAR(flow.cwnd(), 0.8 * 10 * 24 / 36, 0.1);
+}
+
+TEST(PrioplusHold, WaitsForThoseBetweenItAndALevelFarAbove) {
+  Flow flow(Params(1));  // D_target 20 us
+  flow.Reply(11900);
+  flow.Settle(10);
+  flow.Over(44000);  // six levels above
+  flow.Reply(11900);
+  EXPECT_TRUE(flow.stopped());
+  EXPECT_GE(flow.verdict.probe_ns, 3 * 24000u);
+  EXPECT_LE(flow.verdict.probe_ns, 3 * 24000u + 4001u);
+  flow.Reply(11900);
+  EXPECT_FALSE(flow.stopped()) << "confirmed";
+}
+
+TEST(PrioplusHold, DoublesAtNoQueueUpToItsWindowWithoutOne) {
+  Flow flow(Params(5));
+  flow.Reply(11900);
+  flow.Settle(36);
+  flow.Over(40000);
+  flow.Reply(11900);
+  flow.Set(4);
+  flow.Round(12000);
+  EXPECT_NEAR(flow.cwnd(), 8, 3);
+  EXPECT_GE(flow.cwnd(), 8);
+}
+
+TEST(PrioplusHold, IncreasesMoreEachTimeThatItDidNotReachTheChannel) {
+  Flow flow(Params(5));
+  flow.Reply(11900);
+  flow.Settle(2);
+  double last = 0;
+  for (int i = 0; i < 8; ++i) {
+    flow.Set(2);
+    flow.Round(30000);
+    if (flow.step() == 0) continue;  // every second RTT
+    EXPECT_GE(flow.step(), last);
+    last = flow.step();
+  }
+  EXPECT_GT(last, 1) << "half of the window, which the listing would add at most";
+}
+
+TEST(PrioplusHold, TheFirstLongDelayDoesNotShrinkTheWindow) {
+  Flow flow;
+  flow.Set(50);
+  flow.Round(60000);
+  EXPECT_EQ(flow.cwnd(), 50);
+}
+
+TEST(Prioplus, ALossCutsOncePerRtt) {
+  Flow flow;
+  flow.Set(40);
+  flow.Loss();
+  EXPECT_NEAR(flow.cwnd(), 20, 1e-6);
+  flow.Loss();
+  EXPECT_NEAR(flow.cwnd(), 20, 1e-6);
+  flow.now_ns += 12000;
+  dcc_prioplus_rto(&flow.state, &flow.path, &flow.params, flow.now_ns, &flow.verdict);
+  EXPECT_NEAR(flow.cwnd(), 10, 1e-6);
+}
+
+TEST(Prioplus, DelayedOrAmbiguousSamplesDecideNothing) {
+  Flow flow;
+  EXPECT_FALSE(flow.Ack(40000000, DCC_ACK_DELAYED));
+  EXPECT_FALSE(flow.Ack(0, DCC_ACK_NO_RTT));
+  EXPECT_FALSE(flow.stopped());
+}
+
+TEST(Prioplus, TakesUpAChangedPriorityWithTheNextAck) {
+  Flow flow;
+  flow.params.priority = 0;
+  flow.Ack(12000);
+  EXPECT_EQ(flow.state.target_ns, 16000u);
+}
+
+TEST(Prioplus, RestartsAsANewFlow) {
+  Flow flow(Params(0));
+  flow.Reply(11900);
+  flow.Settle(20);
+  dcc_prioplus_restart(&flow.state, &flow.path, &flow.params, flow.now_ns, &flow.verdict);
+  EXPECT_TRUE(flow.stopped()) << "a low level asks before it sends";
+  EXPECT_EQ(flow.verdict.probe_ns, 1u);
+  EXPECT_EQ(flow.hold(), 0);
+}
+
+TEST(Prioplus, OwnStateFitsTcpsBytes) { EXPECT_LE(sizeof(dcc_prioplus_flow), 104u); }
+
+TEST(Prioplus, ZeroedStateSurvivesAnyCall) {
+  Flow flow;
+  flow.state = {};
+  for (int i = 0; i < 20; ++i) flow.Ack(12000);
+  flow.state = {};
+  flow.Loss();
+  flow.state = {};
+  flow.Reply(12000);
+  EXPECT_GE(flow.verdict.cwnd_q16, 1u);
+}
+
+TEST(Prioplus, EveryRateRttAndExtremeSampleGivesASaneVerdict) {
+  for (const u64 rate : {1000000ULL, 10000000000ULL, 800000000000ULL})
+    for (const u32 rtt : {1000u, 12000u, 1000000u, 1000000000u})
+      for (const u32 wire : {64u, 1500u, 65535u})
+        for (const u32 sample : {0u, rtt, rtt + rtt / 2, 0xffffffffu})
+          for (const u32 law : {0u, 1u}) {
+            dcc_prioplus_params params = Params();
+            params.law = law;
+            Flow flow(params, {rate, rtt, wire});
+            for (int i = 0; i < 200; ++i) {
+              if (flow.stopped())
+                flow.Reply(i % 3 ? sample : rtt);
+              else
+                flow.Round(sample);
+              ASSERT_GE(flow.verdict.cwnd_q16, 1u);
+              ASSERT_LT(flow.verdict.pacing_bps, rate);
+              ASSERT_GE(flow.verdict.pacing_bps, 1000u);
+              ASSERT_EQ(flow.verdict.probe_ns != 0, flow.stopped());
+            }
+          }
+}
+
+TEST(Prioplus, ValuesOutsideAPathsRangeAreCutNotTrusted) {
+  for (const dcc_path& path :
+       {dcc_path{0, 0, 0}, dcc_path{kMax, 0xffffffff, 0xffffffff}, dcc_path{1, 1, 1}}) {
+    Flow flow(Params(), path);
+    for (int i = 0; i < 1000; ++i) {
+      flow.Ack(12000 + static_cast<u32>(i));
+      flow.Reply(12000);
+    }
+    EXPECT_GE(flow.verdict.cwnd_q16, 1u);
+  }
+}
+
+TEST(Prioplus, AClockThatGoesBackDoesNotKeepItFromDeciding) {
+  Flow flow;
+  flow.Round(12000);
+  flow.now_ns = 1000;
+  EXPECT_TRUE(flow.Ack(900));
+}
+
+}  // namespace

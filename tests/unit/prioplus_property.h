@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PrioPlus's fixed-point core against its double-precision twin on random traces; included by one
+// test for each base core.  At each step the twin begins with the core's windows, and the step's
+// result agrees within 1 %; everything that is counted is the twin's own throughout and agrees
+// exactly.
+#ifndef DELAYCC_TESTS_UNIT_PRIOPLUS_PROPERTY_H_
+#define DELAYCC_TESTS_UNIT_PRIOPLUS_PROPERTY_H_
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <string>
+
+#include "dcc_prioplus.h"
+#include "prioplus_twin.h"
+
+namespace delaycc_test {
+namespace {
+
+class Random {
+ public:
+  explicit Random(u64 seed) : rng_(seed) {}
+  u64 Below(u64 n) { return rng_() % n; }
+  bool OneIn(u64 n) { return Below(n) == 0; }
+  double Unit() { return static_cast<double>(rng_() >> 11) * 0x1p-53; }
+  double LogUniform(double low, double high) { return low * std::pow(high / low, Unit()); }
+
+ private:
+  std::mt19937_64 rng_;
+};
+
+dcc_path RandomPath(Random& random) {
+  if (random.OneIn(2)) return {100000000000, 12000, 1500};
+  return {static_cast<u64>(random.LogUniform(1e6, 8e11)),
+          static_cast<u32>(random.LogUniform(1e3, 1e9)),
+          static_cast<u32>(random.LogUniform(64, 65535))};
+}
+
+dcc_prioplus_params RandomParams(Random& random) {
+  dcc_prioplus_params p;
+  dcc_prioplus_params_default(&p);
+  const auto set = [&random](u32& field, double low, double high) {
+    if (random.OneIn(4)) field = static_cast<u32>(random.LogUniform(low, high));
+  };
+  set(p.levels, 1, 64);
+  set(p.channel_a_ns, 100, 1e7);
+  set(p.channel_b_ns, 1, 1e7);
+  set(p.unlimited_from, 1, 64);
+  set(p.medium_from, 1, 65);
+  set(p.high_from, 1, 65);
+  set(p.ls_low_ppm, 1e3, 1e6);
+  set(p.ls_medium_ppm, 1e3, 1e6);
+  set(p.ls_high_ppm, 1e3, 1e6);
+  set(p.tolerance_ns, 1, 1e7);
+  set(p.max_flows, 1, 65536);
+  set(p.resume_milli, 10, 1e5);
+  set(p.ai_ppm, 1, 1e6);
+  set(p.beta_ppm, 1, 1e6);
+  set(p.max_mdf_ppm, 1, 1e6);
+  p.law = !random.OneIn(3);
+  p.dual_rtt = !random.OneIn(5);
+  p.priority = static_cast<u32>(random.Below(70));
+  p.seed = static_cast<u32>(random.Below(1ULL << 32));
+  return p;
+}
+
+PrioplusTwin::Discrete Discrete(const dcc_prioplus_flow& f) {
+  PrioplusTwin::Discrete d;
+  d.countdown = f.countdown;
+  d.rounds = f.rounds;
+  d.settled = f.settled;
+  d.consec = f.over;
+  d.cuts = f.cuts;
+  d.tries = f.tries;
+  d.fresh = f.fresh;
+  d.middle = f.middle;
+  d.odd = f.odd;
+  d.stopped = f.stopped;
+  d.yielded = f.yielded;
+  d.asked = f.asked;
+  return d;
+}
+
+// A delay of one of the kinds that PrioPlus tells apart.
+double RandomDelay(Random& random, const PrioplusTwin& twin, const dcc_path& path, u64 kind) {
+  const double base = path.base_rtt_ns, gap = twin.target() - base;
+  switch (kind) {
+    case 0:
+      return base + (twin.idle() - base) * random.Unit();
+    case 1:
+      return base + gap * random.Unit();
+    case 2:
+    case 3:
+      return twin.target() + gap * 0.02 * (random.Unit() - 0.5);
+    default:
+      return twin.target() + gap * random.LogUniform(0.01, 5);
+  }
+}
+
+TEST(PRIOPLUS_SUITE, EachStepAgreesWithinOnePercent) {
+  int branches[16] = {}, edges = 0, acks = 0;
+  for (u64 seed = 1; seed <= 600; ++seed) {
+    Random random(seed);
+    const dcc_path path = RandomPath(random);
+    const dcc_prioplus_params params = RandomParams(random);
+    ASSERT_TRUE(dcc_prioplus_params_valid(&params)) << seed;
+    PrioplusTwin twin(path, params);
+    dcc_prioplus core;
+    dcc_verdict verdict;
+    dcc_prioplus_init(&core, &path, &params, &verdict);
+    ASSERT_EQ(verdict.probe_ns != 0, twin.d.stopped) << seed;
+    ASSERT_EQ(core.target_ns, twin.target()) << seed;
+    const bool extreme = random.OneIn(5);
+    u64 now = 1 + random.Below(1ULL << 50), kind = 0;
+    for (int i = 0; i < 1500; ++i) {
+      if (random.OneIn(25)) kind = random.Below(5);
+      const double delay = RandomDelay(random, twin, path, kind);
+      dcc_ack ack = {};
+      ack.rtt_ns = static_cast<u32>(std::clamp(delay, 0.0, 4.2e9));
+      if (extreme && random.OneIn(50)) ack.rtt_ns = random.OneIn(2) ? 0 : 0xffffffff;
+      now += static_cast<u64>(random.LogUniform(1, 2 * delay));
+      if (extreme && random.OneIn(500)) now -= std::min(now - 1, random.Below(1ULL << 40));
+      ack.now_ns = now;
+      ack.send_ns = now - ack.rtt_ns;
+      ack.acked_bytes = path.wire_bytes * static_cast<u32>(random.OneIn(5) ? random.Below(60) : 1);
+      ack.inflight_bytes = static_cast<u32>(
+          std::min(4e9, twin.cwnd * path.wire_bytes * (random.OneIn(3) ? random.Unit() : 1)));
+      if (random.OneIn(50)) ack.flags |= DCC_ACK_NO_RTT;
+      if (random.OneIn(50)) ack.flags |= DCC_ACK_DELAYED;
+      if (random.OneIn(20)) ack.flags |= DCC_ACK_APP_LIMITED;
+      if (twin.d.stopped ? !random.OneIn(5) : random.OneIn(50)) ack.flags = DCC_ACK_PROBE;
+      const std::string where = "seed " + std::to_string(seed) + " ack " + std::to_string(i);
+      twin.Follow(core.flow);
+      twin.knife_edge = false;
+      const u64 probe_before = verdict.probe_ns;
+      const bool decided = dcc_prioplus_ack(&core, &path, &params, &ack, &verdict);
+      ++acks;
+      if (ack.flags & DCC_ACK_PROBE)
+        ASSERT_EQ(decided, twin.NewProbeAck(ack)) << where;
+      else
+        ASSERT_EQ(decided, twin.NewAck(ack)) << where;
+      const std::string after = where + " branch " + std::to_string(core.last.branch);
+      if (twin.knife_edge && decided) {
+        // A comparison of rounded values: begin anew.
+        ++edges;
+        dcc_prioplus_restart(&core, &path, &params, now, &verdict);
+        twin.Start();
+        continue;
+      }
+      if (decided) {
+        ++branches[core.last.branch];
+        ASSERT_EQ(verdict.probe_ns != 0, twin.probe_least != 0) << after;
+        ASSERT_GE(static_cast<double>(verdict.probe_ns), twin.probe_least) << after;
+        ASSERT_LE(static_cast<double>(verdict.probe_ns), twin.probe_below) << after;
+      } else {
+        ASSERT_EQ(verdict.probe_ns, probe_before) << after;
+      }
+      if (random.OneIn(300)) {
+        // A decrease below the core's resolution is one in the twin only.
+        twin.last_decrease = core.flow.decreased_ns;
+        dcc_prioplus_loss(&core, &path, &params, now, &verdict);
+        twin.Loss(now);
+      }
+      if (random.OneIn(1000)) {
+        dcc_prioplus_restart(&core, &path, &params, now, &verdict);
+        ASSERT_EQ(twin.Start(), verdict.probe_ns != 0) << after;
+      }
+      ASSERT_TRUE(Discrete(core.flow) == twin.d) << after;
+      // W_AI has 16 fraction bits in Swift, for each packet.
+      const double few = 1000 + 256.0 * ack.acked_bytes / path.wire_bytes;
+      const auto near = [few](u64 q24, double packets) {
+        return std::fabs(static_cast<double>(q24) - packets * 16777216.0) <=
+               few + 0.01 * packets * 16777216.0;
+      };
+      ASSERT_TRUE(near(core.flow.cwnd_q24, twin.cwnd))
+          << after << " " << core.flow.cwnd_q24 / 16777216.0 << " " << twin.cwnd;
+      ASSERT_TRUE(near(core.flow.hold_q24, twin.hold)) << after;
+      ASSERT_TRUE(near(core.flow.step_q24, twin.adaptive))
+          << after << " " << core.flow.step_q24 / 16777216.0 << " " << twin.adaptive;
+      ASSERT_NEAR(core.flow.flows_q8, twin.flows * 256, 1.5 + 0.01 * twin.flows * 256) << after;
+      ASSERT_EQ(core.flow.stopped != 0, verdict.probe_ns != 0) << after;
+      ASSERT_EQ(verdict.cwnd_q16, dcc_max_u64(core.flow.cwnd_q24 >> 8, 1)) << after;
+    }
+  }
+  for (u32 branch : {DCC_PRIOPLUS_CHANNEL, DCC_PRIOPLUS_LINEAR, DCC_PRIOPLUS_ADAPTIVE,
+                     DCC_PRIOPLUS_CUT, DCC_PRIOPLUS_YIELD, DCC_PRIOPLUS_STOP, DCC_PRIOPLUS_WAIT,
+                     DCC_PRIOPLUS_RESUME, DCC_PRIOPLUS_RESUME_LOW})
+    EXPECT_GT(branches[branch], 300) << "branch " << branch << " was hardly tried";
+  EXPECT_LT(edges, acks / 20) << "too many acknowledgments were excused";
+}
+
+}  // namespace
+}  // namespace delaycc_test
+
+#endif  // DELAYCC_TESTS_UNIT_PRIOPLUS_PROPERTY_H_

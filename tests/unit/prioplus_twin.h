@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PrioPlus in double precision, written from the paper's Algorithm 1 and from the rules and
+// differences that dcc_prioplus.h lists.  The base core's law is the twin's own too: Swift, or
+// LEDBAT where DCC_PRIOPLUS_ON_LEDBAT is defined.
+#ifndef DELAYCC_TESTS_UNIT_PRIOPLUS_TWIN_H_
+#define DELAYCC_TESTS_UNIT_PRIOPLUS_TWIN_H_
+
+#include <algorithm>
+#include <cmath>
+
+#include "dcc_prioplus.h"
+
+namespace delaycc_test {
+
+class PrioplusTwin {
+ public:
+  // Small whole numbers and truth values: these the core must hit exactly.
+  struct Discrete {
+    int countdown = 0, rounds = 0, settled = 0, consec = 0, cuts = 0, tries = 0, fresh = 0,
+        middle = 0;
+    bool odd = false, stopped = false, yielded = false, asked = false;
+    bool operator==(const Discrete& o) const {
+      return countdown == o.countdown && rounds == o.rounds && settled == o.settled &&
+             consec == o.consec && cuts == o.cuts && tries == o.tries && fresh == o.fresh &&
+             middle == o.middle && odd == o.odd && stopped == o.stopped && yielded == o.yielded &&
+             asked == o.asked;
+    }
+  };
+
+  PrioplusTwin(const dcc_path& path, const dcc_prioplus_params& p) : p_(p) {
+    mu_ = static_cast<double>(path.line_rate_bps) / 8e9 / path.wire_bytes;  // packets per ns
+    wire_ = path.wire_bytes;
+    base_ = path.base_rtt_ns;
+    const u32 level = std::min(p.priority, p.levels - 1) + 1;
+    channel_ = static_cast<double>(p.channel_a_ns) + p.channel_b_ns;
+    target_ = base_ + level * channel_;
+    limit_ = target_ + std::floor(p.channel_a_ns / 2.0) + p.channel_b_ns;
+    if (p.unlimited_from && level >= p.unlimited_from) limit_ = 4294967295.0;
+    low_ = target_ - std::floor(p.channel_a_ns / 2.0);
+    const double packet = std::floor(1 / mu_);
+    const double tolerance = p.tolerance_ns ? p.tolerance_ns : std::clamp(packet, 1e3, 1e7);
+    idle_ = base_ + std::min(tolerance, level * channel_);
+    bdp_ = std::min(base_ * mu_, kMost);
+    max_ = std::clamp(2 * target_ * mu_, 2.0, kMost);
+    const u32 third = (p.levels + 2) / 3, two_thirds = 2 * (p.levels + 2) / 3;
+    const u32 medium = p.medium_from ? p.medium_from : third + 1;
+    const u32 high = p.high_from ? p.high_from : two_thirds + 1;
+    const double ls_ppm = level >= high     ? p.ls_high_ppm
+                          : level >= medium ? p.ls_medium_ppm
+                                            : p.ls_low_ppm;
+    unprobed_ = level >= high;
+    w_ls_ = bdp_ * ls_ppm / 1e6;
+    ai_ = bdp_ * p.ai_ppm / 1e6;
+    start_countdown_ = static_cast<int>(1e6 / ls_ppm);
+    Start();
+  }
+
+  bool Start() {
+    d = Discrete();
+    d.fresh = 2;
+    d.countdown = start_countdown_;
+    d.stopped = !unprobed_;
+    hold = adaptive = largest = before = 0;
+    flows = 1;
+    high = 0;
+    round_end = since = last_decrease = 0;
+    cwnd = std::clamp(w_ls_, kLeast, std::max(max_, 1.0));
+    delay_ = base_;
+    return d.stopped;
+  }
+
+  // What the core holds rounded, taken over before each step.
+  void Follow(const dcc_prioplus_flow& f) {
+    cwnd = Packets(f.cwnd_q24);
+    hold = Packets(f.hold_q24);
+    adaptive = Packets(f.step_q24);
+    largest = Packets(f.largest_q24);
+    before = Packets(f.largest_before_q24);
+    flows = f.flows_q8 / 256.0;
+    last_decrease = f.decreased_ns;
+  }
+
+  // The acknowledgment of data.  False: ignored.
+  bool NewAck(const dcc_ack& ack) {
+    if (ack.flags & (DCC_ACK_NO_RTT | DCC_ACK_DELAYED)) return false;
+    if (d.stopped) return false;
+    if (ack.send_ns < since && since <= ack.now_ns) return false;
+    const double delay = ack.rtt_ns;
+    const bool hold_law = p_.law == DCC_PRIOPLUS_HOLD;
+    delay_ = delay;
+    probe_least = probe_below = 0;
+    const bool rtt_pass = ack.send_ns >= round_end || round_end > ack.now_ns;
+    double used = static_cast<double>(ack.inflight_bytes) / wire_;
+    const bool in_use = cwnd <= used * 1.25 + 2;
+    knife_edge = std::fabs(cwnd - (used * 1.25 + 2)) < 1e-6;
+    if (in_use) used = 0;
+    if (rtt_pass && d.fresh) --d.fresh;
+    if (d.fresh && hold > 0) used = 0;
+    const bool may_grow = used == 0 && !(ack.flags & DCC_ACK_APP_LIMITED);
+    if (rtt_pass) {
+      round_end = ack.now_ns;
+      d.odd = !d.odd;
+      if (!d.odd) adaptive = 0;
+    }
+    d.consec = delay < limit_ ? 0 : d.consec + 1;
+    if (d.consec >= 2) {
+      OverLimit(delay, ack.now_ns);
+      return true;
+    }
+    if (d.consec && hold_law) return true;
+    if (cwnd < 0.1 && delay >= target_ && limit_ < 4294967295.0) {
+      SetFlows(std::max(flows, Count(delay)));
+      Stop(delay, false);
+      return true;
+    }
+    if (rtt_pass) {
+      Settle(delay, used);
+      if (delay <= target_ && may_grow) {
+        if (delay < idle_)
+          LinearStart(ack.now_ns);
+        else if (d.odd || !p_.dual_rtt)
+          AdaptiveIncrease(delay);
+      }
+    }
+    Original(ack, may_grow);
+    return true;
+  }
+
+  // The probe's reply.  False: nothing waits for one.
+  bool NewProbeAck(const dcc_ack& ack) {
+    if (!d.stopped) return false;
+    const double delay = ack.rtt_ns;
+    delay_ = delay;
+    probe_least = probe_below = 0;
+    if (delay >= limit_) {
+      high = delay;
+      d.asked = false;
+      d.middle = 0;
+      Schedule(delay);
+    } else if (delay >= idle_) {
+      d.asked = false;
+      if (d.yielded && ++d.middle < 8) {
+        Schedule(delay);
+        return true;
+      }
+      double w = p_.resume_milli / 1e3;
+      if (p_.law == DCC_PRIOPLUS_HOLD && delay < target_)
+        w = std::max(w, std::min(std::max(w_ls_ / flows, 0.5), HalfGap(delay)));
+      Resume(w, ack.now_ns);
+    } else {
+      const double above = std::max(0.0, high - target_);
+      if (d.yielded && !d.asked && above > channel_ + std::floor(channel_ / 2)) {
+        d.asked = true;
+        const double away =
+            std::min(3.0, std::floor((above + std::floor(channel_ / 2)) / channel_) - 1);
+        probe_least = 1 + 2 * base_ * away;
+        probe_below = probe_least + base_ / 3;
+        return true;
+      }
+      if (d.countdown)
+        --d.countdown;
+      else
+        flows = std::max(1.0, flows / 2);
+      double w = std::max(w_ls_ / flows, 0.5);
+      if (p_.law == DCC_PRIOPLUS_HOLD && (hold > 0 || flows > 1)) {
+        w = std::max(w, std::min((target_ - base_) * mu_ / 2, kMost) / flows);
+        w = std::max(w, 0.8 * hold * (target_ - base_) / target_);
+      }
+      Resume(w, ack.now_ns);
+    }
+    return true;
+  }
+
+  void Loss(u64 now) {
+    if (d.stopped) return;
+    if (last_decrease && static_cast<double>(now - last_decrease) < std::max(delay_, base_)) return;
+    SetCwnd(cwnd * (1 - p_.max_mdf_ppm / 1e6), now);
+  }
+
+  double target() const { return target_; }
+  double limit() const { return limit_; }
+  double idle() const { return idle_; }
+
+  Discrete d;
+  double cwnd = 0, hold = 0, adaptive = 0, largest = 0, before = 0, flows = 1, high = 0;
+  // The next probe's time lies in [probe_least, probe_below); 0: go on.
+  double probe_least = 0, probe_below = 0;
+  u64 round_end = 0, since = 0, last_decrease = 0;
+  bool knife_edge = false;
+
+ private:
+  static constexpr double kLeast = 1.0 / 256, kMost = 2097152.0;
+  static double Packets(u64 q24) { return static_cast<double>(q24) / 16777216.0; }
+
+  double Count(double delay) const { return delay * mu_ / std::max(cwnd, 1.0); }
+
+  double HalfGap(double delay) const { return (target_ - delay) / 2 * mu_ / flows; }
+
+  void SetFlows(double n) {
+    flows = std::clamp(n, 1.0, static_cast<double>(p_.max_flows));
+    d.countdown = start_countdown_;
+  }
+
+  void SetCwnd(double w, u64 now) {
+    w = std::clamp(w, kLeast, std::max(max_, 1.0));
+    if (w < cwnd) last_decrease = std::max<u64>(now, 1);
+    cwnd = w;
+  }
+
+  void Schedule(double delay) {
+    probe_least = 1 + std::max(0.0, delay - target_);
+    probe_below = probe_least + base_;
+  }
+
+  void Stop(double delay, bool yielded) {
+    d.stopped = true;
+    d.yielded = yielded;
+    d.asked = false;
+    d.middle = 0;
+    d.consec = 0;
+    d.settled = 0;
+    adaptive = 0;
+    high = delay;
+    Schedule(delay);
+  }
+
+  void Resume(double w, u64 now) {
+    const int countdown = d.countdown;
+    d = Discrete();
+    d.countdown = countdown;
+    d.fresh = 2;
+    adaptive = largest = before = 0;
+    round_end = since = now;
+    SetCwnd(w, now);
+  }
+
+  void OverLimit(double delay, u64 now) {
+    if (p_.law == DCC_PRIOPLUS_HOLD) {
+      if (hold == 0 && d.cuts < 3 && cwnd >= 0.1) {
+        if (d.cuts++) SetFlows(Count(delay));
+        SetCwnd(cwnd * target_ / delay, now);
+        d.consec = 0;
+        adaptive = 0;
+        since = now;
+        return;
+      }
+      if (d.settled >= 4) return Stop(delay, true);
+      if (hold > 0 && cwnd <= hold) {
+        SetFlows(flows * 1.2);
+        hold = std::max(hold * 5 / 6, kLeast);
+        return Stop(delay, true);
+      }
+    }
+    SetFlows(std::max(flows, Count(delay)));
+    Stop(delay, false);
+  }
+
+  void Settle(double delay, double used) {
+    if (delay < limit_) d.cuts = 0;
+    if (used == 0 && (delay < low_ || delay >= limit_)) {
+      d.settled = 0;
+      return;
+    }
+    d.tries = 0;
+    if (++d.rounds >= 8) {
+      d.rounds = 0;
+      before = largest;
+      largest = 0;
+    }
+    largest = std::max(largest, used > 0 ? used : cwnd);
+    d.settled = std::min(4, d.settled + 1);
+    if (d.settled < 4) return;
+    hold = std::max(largest, before);
+    SetFlows((used > 0 ? delay : target_) * mu_ / std::max(hold, 1.0));
+  }
+
+  void LinearStart(u64 now) {
+    double w = cwnd + std::max(w_ls_ / flows, 0.5);
+    if (p_.law == DCC_PRIOPLUS_HOLD) w = std::max(w, std::min(2 * cwnd, hold * base_ / target_));
+    SetCwnd(w, now);
+    if (d.countdown)
+      --d.countdown;
+    else
+      flows = std::max(1.0, flows / 2);
+  }
+
+  void AdaptiveIncrease(double delay) {
+    adaptive = std::min(cwnd / 2, (target_ - delay) / delay * cwnd);
+    if (p_.law != DCC_PRIOPLUS_HOLD) return;
+    double part = std::min(HalfGap(delay) * std::pow(2, d.tries), (target_ - delay) * mu_);
+    d.tries = std::min(8, d.tries + 1);
+    if (hold == 0 && flows == 1) part = std::min(part, cwnd);
+    adaptive = std::max(adaptive, part);
+  }
+
+  void Original(const dcc_ack& ack, bool may_grow) {
+    const double delay = ack.rtt_ns;
+    const double acked = std::min(ack.acked_bytes / wire_, 2048.0);
+    const double share = acked / std::max(cwnd, 1.0);
+    const double w_ai = ai_ / flows;
+    double w = cwnd;
+    if (delay < target_) {
+      if (may_grow) {
+#ifdef DCC_PRIOPLUS_ON_LEDBAT
+        const double off_target = (target_ - std::max(delay, base_)) / (target_ - base_);
+        w += std::min(std::min(w_ai, 1000.0) * off_target + adaptive, 1000.0) * share;
+#else
+        w += std::min(w_ai + adaptive, 1000.0) * share;
+#endif
+      }
+    } else {
+#ifdef DCC_PRIOPLUS_ON_LEDBAT
+      const double off_target = (delay - target_) / (target_ - base_);
+      w -= std::min(std::min(std::min(ai_, 1000.0) * off_target, 1000.0) * share, cwnd / 2);
+#else
+      if (!last_decrease || static_cast<double>(ack.now_ns - last_decrease) >= base_)
+        w *= std::max(1 - p_.beta_ppm / 1e6 * (delay - target_) / delay, 1 - p_.max_mdf_ppm / 1e6);
+#endif
+    }
+    SetCwnd(w, ack.now_ns);
+  }
+
+  dcc_prioplus_params p_;
+  double mu_, wire_, base_, channel_, target_, limit_, low_, idle_, bdp_, max_, w_ls_, ai_;
+  double delay_ = 0;
+  int start_countdown_ = 0;
+  bool unprobed_ = false;
+};
+
+}  // namespace delaycc_test
+
+#endif  // DELAYCC_TESTS_UNIT_PRIOPLUS_TWIN_H_
