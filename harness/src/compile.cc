@@ -68,6 +68,7 @@ void add_flows(const Scenario& scenario, const Network& network, const std::stri
                          draw(spec.stop_jitter_ns, kStopJitter, member) + i * spec.stop_stagger_ns +
                          later;
         if (spec.size_bytes > 0) flow.size_bytes = spec.size_bytes;
+        flow.priority = spec.priority;
         flow.pacing_bps = static_cast<int64_t>(spec.pacing_gbps * 1e9);
         for (const auto& [from_ns, gbps] : spec.pacing_steps)
           flow.pacing_steps.emplace_back(from_ns, static_cast<int64_t>(gbps * 1e9));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <set>
 
 #include "statistics.h"
 
@@ -112,6 +113,7 @@ class Computation {
     find_event();
     recovery();
     suppression();
+    priorities();
     fairness();
     completion();
     losses();
@@ -307,6 +309,88 @@ class Computation {
     set("suppress_us", value.value / kNsPerUs, value.missed);
   }
 
+  // The highest priority that sends, from each time on that it changes; -1: none.
+  std::vector<std::pair<int64_t, int64_t>> priority_steps() const {
+    std::set<int64_t> times;
+    for (const FlowPlan& flow : plan_.flows) {
+      const FlowRecord& record = records_.flows.at(flow.id);
+      if (flow.priority < 0 || record.start_ns < 0) continue;
+      times.insert(record.start_ns);
+      times.insert(end_of(record, plan_.end_ns));
+    }
+    std::vector<std::pair<int64_t, int64_t>> steps;
+    for (const int64_t t_ns : times) {
+      int64_t highest = -1;
+      for (const FlowPlan& flow : plan_.flows) {
+        const FlowRecord& record = records_.flows.at(flow.id);
+        if (record.start_ns >= 0 && record.start_ns <= t_ns && end_of(record, plan_.end_ns) > t_ns)
+          highest = std::max(highest, flow.priority);
+      }
+      if (steps.empty() || steps.back().second != highest) steps.emplace_back(t_ns, highest);
+    }
+    return steps;
+  }
+
+  void priorities() {
+    std::map<int64_t, ServiceCurve> curves;
+    ServiceCurve all(m_.bottleneck_bps);
+    for (const FlowPlan& flow : plan_.flows)
+      if (flow.priority >= 0) curves.emplace(flow.priority, ServiceCurve(m_.bottleneck_bps));
+    if (curves.size() < 2) return;
+    for (const dccport_event& event : records_.events) {
+      if (event.port_id != m_.bottleneck_port || (event.flags & kDropped) || !is_data(event))
+        continue;
+      const int id = flow_of(event.sport, plan_.flows.size());
+      const int64_t depart_ns = relative(event.depart_ns);
+      all.add(depart_ns, event.len_bytes);
+      if (id >= 0 && plan_.flows[id].priority >= 0)
+        curves.at(plan_.flows[id].priority).add(depart_ns, event.len_bytes);
+    }
+    const MeasureSpec& measure = m_.measure;
+    const double bytes_per_ns = static_cast<double>(m_.bottleneck_bps) / 8e9;
+    const int64_t window_ns = measure.takeover_window_ns;
+    const double enough =
+        measure.takeover_threshold * bytes_per_ns * static_cast<double>(window_ns);
+    double up_ns = 0, down_ns = 0, top_bytes = 0, all_bytes = 0, least = 1;
+    int ups = 0, downs = 0;
+    int64_t settled_ns = 0;
+    bool up_missed = false, down_missed = false;
+    const auto steps = priority_steps();
+    for (size_t i = 0; i < steps.size(); i++) {
+      const auto [from_ns, highest] = steps[i];
+      const int64_t to_ns = i + 1 < steps.size() ? steps[i + 1].first : plan_.end_ns;
+      if (highest < 0) continue;
+      const ServiceCurve& top = curves.at(highest);
+      if (i > 0 && steps[i - 1].second >= 0) {
+        int64_t t_ns = from_ns + window_ns;
+        while (t_ns < to_ns && top.bytes_between(t_ns - window_ns, t_ns) < enough) t_ns += 1000;
+        const bool rising = highest > steps[i - 1].second;
+        (rising ? up_ns : down_ns) += static_cast<double>(std::min(t_ns, to_ns) - from_ns);
+        (rising ? ups : downs)++;
+        (rising ? up_missed : down_missed) |= t_ns >= to_ns;
+      }
+      const int64_t begin_ns = from_ns + measure.settle_ns;
+      if (begin_ns >= to_ns) continue;
+      settled_ns += to_ns - begin_ns;
+      top_bytes += top.bytes_between(begin_ns, to_ns);
+      all_bytes += all.bytes_between(begin_ns, to_ns);
+      constexpr int64_t kShareWindow = 100'000;
+      for (int64_t t_ns = begin_ns; t_ns + kShareWindow <= to_ns; t_ns += kShareWindow) {
+        const double bytes = all.bytes_between(t_ns, t_ns + kShareWindow);
+        if (bytes > 0)
+          least = std::min(least, top.bytes_between(t_ns, t_ns + kShareWindow) / bytes);
+      }
+    }
+    if (ups) set("takeover_us", up_ns / ups / kNsPerUs, up_missed);
+    if (downs) set("giveback_us", down_ns / downs / kNsPerUs, down_missed);
+    if (all_bytes > 0) {
+      set("top_share", top_bytes / all_bytes);
+      set("top_share_min", least);
+    }
+    if (settled_ns > 0)
+      set("top_utilisation", all_bytes / (bytes_per_ns * static_cast<double>(settled_ns)));
+  }
+
   // Jain's index over the flows that are active throughout (from, to]; -1 for fewer than two.
   double jain(int64_t from_ns, int64_t to_ns) const {
     std::vector<double> bytes;
@@ -486,6 +570,11 @@ const std::vector<MetricInfo>& all_metrics() {
       {"gradient_mse", ""},
       {"gradient_ewma_mse", ""},
       {"gradient_gain", ""},
+      {"takeover_us", "us"},
+      {"giveback_us", "us"},
+      {"top_share", ""},
+      {"top_share_min", ""},
+      {"top_utilisation", ""},
       {"retransmits", "segments"},
       {"drops", "packets"},
       {"loss_ratio", ""},

@@ -75,6 +75,7 @@ struct FlowPlan {
   int64_t start_ns = 0;
   int64_t stop_ns = kNever;  // abort then; else runs until size_bytes are delivered or the end
   int64_t size_bytes = kNever;
+  int64_t priority = -1;   // SO_PRIORITY of the sender; -1: left alone
   int64_t pacing_bps = 0;  // on the wire, by SO_MAX_PACING_RATE; 0: none
   std::vector<std::pair<int64_t, int64_t>> pacing_steps;  // from that time (ns) on, bit/s
   bool measured = false;

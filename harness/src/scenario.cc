@@ -545,6 +545,7 @@ FlowSpec read_flow(Section& section, size_t index) {
   flow.size_bytes = section.integer("size_bytes", -1, 1, kMaxBytes);
   flow.repeat = static_cast<int>(section.integer("repeat", 1, 1, 20000));
   flow.repeat_ns = section.time_us("repeat_us", 0);
+  flow.priority = section.integer("priority", -1, 0, 2'147'483'647);
   flow.pacing_gbps = section.number("pacing_gbps", 0, 0, 1600);
   flow.pacing_steps = section.steps_us("pacing_steps", 0.001, 1600);
   flow.plot_each = section.choice("plot", "sum", {"sum", "each"}) == "each";
@@ -592,6 +593,10 @@ MeasureSpec read_measure(Section section) {
   measure.bin_ns = section.integer("bin_ns", measure.bin_ns, 100, 1'000'000'000);
   measure.jain_window_ns = section.time_us("jain_window_us", measure.jain_window_ns, 1);
   measure.jain_threshold = section.number("jain_threshold", measure.jain_threshold, 0, 1);
+  measure.settle_ns = section.time_us("settle_us", measure.settle_ns);
+  measure.takeover_window_ns = section.time_us("takeover_window_us", measure.takeover_window_ns, 1);
+  measure.takeover_threshold =
+      section.number("takeover_threshold", measure.takeover_threshold, 0.01, 1);
   measure.flows = section.texts("flows");
   measure.gradient_of = section.text("gradient_of", "");
   if (measure.to_ns <= measure.from_ns || measure.to_ns > measure.duration_ns)

@@ -87,6 +87,7 @@ struct FlowSpec {
   int64_t size_bytes = -1;
   int repeat = 1;
   int64_t repeat_ns = 0;
+  int64_t priority = -1;  // SO_PRIORITY; -1: the system's
   double pacing_gbps = 0;
   std::vector<std::pair<int64_t, double>> pacing_steps;  // from that time (ns) on, Gbit/s
   bool plot_each = false;
@@ -115,6 +116,10 @@ struct MeasureSpec {
   int64_t bin_ns = 10'000;
   int64_t jain_window_ns = 100'000;
   double jain_threshold = 0.95;
+  // Of the steps between priorities.
+  int64_t settle_ns = 300'000;
+  int64_t takeover_window_ns = 10'000;
+  double takeover_threshold = 0.85;
   std::vector<std::string> flows;  // groups; empty: all
   std::string gradient_of;         // group whose delay gradient is held against the true one
 };

@@ -243,6 +243,10 @@ void Traffic::connect(size_t index) {
   const int one = 1;
   set_option(fd, IPPROTO_TCP, TCP_NODELAY, one, "TCP_NODELAY");
   set_congestion_control(fd, flow.plan->cc);
+  if (flow.plan->priority >= 0) {
+    const int priority = static_cast<int>(flow.plan->priority);
+    set_option(fd, SOL_SOCKET, SO_PRIORITY, priority, "SO_PRIORITY");
+  }
   if (flow.plan->pacing_bps > 0) pace(flow, flow.plan->pacing_bps);
   const uint32_t unsent = static_cast<uint32_t>(send_chunk_bytes_);
   set_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, unsent, "TCP_NOTSENT_LOWAT");

@@ -35,6 +35,7 @@ start_us = 500
 start_jitter_us = 12
 stop_us = 1500
 stop_phase_us = 6
+priority = 5
 [measure]
 duration_us = 2000
 flows = ["long"]
@@ -66,6 +67,11 @@ TEST(Compile, PlanSurvivesJson) {
       plan_to_json(compile_trial(scenario(), trial("oscar", 0, 1), has_oscar).plan);
   EXPECT_EQ(plan_to_json(plan_from_json(json)), json);
   EXPECT_THROW(plan_from_json("{}"), Error);
+}
+
+TEST(Compile, PriorityIsTheGroupsAndLeftAloneWithoutOne) {
+  const Plan plan = compile_trial(scenario(), trial("oscar", 0, 1), has_oscar).plan;
+  for (const FlowPlan& flow : plan.flows) EXPECT_EQ(flow.priority, flow.group == "burst" ? 5 : -1);
 }
 
 TEST(Compile, AlgorithmsOfATrialShareTheirRandomTimes) {

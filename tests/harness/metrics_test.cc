@@ -448,5 +448,57 @@ TEST(Statistics, JainIndex) {
   EXPECT_DOUBLE_EQ(jain_index({0, 0}), 0);
 }
 
+// Flow 1 has the higher priority and is to have the link from 1 ms to 2 ms.
+SyntheticTrial two_priorities() {
+  SyntheticTrial t(2, 3'000'000);
+  t.trial.plan.flows[0].priority = 2;
+  t.trial.plan.flows[1].priority = 6;
+  t.records.flows[1].start_ns = 1'000'000;
+  t.records.flows[1].stop_ns = 2'000'000;
+  return t;
+}
+
+TEST(Priorities, TimesAndShareAreThoseOfTheHighestThatSends) {
+  SyntheticTrial t = two_priorities();
+  t.stream(0, 0, 1'050'000);
+  t.stream(1, 1'050'000, 2'000'000);
+  t.stream(0, 2'080'000, 3'000'000);
+  const TrialResult r = t.compute();
+  // 85 % of a window of 10 us, and the first window ends 10 us after the step.
+  EXPECT_NEAR(r.metrics.at("takeover_us").value, 50 + 8.5, 1);
+  EXPECT_NEAR(r.metrics.at("giveback_us").value, 80 + 8.5, 1);
+  EXPECT_FALSE(r.metrics.at("takeover_us").missed);
+  EXPECT_DOUBLE_EQ(r.metrics.at("top_share").value, 1);
+  EXPECT_DOUBLE_EQ(r.metrics.at("top_share_min").value, 1);
+  EXPECT_NEAR(r.metrics.at("top_utilisation").value, 1, 1e-3);
+}
+
+TEST(Priorities, ALowerOneThatStillSendsTakesFromTheShare) {
+  SyntheticTrial t = two_priorities();
+  t.stream(0, 0, 1'000'000);
+  t.stream(1, 1'000'000, 1'900'000);
+  t.stream(0, 1'900'000, 3'000'000);
+  const TrialResult r = t.compute();
+  // 0.3 ms after each change: 0.7 ms each, of which 0.1 ms went to the wrong one.
+  EXPECT_NEAR(r.metrics.at("top_share").value, 2.0 / 2.1, 1e-3);
+  EXPECT_NEAR(r.metrics.at("top_share_min").value, 0, 1e-3);
+}
+
+TEST(Priorities, AHighestOneThatNeverGetsThereCountsAsMissed) {
+  SyntheticTrial t = two_priorities();
+  t.stream(0, 0, 3'000'000, 2, 0);
+  t.stream(1, 1'000'000, 2'000'000, 2, 1);
+  const TrialResult r = t.compute();
+  EXPECT_TRUE(r.metrics.at("takeover_us").missed);
+  EXPECT_NEAR(r.metrics.at("takeover_us").value, 1000, 1);
+}
+
+TEST(Priorities, AreNotMeasuredWhereAllFlowsHaveTheSame) {
+  SyntheticTrial t(2, 1'000'000);
+  t.trial.plan.flows[0].priority = t.trial.plan.flows[1].priority = 3;
+  t.stream(0, 0, 1'000'000);
+  EXPECT_EQ(t.compute().metrics.count("top_share"), 0u);
+}
+
 }  // namespace
 }  // namespace delaycc
