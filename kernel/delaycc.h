@@ -26,7 +26,7 @@
 
 /* ---- parameters: one int each, per network namespace ------------------- */
 
-#define DELAYCC_PARAM_MAX 16
+#define DELAYCC_PARAM_MAX 24
 
 /*
  * One sysctl.  Allowed are min..max, and 0 where zero_ok says that 0 means

@@ -23,6 +23,8 @@
  *	DELAYCC_VARIANTS	{ "first", "second" }: one module, several names.
  *				void shell_variant(unsigned int index, struct
  *				dcc_<name>_params *) then sets what differs.
+ *	DELAYCC_ALG_NAME	the algorithm's name and its sysctls' folder, where they
+ *				are not <name>
  *	DELAYCC_RENO		the name of reno on sockets that cannot be served,
  *				where "<name>-reno" is longer than 15 characters
  *	DELAYCC_TIMES_RETRANS	RTTs of retransmitted packets count (by RACK, in us),
@@ -70,7 +72,9 @@
 #define DELAYCC_CORE(part) __DELAYCC_PASTE(DELAYCC_ALG, part)
 #define __DELAYCC_PASTE(name, part) __DELAYCC_PASTE_2(name, part)
 #define __DELAYCC_PASTE_2(name, part) dcc_##name##part
+#ifndef DELAYCC_ALG_NAME
 #define DELAYCC_ALG_NAME __stringify(DELAYCC_ALG)
+#endif
 /* struct SHELL_CORE, struct SHELL_PARAMS: the core's own. */
 #define SHELL_CORE DELAYCC_CORE()
 #define SHELL_PARAMS DELAYCC_CORE(_params)

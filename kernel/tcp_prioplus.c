@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * PrioPlus: priorities in one queue (EuroSys 2025), on Swift.  Who has a lower
+ * priority stops as soon as a higher one fills its range of delays, and only
+ * probes until the queue is gone.
+ *
+ * Where what is
+ *   core/dcc_prioplus.h	the law, its constants and its differences from the
+ *			paper; no kernel in it
+ *   delaycc_probe.c	stopping, probing, the probe's reply
+ *   delaycc_sock.c	send times in nanoseconds, packets to bytes on the wire,
+ *			pacing, windows below a packet
+ *   delaycc_shell.h	TCP's hooks, and what a paper leaves to an implementation
+ *   this file		parameters, the socket's priority, and what the
+ *			tracepoint shows
+ *   tcp_prioplus_ledbat.c	the same on LEDBAT
+ *
+ * The priority is the socket's (SO_PRIORITY), so applications, cgroups and
+ * netfilter can set it, and the kernel's own rule holds that values above 6
+ * need CAP_NET_ADMIN.
+ */
+#include <linux/random.h>
+
+#include "core/dcc_prioplus.h"
+#include "delaycc.h"
+
+#define PRIOPLUS_PARAM(field, min, max, zero_ok)                               \
+	DELAYCC_PARAM(struct dcc_prioplus_params, field, min, max, zero_ok)
+
+static const struct delaycc_param shell_params[] = {
+	PRIOPLUS_PARAM(levels, 1, DCC_PRIOPLUS_LEVELS_MAX, false),
+	PRIOPLUS_PARAM(channel_a_ns, DCC_PRIOPLUS_CHANNEL_MIN_NS,
+		       DCC_PRIOPLUS_CHANNEL_MAX_NS, false),
+	PRIOPLUS_PARAM(channel_b_ns, 0, DCC_PRIOPLUS_CHANNEL_MAX_NS, true),
+	PRIOPLUS_PARAM(unlimited_from, 1, DCC_PRIOPLUS_LEVELS_MAX, true),
+	PRIOPLUS_PARAM(medium_from, 1, DCC_PRIOPLUS_LEVELS_MAX + 1, true),
+	PRIOPLUS_PARAM(high_from, 1, DCC_PRIOPLUS_LEVELS_MAX + 1, true),
+	PRIOPLUS_PARAM(ls_low_ppm, DCC_PRIOPLUS_LS_MIN_PPM,
+		       DCC_PRIOPLUS_PPM_MAX, false),
+	PRIOPLUS_PARAM(ls_medium_ppm, DCC_PRIOPLUS_LS_MIN_PPM,
+		       DCC_PRIOPLUS_PPM_MAX, false),
+	PRIOPLUS_PARAM(ls_high_ppm, DCC_PRIOPLUS_LS_MIN_PPM,
+		       DCC_PRIOPLUS_PPM_MAX, false),
+	PRIOPLUS_PARAM(tolerance_ns, 1, DCC_PRIOPLUS_TOLERANCE_MAX_NS, true),
+	PRIOPLUS_PARAM(law, 0, DCC_PRIOPLUS_HOLD, true),
+	PRIOPLUS_PARAM(dual_rtt, 0, 1, true),
+	PRIOPLUS_PARAM(max_flows, 1, DCC_PRIOPLUS_FLOWS_MAX, false),
+	PRIOPLUS_PARAM(resume_milli, DCC_PRIOPLUS_RESUME_MIN_MILLI,
+		       DCC_PRIOPLUS_RESUME_MAX_MILLI, false),
+	PRIOPLUS_PARAM(ai_ppm, DCC_PRIOPLUS_AI_MIN_PPM, DCC_PRIOPLUS_PPM_MAX,
+		       false),
+	PRIOPLUS_PARAM(beta_ppm, 0, DCC_PRIOPLUS_PPM_MAX, true),
+	PRIOPLUS_PARAM(max_mdf_ppm, 0, DCC_PRIOPLUS_PPM_MAX, true),
+};
+
+static void shell_socket_params(const struct sock *sk,
+				struct dcc_prioplus_params *params)
+{
+	params->priority = READ_ONCE(sk->sk_priority);
+	/* The core takes it once. */
+	params->seed = get_random_u32();
+}
+
+static void shell_describe(const struct dcc_prioplus *core,
+			   struct delaycc_decision *d)
+{
+	d->delay_ns = core->last.delay_ns;
+	d->branch = core->last.branch;
+	d->detail = core->target_ns;
+	d->flows = core->flow.flows_q8 / DCC_PRIOPLUS_FLOWS_ONE;
+	/* The window over a base BDP: the pace is the line's. */
+	d->ratio_ppm = dcc_q24_to_ppm(dcc_ratio_q24(core->flow.cwnd_q24,
+						    core->bdp_q24));
+}
+
+#define DELAYCC_ALG prioplus
+#define DELAYCC_PROBES
+#define DELAYCC_SOCKET_PARAMS
+#define DELAYCC_SHOWS_FLOWS
+#include "delaycc_shell.h"
+
+MODULE_AUTHOR("The delaycc authors");
+MODULE_LICENSE("GPL");
+#ifndef DCC_PRIOPLUS_ON_LEDBAT
+MODULE_DESCRIPTION("PrioPlus congestion control, on Swift");
+#endif

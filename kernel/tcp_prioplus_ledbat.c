@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * PrioPlus on LEDBAT: tcp_prioplus.c with the other base core, under a name and
+ * with sysctls of its own.
+ */
+#define DCC_PRIOPLUS_ON_LEDBAT
+#define DELAYCC_ALG_NAME "prioplus_ledbat"
+#define DELAYCC_RENO "prioledbat-reno"
+#include "tcp_prioplus.c"
+
+MODULE_DESCRIPTION("PrioPlus congestion control, on LEDBAT");
