@@ -21,6 +21,14 @@
  *   - Send times: .min_tso_segs runs whenever TCP tries to send and notes what
  *     sequence number is next and when.  An acknowledged packet was sent at the
  *     time of the newest note that does not lie behind it.
+ *   - With DELAYCC_PROBES the core may stop a flow.  A program can build no packet
+ *     of its own, so the probe is a full packet of data: a window of one, at a
+ *     pace that lets the next one leave after the time that the core asks for.  The
+ *     ACK of a packet that left after the stop is the reply.  The flow thus never
+ *     sends less than a packet per probe, lost ones are TCP's to send again, and a
+ *     first one follows the stop as soon as what was in flight is acknowledged.
+ *   - DELAYCC_BPF_SOCKET_PARAMS(sk, params) sets what differs between sockets, at
+ *     the start; DELAYCC_BPF_EACH_ACK(sk, params) before each acknowledgment.
  *   - The receiver's count of flows is not read: netfilter hooks of a module
  *     carry it.
  *
@@ -102,6 +110,9 @@ struct shell_sock {
 	u32 tail;	    /* notes passed by ACKs */
 	u8 base_measured;
 	u8 loss_seen;
+#ifdef DELAYCC_PROBES
+	u64 stopped_ns; /* 0: not */
+#endif
 	struct shell_note notes[SHELL_NOTES];
 };
 
@@ -154,6 +165,18 @@ static __always_inline void shell_apply(struct tcp_sock *tp, struct shell_sock *
 					 dcc_muldiv_u64(bits_q16, 1000000000,
 							(u64)s->rtt_ns << DCC_WINDOW_SHIFT));
 	}
+#ifdef DELAYCC_PROBES
+	if (s->verdict.probe_ns) {
+		if (!s->stopped_ns)
+			s->stopped_ns = dcc_max_u64(tp->tcp_clock_cache, 1);
+		cwnd = 1;
+		/* The packet's own RTT passes before its ACK asks for the next. */
+		pacing_bps = dcc_div_u64((u64)s->path.wire_bytes * 8 * 1000000000,
+					 s->verdict.probe_ns + s->rtt_ns);
+	} else {
+		s->stopped_ns = 0;
+	}
+#endif
 	tp->snd_cwnd = (u32)dcc_clamp_u64(cwnd, 1, 1U << 24);
 
 	/* The stack paces payload. */
@@ -187,6 +210,12 @@ void BPF_PROG(dcc_shell_init, struct sock *sk)
 		return; /* no memory: every other hook leaves the socket alone */
 
 	shell_read_params(&s->params);
+#ifdef DELAYCC_BPF_SOCKET_PARAMS
+	DELAYCC_BPF_SOCKET_PARAMS(sk, &s->params);
+#endif
+#ifdef DELAYCC_PROBES
+	s->stopped_ns = 0;
+#endif
 
 	/* The handshake's RTT serves until the first packet's. */
 	srtt_ns = (u64)(tp->srtt_us >> 3) * DCC_NS_PER_US;
@@ -368,6 +397,16 @@ void dcc_shell_cong_control(unsigned long long *ctx)
 		__sync_fetch_and_add(&dcc_losses, 1);
 	}
 	shell_sample(tp, s, rs, &ack);
+#ifdef DELAYCC_BPF_EACH_ACK
+	DELAYCC_BPF_EACH_ACK(sk, &s->params);
+#endif
+#ifdef DELAYCC_PROBES
+	if (s->stopped_ns && !(ack.flags & DCC_ACK_NO_RTT) && ack.send_ns >= s->stopped_ns) {
+		ack.flags = (ack.flags & DCC_ACK_DELAYED) | DCC_ACK_PROBE;
+		ack.acked_bytes = 0;
+		ack.inflight_bytes = 0;
+	}
+#endif
 	if (DELAYCC_CORE(_ack)(&s->core, &s->path, &s->params, &ack, &s->verdict))
 		__sync_fetch_and_add(&dcc_decisions, 1);
 	s->last_ack_ns = ack.now_ns;

@@ -787,7 +787,7 @@ static inline u64 dcc_prioplus_sample(struct dcc_prioplus *s, const struct dcc_a
 	if (delay_ns < s->limit_ns) {
 		f->over = 0;
 	} else if (++f->over >= 2) {
-		return dcc_prioplus_over_limit(s, ack);
+		return DCC_STEP(dcc_prioplus_over_limit)(s, ack);
 	}
 	if (f->over && s->params.law == DCC_PRIOPLUS_HOLD)
 		return 0;
@@ -799,12 +799,12 @@ static inline u64 dcc_prioplus_sample(struct dcc_prioplus *s, const struct dcc_a
 		return dcc_prioplus_stop(s, delay_ns, DCC_PRIOPLUS_STOP);
 	}
 	if (round) {
-		dcc_prioplus_settle(s, delay_ns, used_q24);
+		DCC_STEP(dcc_prioplus_settle)(s, delay_ns, used_q24);
 		if (delay_ns <= s->target_ns && grow) {
 			if (delay_ns < s->idle_ns)
-				dcc_prioplus_linear(s, ack->now_ns);
+				DCC_STEP(dcc_prioplus_linear)(s, ack->now_ns);
 			else if (f->odd || !s->params.dual_rtt)
-				dcc_prioplus_adapt(s, delay_ns);
+				DCC_STEP(dcc_prioplus_adapt)(s, delay_ns);
 		}
 	}
 	dcc_prioplus_set_cwnd(s, ack->now_ns,

@@ -19,6 +19,8 @@ LAWS = {"paper": 0, "ai": 1, "tracker": 2, "pulse": 3}
 # Where the scheduler's delays would be taken for a queue, a target far above them.
 OSCAR = ("--algorithm", "oscar", "--set", "target_delay_ns=5000000")
 LEDBAT = ("--algorithm", "ledbat", "--set", "target_ns=5000000")
+# Channels far above them likewise.
+PRIOPLUS = ("--algorithm", "prioplus", "--set", "channel_a_ns=10000000")
 SWIFT = ("--algorithm", "swift", "--set", "base_target_ns=5000000")
 
 
@@ -53,6 +55,10 @@ def test_ccc_carries_a_checksummed_transfer_with_the_papers_rules_and_all_others
 
 def test_ledbat_carries_a_checksummed_transfer():
     assert transfer(*LEDBAT)["decisions"] > 0
+
+
+def test_prioplus_carries_a_checksummed_transfer_after_a_first_probe():
+    assert transfer(*PRIOPLUS)["decisions"] > 0
 
 
 def test_swift_carries_a_checksummed_transfer():

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * PrioPlus on Swift under BPF: the core of kernel/core/dcc_prioplus.h as a
+ * struct_ops program, for machines where no module may be loaded.  The probe is
+ * a packet of data; see delaycc_shell.bpf.h.
+ */
+#include "delaycc_core.bpf.h"
+
+struct dcc_swift;
+struct dcc_swift_params;
+struct dcc_prioplus;
+struct dcc_prioplus_params;
+struct dcc_ack;
+int step_dcc_prioplus_derive(struct dcc_prioplus *s, const struct dcc_path *path,
+			     const struct dcc_prioplus_params *p);
+u64 step_dcc_prioplus_reply(struct dcc_prioplus *s, const struct dcc_ack *ack);
+u64 step_dcc_prioplus_sample(struct dcc_prioplus *s, const struct dcc_ack *ack);
+u64 step_dcc_prioplus_over_limit(struct dcc_prioplus *s, const struct dcc_ack *ack);
+int step_dcc_prioplus_settle(struct dcc_prioplus *s, u32 delay_ns, u64 used_q24);
+int step_dcc_prioplus_linear(struct dcc_prioplus *s, u64 now_ns);
+int step_dcc_prioplus_adapt(struct dcc_prioplus *s, u32 delay_ns);
+
+/* Swift as a whole is not used, but read. */
+int step_dcc_swift_derive(struct dcc_swift *s, const struct dcc_path *path,
+			  const struct dcc_swift_params *p);
+
+DELAYCC_STEP u64 step_mulshift(u64 a, u64 b, u32 shift)
+{
+	return dcc_mulshift_u64(a, b, shift);
+}
+
+#define dcc_mulshift_u64 step_mulshift
+
+#include "dcc_prioplus.h"
+
+DELAYCC_STEP int step_dcc_swift_derive(struct dcc_swift *s, const struct dcc_path *path,
+				       const struct dcc_swift_params *p)
+{
+	if (s && path && p)
+		dcc_swift_derive(s, path, p);
+	return 0;
+}
+
+DELAYCC_STEP int step_dcc_prioplus_derive(struct dcc_prioplus *s, const struct dcc_path *path,
+					  const struct dcc_prioplus_params *p)
+{
+	if (s && path && p)
+		dcc_prioplus_derive(s, path, p);
+	return 0;
+}
+
+DELAYCC_STEP u64 step_dcc_prioplus_over_limit(struct dcc_prioplus *s, const struct dcc_ack *ack)
+{
+	return s && ack ? dcc_prioplus_over_limit(s, ack) : 0;
+}
+
+DELAYCC_STEP int step_dcc_prioplus_settle(struct dcc_prioplus *s, u32 delay_ns, u64 used_q24)
+{
+	if (s)
+		dcc_prioplus_settle(s, delay_ns, used_q24);
+	return 0;
+}
+
+DELAYCC_STEP int step_dcc_prioplus_linear(struct dcc_prioplus *s, u64 now_ns)
+{
+	if (s)
+		dcc_prioplus_linear(s, now_ns);
+	return 0;
+}
+
+DELAYCC_STEP int step_dcc_prioplus_adapt(struct dcc_prioplus *s, u32 delay_ns)
+{
+	if (s)
+		dcc_prioplus_adapt(s, delay_ns);
+	return 0;
+}
+
+DELAYCC_STEP u64 step_dcc_prioplus_reply(struct dcc_prioplus *s, const struct dcc_ack *ack)
+{
+	return s && ack ? dcc_prioplus_reply(s, ack) : 0;
+}
+
+DELAYCC_STEP u64 step_dcc_prioplus_sample(struct dcc_prioplus *s, const struct dcc_ack *ack)
+{
+	return s && ack ? dcc_prioplus_sample(s, ack) : 0;
+}
+
+#define DELAYCC_PROBES
+#define DELAYCC_BPF_SOCKET_PARAMS(sk, params)                                                      \
+	do {                                                                                       \
+		(params)->priority = (sk)->sk_priority;                                            \
+		(params)->seed = bpf_get_prandom_u32();                                            \
+	} while (0)
+#define DELAYCC_BPF_EACH_ACK(sk, params) ((params)->priority = (sk)->sk_priority)
+#define DELAYCC_ALG prioplus
+#include "delaycc_shell.bpf.h"
