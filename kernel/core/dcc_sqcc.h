@@ -48,8 +48,8 @@
  *      than its share would otherwise also learn more slowly.
  *   7. Smooth: above T_high R falls by T_high / RTT (at most to an eighth) as soon as it is
  *      seen, once per RTT and not while the RTT falls by itself.  The paper's
- *      beta (1 - T_high / RTT), 0.8 % at most once per segment, leaves 500 flows that start
- *      with a fifth too much at 2500 packets for seconds.
+ *      beta (1 - T_high / RTT), 0.8 % at most once per segment, had 500 flows that start
+ *      with a fifth too much at 2500 packets after 0.3 s still.
  *   8. Smooth: an RTT less than half-way from the base to T_low says that the line is nearly
  *      idle.  Who knows N goes an eighth of the way to C / N per RTT; who guesses N adds a
  *      32nd per millisecond (at 10 Gbit/s).  By delta alone, 500 flows at 60 % of the line
