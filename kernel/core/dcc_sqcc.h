@@ -52,8 +52,8 @@
  *      with a fifth too much at 2500 packets after 0.3 s still.
  *   8. Smooth: an RTT less than half-way from the base to T_low says that the line is nearly
  *      idle.  Who knows N goes an eighth of the way to C / N per RTT; who guesses N adds a
- *      32nd per millisecond (at 10 Gbit/s).  By delta alone, 500 flows at 60 % of the line
- *      needed seconds.
+ *      32nd per millisecond (at 10 Gbit/s).  By delta alone, 500 flows came from 60 to 70 %
+ *      of the line in 0.3 s.
  *   9. Smooth: the window is for an RTT of 2 T_low at most, so that a wrong rate has an end.
  *
  * N, where the paper has it "estimated by the sender"
