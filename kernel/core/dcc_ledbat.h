@@ -105,7 +105,7 @@ enum dcc_ledbat_branch {
 
 struct dcc_ledbat_params {
 	u32 target_ns;		     /* of the queue; 0: from the path */
-	u32 gain_milli;		     /* packets per RTT when there is no queue; the RFC: at most 1 */
+	u32 gain_milli;		     /* packets per RTT with no queue; the RFC: at most 1 */
 	u32 allowed_increase_packets; /* a window may be this much above what was in flight */
 	u32 min_cwnd_milli;
 	u32 initial_cwnd_packets;    /* 0: one base BDP */
@@ -218,7 +218,8 @@ static inline void dcc_ledbat_derive(struct dcc_ledbat *s, const struct dcc_path
 					dcc_div_u64(DCC_LEDBAT_TARGET_PACKETS * per_packet, rate));
 	s->target_ns = (u32)dcc_clamp_u64(target_ns, DCC_LEDBAT_TARGET_MIN_NS,
 					  DCC_LEDBAT_TARGET_MAX_NS);
-	s->gain_q24 = dcc_ledbat_milli_to_q24(dcc_clamp_u32(p->gain_milli, DCC_LEDBAT_GAIN_MIN_MILLI,
+	s->gain_q24 = dcc_ledbat_milli_to_q24(dcc_clamp_u32(p->gain_milli,
+							    DCC_LEDBAT_GAIN_MIN_MILLI,
 							    DCC_LEDBAT_GAIN_MAX_MILLI));
 	s->allowed_q24 = (u64)dcc_clamp_u32(p->allowed_increase_packets,
 					    DCC_LEDBAT_ALLOWED_MIN_PACKETS,

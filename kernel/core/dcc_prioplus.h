@@ -614,7 +614,7 @@ static inline u64 dcc_prioplus_over_limit(struct dcc_prioplus *s, const struct d
 	if (s->params.law == DCC_PRIOPLUS_HOLD) {
 		if (!f->hold_q24 && f->cuts < DCC_PRIOPLUS_CUTS &&
 		    f->cwnd_q24 >= DCC_PRIOPLUS_CWND_STOP) {
-			/* At first what is in flight is also the lower levels', who give way now. */
+			/* At first the flight is in part the lower levels', who give way now. */
 			if (f->cuts++)
 				dcc_prioplus_set_flows(s, count_q8);
 			dcc_prioplus_set_cwnd(s, ack->now_ns,
@@ -784,11 +784,10 @@ static inline u64 dcc_prioplus_sample(struct dcc_prioplus *s, const struct dcc_a
 		if (!f->odd)
 			f->step_q24 = 0;
 	}
-	if (delay_ns < s->limit_ns) {
+	if (delay_ns < s->limit_ns)
 		f->over = 0;
-	} else if (++f->over >= 2) {
+	else if (++f->over >= 2)
 		return DCC_STEP(dcc_prioplus_over_limit)(s, ack);
-	}
 	if (f->over && s->params.law == DCC_PRIOPLUS_HOLD)
 		return 0;
 	if (f->cwnd_q24 < DCC_PRIOPLUS_CWND_STOP && delay_ns >= s->target_ns &&
