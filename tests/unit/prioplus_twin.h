@@ -13,6 +13,13 @@
 
 namespace delaycc_test {
 
+// One program has tests of both.
+#ifdef DCC_PRIOPLUS_ON_LEDBAT
+inline namespace on_ledbat {
+#else
+inline namespace on_swift {
+#endif
+
 class PrioplusTwin {
  public:
   // Small whole numbers and truth values: these the core must hit exactly.
@@ -328,6 +335,7 @@ class PrioplusTwin {
   bool unprobed_ = false;
 };
 
+}  // namespace on_ledbat or on_swift
 }  // namespace delaycc_test
 
 #endif  // DELAYCC_TESTS_UNIT_PRIOPLUS_TWIN_H_
