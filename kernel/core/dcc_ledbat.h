@@ -35,8 +35,10 @@
  *      does not shrink one.  The RFC means the flight at this time, the contract
  *      has the flight when the acknowledged packet left, which is one packet for
  *      the first of a flow.
- *   6. One acknowledgment takes at most half of the window; the RFC's formula
- *      goes below zero when many packets are acknowledged at once.
+ *   6. A round trip takes at most half of the window.  The RFC's formula goes below zero when
+ *      many packets are acknowledged at once, and a queue of many TARGETs, which
+ *      16 flows make when they start together, took every window to MIN_CWND
+ *      within a few RTTs and left the link idle for milliseconds.
  *   7. Windows below one packet are possible: min_cwnd_milli, MIN_CWND, is 1/100
  *      packet.  Two packets, the RFC's least, are there because of delayed ACKs;
  *      100 background flows would hold two BDPs with them.  Below one packet an
@@ -47,8 +49,8 @@
  *   9. Samples of an application-limited flow do not let the window grow.
  *  10. A timeout leaves one packet, as in the RFC, or the window if that is less.
  *  11. The largest window is what the line sends in twice the base RTT and
- *      TARGET, and the pace of a whole window is the line rate, less one bit
- *      per second, as with Swift.
+ *      TARGET, and the window is the only limit, as with Swift: paced at the line
+ *      rate a lone flow would never have a queue.
  */
 #ifndef DCC_LEDBAT_H
 #define DCC_LEDBAT_H
@@ -137,6 +139,8 @@ struct dcc_ledbat {
 	/* The flow. */
 	u64 cwnd_q24;
 	u64 decreased_ns; /* when a loss last shrank the window; 0: never */
+	u64 round_ns;	  /* when this round trip began */
+	u64 round_cwnd_q24; /* with this window */
 	u64 minute_ns;	  /* when the newest minute of the history began */
 	u32 rtt_ns;	  /* newest */
 	u32 samples;	  /* so far; the next one's place in recent_ns */
@@ -352,7 +356,7 @@ static inline void dcc_ledbat_verdict(const struct dcc_ledbat *s, struct dcc_ver
 				 DCC_PATH_RATE_MAX_BPS);
 
 	out->cwnd_q16 = s->cwnd_q24 >> (DCC_LEDBAT_CWND_SHIFT - DCC_WINDOW_SHIFT);
-	out->pacing_bps = rate - 1;
+	out->pacing_bps = 2 * rate;
 	out->probe_ns = 0;
 }
 
@@ -361,6 +365,8 @@ static inline void dcc_ledbat_verdict(const struct dcc_ledbat *s, struct dcc_ver
 static inline void dcc_ledbat_start(struct dcc_ledbat *s)
 {
 	s->decreased_ns = 0;
+	s->round_ns = 0;
+	s->round_cwnd_q24 = 0;
 	s->rtt_ns = s->base_ns;
 	s->samples = 0;
 	s->last.delay_ns = s->base_ns;
@@ -425,12 +431,18 @@ static inline bool dcc_ledbat_ack(struct dcc_ledbat *s, const struct dcc_path *p
 	s->last.delay_ns = DCC_STEP(dcc_ledbat_filter_ns)(s, ack->rtt_ns);
 	s->last.queue_ns = dcc_sub_sat_u32(s->last.delay_ns, base_ns);
 
+	/* A round ends with the first packet that was sent in it; or the clock went back. */
+	if (ack->send_ns >= s->round_ns || ack->now_ns < s->round_ns) {
+		s->round_ns = ack->now_ns;
+		s->round_cwnd_q24 = cwnd_q24;
+	}
 	if (s->last.queue_ns >= s->target_ns) {
 		branch = DCC_LEDBAT_DECREASE;
 		cwnd_q24 = dcc_ledbat_decrease(cwnd_q24,
 					       dcc_ledbat_down_q24(s->gain_q24, s->last.queue_ns,
 								   s->target_ns),
 					       acked_q16);
+		cwnd_q24 = dcc_max_u64(cwnd_q24, dcc_min_u64(s->cwnd_q24, s->round_cwnd_q24 / 2));
 	} else if (ack->flags & DCC_ACK_APP_LIMITED) {
 		branch = DCC_LEDBAT_APP_LIMITED;
 	} else {

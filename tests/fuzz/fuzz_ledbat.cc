@@ -37,7 +37,7 @@ struct Ledbat {
     Require(s.samples < 2 * DCC_LEDBAT_FILTER_MAX);
     Require(s.target_ns >= DCC_LEDBAT_TARGET_MIN_NS && s.target_ns <= DCC_LEDBAT_TARGET_MAX_NS);
     Require(v.cwnd_q16 >= 1);
-    Require(v.pacing_bps >= 1000 && v.pacing_bps < DCC_PATH_RATE_MAX_BPS);
+    Require(v.pacing_bps >= 1000 && v.pacing_bps <= 2 * DCC_PATH_RATE_MAX_BPS);
   }
 };
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Swift and theta-PowerTCP in the lab: the link is full, shares are equal, the queue stands where the papers' formulas say."""
+"""Swift, theta-PowerTCP and LEDBAT in the lab: the link is full, shares are equal, the queue stands where the papers' formulas say."""
 
 import json
 import math
@@ -14,6 +14,7 @@ BUILD = pathlib.Path(os.environ.get("DELAYCC_BUILD", ROOT / "build"))
 DELAYCC = BUILD / "delaycc"
 
 ALGORITHMS = ("swift", "thetapowertcp")
+EVERY = (*ALGORITHMS, "ledbat")
 FLOWS = (1, 2, 4, 16)
 BASE_NS = 12000
 PACKET_NS = 120  # 1500 bytes on the wire at 100 Gbit/s
@@ -26,12 +27,12 @@ SYSCTLS = "".join(
 net.ipv4.delaycc.line_rate_mbps = 100000
 net.ipv4.delaycc.base_rtt_ns = {BASE_NS}
 """
-    for name in ALGORITHMS
+    for name in EVERY
 )
 
 STEADY = """
 name = "steady"
-cc = ["swift", "thetapowertcp"]
+cc = ["swift", "thetapowertcp", "ledbat"]
 trials = 1
 [sweep]
 main = { n = 1 }
@@ -161,7 +162,7 @@ def swift_queue_bytes(flows):
 
 
 @pytest.mark.parametrize("flows", FLOWS)
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("name", EVERY)
 def test_the_link_is_full(steady, name, flows):
     assert steady[name, flows]["utilisation"]["mean"] > 0.995
     assert steady[name, flows]["retransmits"]["mean"] == 0
@@ -178,6 +179,12 @@ def test_swift_s_queue_stands_at_the_target(steady, flows):
     # n flows overshoot by up to n packets in an RTT.
     expected = swift_queue_bytes(flows)
     assert abs(steady["swift", flows]["queue_mean_bytes"]["mean"] - expected) < 0.02 * expected + flows * 750 + 1500
+
+
+@pytest.mark.parametrize("flows", FLOWS)
+def test_ledbat_s_queue_stands_at_its_target(steady, flows):
+    expected = BASE_NS / 4 * BYTES_PER_NS
+    assert abs(steady["ledbat", flows]["queue_mean_bytes"]["mean"] - expected) < 0.05 * expected + flows * 750
 
 
 @pytest.mark.parametrize("flows", [n for n in FLOWS if n > 1])

@@ -33,6 +33,8 @@ class LedbatTwin {
     cwnd_ = std::clamp(initial_, min_, max_);
     rtt_ = rtt_base_;
     last_loss_ = 0;
+    round_ = 0;
+    round_cwnd_ = 0;
     current_delays_.clear();
   }
 
@@ -43,6 +45,7 @@ class LedbatTwin {
   bool knife_edge() const { return knife_edge_; }
   void Follow(const dcc_ledbat& core) {
     cwnd_ = static_cast<double>(core.cwnd_q24) / 16777216.0;
+    round_cwnd_ = static_cast<double>(core.round_cwnd_q24) / 16777216.0;
     last_loss_ = core.decreased_ns;
   }
 
@@ -58,8 +61,13 @@ class LedbatTwin {
     const double step = std::clamp(gain_ * off_target, -1000.0, 1000.0);
     const double move = step * acked / std::max(cwnd_, 1.0);
     if (std::fabs(cwnd_ - 1) < 1e-5) knife_edge_ = true;
+    if (ack.send_ns >= round_ || ack.now_ns < round_) {
+      round_ = ack.now_ns;
+      round_cwnd_ = cwnd_;
+    }
     if (off_target <= 0) {
-      cwnd_ -= std::min(-move, cwnd_ / 2);
+      const double least = std::min(cwnd_, round_cwnd_ / 2);
+      cwnd_ = std::max(cwnd_ - std::min(-move, cwnd_ / 2), least);
     } else if (!(ack.flags & DCC_ACK_APP_LIMITED)) {
       const double max_allowed = ack.inflight_bytes / wire_ + p_.allowed_increase_packets;
       cwnd_ = std::max(cwnd_, std::min(cwnd_ + move, max_allowed));
@@ -114,7 +122,8 @@ class LedbatTwin {
   double wire_, rtt_base_, target_, gain_, max_, min_, initial_;
   double cwnd_ = 1, rtt_ = 0, queuing_delay_ = 0;
   std::deque<double> current_delays_, base_delays_;
-  u64 last_rollover_ = 0, last_loss_ = 0;
+  u64 last_rollover_ = 0, last_loss_ = 0, round_ = 0;
+  double round_cwnd_ = 0;
   bool knife_edge_ = false;
 };
 
