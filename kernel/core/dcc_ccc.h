@@ -30,61 +30,62 @@
  *   acknowledgment -> q, q_v, delta -> region -> r -> window r * RTT_min and pace r
  *
  * Differences from the paper
- *   The parameter "refine" is the sum of the numbers of those that are in force; 0 is the paper's
- *   algorithm as read below.  In brackets: what leaving this one out of the default does in the lab
- *   to S1 (five flows) or S2 (100 flows), see docs/results.md.  The default has S1 27 us (99.9 % of
- *   the RTTs) and Jain 0.998; S2 99.9 % of the link, 32 us, Jain 0.75; refine = 0 has S2 97.4 %,
- *   71 us, Jain 0.33, and with four flows 5 ms apart becomes fair late or never.
- *     1 WINDOW  A window below one packet is one packet, and the pace alone holds back.  The share
- *       of 100 flows is 0.4 packets per RTT; gating each by its own RTT makes them starve one
- *       another. [S2: 96.1 % of the link, 44 us, Jain 0.30]  At r_min with an RTT above two
- *       RTT_min the window is that of r_min, doubled: then so many flows share the link that r_min
- *       of each is too much.
- *     2 SHARE   While there is a queue the link is full, so the rate at which packets come back is
- *       the flow's share of it.  A decrease stops at 7/8 of that, a step in Ai at 5/4; with fewer
- *       than two packets per RTT_min, also a step in H1i or H2i at twice that.  Equation 8 counts on
- *       each flow's packets coming back several times per RTT_min; with 100 flows it is once in
- *       2.4, and a step of M / RTT_min is two and a half times the whole rate. [S2: 98.8 % of the
- *       link, 118 us, Jain 0.51]
- *     4 DRIFT   A rate above Irr loses 0.2 (r / R_l) (r - Irr) per RTT_min, in every region, while
- *       there is a queue.  Windows of r * RTT_min clock flows by their acknowledgments: their queue
- *       then stands below q_B where all of them are above Irr, f(k) = 0 for all, and nothing moves
- *       whatever the shares.  The pull towards Irr, which is the same for all, ends that; the factor
- *       r / R_l, about 1/N, keeps the sum of it independent of N. [Four flows 5 ms apart: fair after
- *       2 ms or never, for 0.13 ms]
- *     8 BASIS   S is r at each increase until the first one behind a decrease; the paper does not
- *       say where it starts.  With sparse acknowledgments a flow may never see an A region, and a
- *       basis left at line rate is a burst.  [No difference in S1 and S2; 20 flows at once need
- *       1.8 ms for 0.5 in a packet-level model]
+ *   The parameter "refine" is the sum of the numbers of those that are in force; 0 is the
+ *   paper's algorithm as read below. In brackets: what leaving this one out of the default does
+ *   in the lab to S1 (five flows) or S2 (100 flows), see docs/results.md. The default has S1 27
+ *   us (99.9 % of the RTTs) and Jain 0.998; S2 99.9 % of the link, 32 us, Jain 0.75; refine = 0
+ *   has S2 97.4 %, 71 us, Jain 0.33, and with four flows 5 ms apart becomes fair late or never.
+ *     1 WINDOW  A window below one packet is one packet, and the pace alone holds back. The
+ *       share of 100 flows is 0.4 packets per RTT; gating each by its own RTT makes them starve
+ *       one another. [S2: 96.1 % of the link, 44 us, Jain 0.30] At r_min with an RTT above two
+ *       RTT_min the window is that of r_min, doubled: then so many flows share the link that
+ *       r_min of each is too much.
+ *     2 SHARE   While there is a queue the link is full, so the rate at which packets come back
+ *       is the flow's share of it. A decrease stops at 7/8 of that, a step in Ai at 5/4; with
+ *       fewer than two packets per RTT_min, also a step in H1i or H2i at twice that. Equation 8
+ *       counts on each flow's packets coming back several times per RTT_min; with 100 flows it
+ *       is once in 2.4, and a step of M / RTT_min is two and a half times the whole rate. [S2:
+ *       98.8 % of the link, 118 us, Jain 0.51]
+ *     4 DRIFT   A rate above Irr loses 0.2 (r / R_l) (r - Irr) per RTT_min, in every region,
+ *       while there is a queue. Windows of r * RTT_min clock flows by their acknowledgments:
+ *       their queue then stands below q_B where all of them are above Irr, f(k) = 0 for all,
+ *       and nothing moves whatever the shares. The pull towards Irr, which is the same for all,
+ *       ends that; the factor r / R_l, about 1/N, keeps the sum of it independent of N. [Four
+ *       flows 5 ms apart: fair after 2 ms or never, for 0.13 ms]
+ *     8 BASIS   S is r at each increase until the first one behind a decrease; the paper does
+ *       not say where it starts. With sparse acknowledgments a flow may never see an A region,
+ *       and a basis left at line rate is a burst. [No difference in S1 and S2; 20 flows at once
+ *       need 1.8 ms for 0.5 in a packet-level model]
  *    16 START   A flow whose whole first window was lost has seen no delay, and starts again at
- *       r_min.  There is no other reaction to a loss: a queue that overflows has shown its delay.
- *       [No difference in S1 and S2, where none loses it all; 200 flows: 2.4 MB for 0.7 MB of queue
- *       after 2 ms in a packet-level model]
- *    32 SLOPE   w_md = -0.125 min(|q - q_B| / q_B, 2): the same limit, half the slope near the goal.
- *       [S2: 99.5 % of the link, 35 us]
- *    64 FLOOR   The logarithm's argument in Ai is at least 5 % of RTT_min.  Not needed beside SHARE.
- *   128 SLACK   A window of r (RTT_min + 0.85 min(q, q_B)), another cure for the standstill that
- *       DRIFT ends, by a limit cycle. [S1: 34 us]
+ *       r_min. There is no other reaction to a loss: a queue that overflows has shown its
+ *       delay. [No difference in S1 and S2, where none loses it all; 200 flows: 2.4 MB for 0.7
+ *       MB of queue after 2 ms in a packet-level model]
+ *    32 SLOPE   w_md = -0.125 min(|q - q_B| / q_B, 2): the same limit, half the slope near the
+ *       goal. [S2: 99.5 % of the link, 35 us]
+ *    64 FLOOR   The logarithm's argument in Ai is at least 5 % of RTT_min. Not needed beside
+ *       SHARE.
+ *   128 SLACK   A window of r (RTT_min + 0.85 min(q, q_B)), another cure for the standstill
+ *       that DRIFT ends, by a limit cycle. [S1: 34 us]
  *
  * How the paper is read
- *   1. Ai is Equation 8 as proved in Appendix A, with M; Algorithm 1, line 7 leaves M out.  M is a
- *      packet with all its headers.  Itv in the argument of its logarithm is not limited.
+ *   1. Ai is Equation 8 as proved in Appendix A, with M; Algorithm 1, line 7 leaves M out. M is
+ *      a packet with all its headers. Itv in the argument of its logarithm is not limited.
  *   2. w_ai in H2i is 0.1 Irr / R_l as in the text; line 10 leaves R_l out.
- *   3. gamma weighs the old gradient.  A sample is at least -1: the link drains no faster.  The
- *      first one after a start or a clock that went back is 0, with Itv = RTT_min.  The average is
- *      cut towards zero and gets there: a lone flow that stayed a shade below zero would be in H1i
- *      for ever, where max(0, 1 - 2 r/R_l) stops it at half the line.
+ *   3. gamma weighs the old gradient. A sample is at least -1: the link drains no faster. The
+ *      first one after a start or a clock that went back is 0, with Itv = RTT_min. The average
+ *      is cut towards zero and gets there: a lone flow that stayed a shade below zero would be
+ *      in H1i for ever, where max(0, 1 - 2 r/R_l) stops it at half the line.
  *   4. Itv / RTT_min is at most 1 as a factor of the probing steps.
- *   5. delta <= 0 brakes.  f(k) = 0 where (Irr - r) delta = 0.
+ *   5. delta <= 0 brakes. f(k) = 0 where (Irr - r) delta = 0.
  *   6. Logarithms are straight between powers of two (Equation 10), also in Equation 8.
- *   7. S is updated at the first increase in an H region behind a sample in Ai or Ad, from the last
- *      five rates with |q_v| < 0.05 in any region.
- *   8. v_ai doubles at most once per RTT_min while q < 5 % of RTT_min (at most q_B / 2), and falls
- *      to 1 otherwise.  S * v_ai is at most R_l.
- *   9. A rate is at least r_min, a packet in six RTT_min if not given.  With 10 Mbit/s flows of an
- *      incast do not come back from it: the paper has no such limit, and needs one.
- *  10. After idle time a flow starts anew, at line rate with a window of one BDP.  A timeout leaves a
- *      packet per RTT_min.
+ *   7. S is updated at the first increase in an H region behind a sample in Ai or Ad, from the
+ *      last five rates with |q_v| < 0.05 in any region.
+ *   8. v_ai doubles at most once per RTT_min while q < 5 % of RTT_min (at most q_B / 2), and
+ *      falls to 1 otherwise. S * v_ai is at most R_l.
+ *   9. A rate is at least r_min, a packet in six RTT_min if not given. With 10 Mbit/s flows of
+ *      an incast do not come back from it: the paper has no such limit, and needs one.
+ *  10. After idle time a flow starts anew, at line rate with a window of one BDP. A timeout
+ *      leaves a packet per RTT_min.
  */
 #ifndef DCC_CCC_H
 #define DCC_CCC_H
@@ -114,8 +115,8 @@
 #define DCC_CCC_R_MIN_MAX_KBPS 800000000U
 
 /* Rates are shares of the line rate, 30 fraction bits: 0.1 kbit/s at 100 Gbit/s. */
-#define DCC_CCC_SHARE_ONE (1U << 30)
-#define DCC_CCC_SHARE_MIN (1U << 10) /* a millionth of the line */
+#define DCC_CCC_SHARE_ONE 1073741824U
+#define DCC_CCC_SHARE_MIN 1024U /* a millionth of the line */
 
 /* Section 4.3.4: |q_v| < 0.05 is a time when the sum of the rates is near the link's. */
 #define DCC_CCC_CALM_Q16 3277U
@@ -181,8 +182,8 @@ struct dcc_ccc_scale {
 	u64 bdp_q16; /* R_l * RTT_min in packets */
 	struct dcc_ccc_reciprocal per_rtt;
 	struct dcc_ccc_reciprocal per_q_b;
-	struct dcc_ccc_reciprocal per_packet; /* of a packet's time on the line, see packet_time */
-	u32 packet_time;		      /* that time in 2^(packet_shift - 30) ns, below 2^28 */
+	struct dcc_ccc_reciprocal per_packet; /* of packet_time */
+	u32 packet_time;  /* of a packet on the line, in 2^(packet_shift - 30) ns */
 	u32 packet_shift;
 	u32 base_ns;
 	u32 q_b_ns;
@@ -320,9 +321,9 @@ static inline void dcc_ccc_verdict(const struct dcc_ccc *s, struct dcc_verdict *
 
 	if (DCC_UNLIKELY(k->slack_q16)) {
 		u32 filled_q24 = dcc_ccc_over_q24(dcc_min_u32(f->q_ns, k->q_b_ns), &k->per_q_b);
+		u32 more_q24 = (u32)(((u64)filled_q24 * k->slack_q16) >> 16);
 
-		window += dcc_scale_q24(window, dcc_min_u32((u32)(((u64)filled_q24 * k->slack_q16) >> 16),
-							    DCC_RATIO_ONE));
+		window += dcc_scale_q24(window, dcc_min_u32(more_q24, DCC_RATIO_ONE));
 	}
 	if (dcc_ccc_refines(k, DCC_CCC_REFINE_WINDOW) && window < DCC_WINDOW_ONE) {
 		if (f->rate_q30 <= k->min_q30 && f->rtt_ns >> 1 > k->base_ns)
