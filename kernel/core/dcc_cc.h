@@ -41,7 +41,7 @@ struct dcc_path {
 #define DCC_ACK_APP_LIMITED 0x2U /* the sample was sent while the application had too little */
 #define DCC_ACK_DELAYED 0x4U	 /* the receiver held this ACK back: RTT is too long */
 #define DCC_ACK_NO_RTT 0x8U	 /* rtt_ns and send_ns are not valid (Karn, SACK only) */
-#define DCC_ACK_PROBE 0x10U	/* reply to a probe: rtt_ns is the probe's, nothing was acknowledged */
+#define DCC_ACK_PROBE 0x10U	 /* reply to a probe, whose RTT it has; nothing was acknowledged */
 
 /* One acknowledgment, as the sender saw it. */
 struct dcc_ack {

@@ -250,10 +250,9 @@ static inline bool dcc_ccc_stale(const struct dcc_ccc_scale *k, const struct dcc
 
 static inline void dcc_ccc_set_reciprocal(struct dcc_ccc_reciprocal *r, u32 d)
 {
-	u32 top = 63 - dcc_clz_u64(d | 1);
-
-	r->shift = 31 + top;
-	r->value = (u32)dcc_div_u64(1ULL << r->shift, d | !d);
+	d = dcc_max_u32(d, 1);
+	r->shift = 94 - dcc_clz_u64(d);
+	r->value = (u32)dcc_div_u64(1ULL << r->shift, d);
 }
 
 /* n / d as Q24, for n / d < 2^9; d < 2^30 keeps the product within 64 bits. */
