@@ -452,7 +452,7 @@ bool delaycc_sample(struct sock *sk, struct delaycc_sock *ds,
 
 	ack->now_ns = tp->tcp_clock_cache;
 	ack->flags = 0;
-	ack->flows = READ_ONCE(ds->flows);
+	ack->flows = ds->flows;
 	/* A receiver's window is no more the network's doing than an application's pause. */
 	if (rs->is_app_limited || tp->chrono_type == TCP_CHRONO_RWND_LIMITED)
 		ack->flags |= DCC_ACK_APP_LIMITED;

@@ -2,40 +2,14 @@
 //
 // OSCAR's core under arbitrary paths, parameters and acknowledgments.  Whatever comes in, the state
 // and the verdict stay within their documented bounds; the sanitizers watch the arithmetic.
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <cstring>
-
 #include "dcc_oscar.h"
+#include "fuzz_input.h"
 
 namespace {
 
-// Takes values off the front of the input; zeros once it is used up.
-class Input {
- public:
-  Input(const std::uint8_t* data, std::size_t size) : data_(data), left_(size) {}
-
-  bool empty() const { return left_ == 0; }
-
-  template <typename T>
-  T Take() {
-    T value = 0;
-    const std::size_t n = left_ < sizeof(T) ? left_ : sizeof(T);
-    std::memcpy(&value, data_, n);
-    data_ += n;
-    left_ -= n;
-    return value;
-  }
-
- private:
-  const std::uint8_t* data_;
-  std::size_t left_;
-};
-
-void Require(bool holds) {
-  if (!holds) std::abort();
-}
+using delaycc_test::Input;
+using delaycc_test::Require;
+using delaycc_test::TakePath;
 
 void CheckBounds(const dcc_oscar& s, const dcc_path& path, const dcc_verdict& v) {
   Require(s.u_q24 >= DCC_OSCAR_RATIO_MIN && s.u_q24 <= DCC_RATIO_ONE);
@@ -45,16 +19,6 @@ void CheckBounds(const dcc_oscar& s, const dcc_path& path, const dcc_verdict& v)
   Require(v.pacing_bps >= 1000);
   Require(v.pacing_bps <= dcc_max_u64(path.line_rate_bps, 1000));
   Require(s.batch.count < DCC_BATCH_MAX_COUNT);
-}
-
-dcc_path TakePath(Input& in) {
-  dcc_path path = {in.Take<u64>(), in.Take<u32>(), in.Take<u32>()};
-  if (in.Take<u8>() % 2) {  // within the documented ranges
-    path.line_rate_bps = dcc_clamp_u64(path.line_rate_bps, 1000000, 800000000000);
-    path.base_rtt_ns = dcc_clamp_u32(path.base_rtt_ns, 1000, 1000000000);
-    path.wire_bytes = dcc_clamp_u32(path.wire_bytes, 64, 65535);
-  }
-  return path;
 }
 
 dcc_oscar_params TakeParams(Input& in) {
