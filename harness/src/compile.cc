@@ -5,6 +5,7 @@
 #include <set>
 
 #include "dccport.h"
+#include "random.h"
 
 namespace delaycc {
 namespace {
@@ -18,13 +19,6 @@ constexpr int64_t kPerFlowNs = 50'000;
 // (RFC 2861) and starts with its initial one.
 constexpr int64_t kIdleNs = 1'500'000'000;
 constexpr int64_t kSecondNs = 1'000'000'000;
-
-uint64_t mix(uint64_t x) {  // the finaliser of splitmix64
-  x += 0x9e3779b97f4a7c15;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
-}
 
 // Which random time of a flow a draw is for.
 enum Draw : uint64_t { kStartPhase, kStartJitter, kStopPhase, kStopJitter };
@@ -114,11 +108,6 @@ std::string module_of(const std::string& cc) {
 }
 
 }  // namespace
-
-double uniform_draw(uint64_t seed, uint64_t a, uint64_t b, uint64_t c) {
-  const uint64_t bits = mix(mix(mix(mix(seed) ^ a) ^ b) ^ c);
-  return static_cast<double>(bits >> 11) * 0x1p-53;
-}
 
 CompiledTrial compile_trial(const Scenario& scenario, const Trial& trial,
                             const std::function<bool(const std::string&)>& has_module) {

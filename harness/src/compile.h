@@ -44,9 +44,6 @@ struct CompiledTrial {
 CompiledTrial compile_trial(const Scenario& scenario, const Trial& trial,
                             const std::function<bool(const std::string&)>& has_module);
 
-// Uniform in [0, 1) and a function of its arguments alone.
-double uniform_draw(uint64_t seed, uint64_t a, uint64_t b, uint64_t c);
-
 }  // namespace delaycc
 
 #endif  // DELAYCC_HARNESS_COMPILE_H_

@@ -8,6 +8,7 @@
 
 #include "dccport.h"
 #include "plan.h"
+#include "random.h"
 
 namespace delaycc {
 namespace {
