@@ -109,6 +109,27 @@ std::string module_of(const std::string& cc) {
 
 }  // namespace
 
+std::map<int, std::map<std::string, std::string>> sender_sysctls(const Scenario& scenario,
+                                                                 const Network& network,
+                                                                 const AlgorithmSpec& algorithm) {
+  std::map<int, std::map<std::string, std::string>> result;
+  for (const FlowSpec& flow : scenario.flows) {
+    const auto own = algorithm.sender_sysctls.find(flow.name);
+    if (own == algorithm.sender_sysctls.end()) continue;
+    const std::vector<int> sources = network.select(flow.from);
+    const size_t used = std::min(sources.size(), static_cast<size_t>(flow.count));
+    for (size_t i = 0; i < used; i++)
+      for (const auto& [name, value] : own->second) {
+        const auto [it, fresh] = result[sources[i]].emplace(name, value);
+        if (!fresh && it->second != value)
+          throw Error("\"" + flow.name + "\" sets " + name + " = " + value + " on " +
+                      network.nodes[sources[i]].name + ", where another group sets " + it->second +
+                      "; allowed is one value per host");
+      }
+  }
+  return result;
+}
+
 CompiledTrial compile_trial(const Scenario& scenario, const Trial& trial,
                             const std::function<bool(const std::string&)>& has_module) {
   CompiledTrial result;
@@ -148,12 +169,16 @@ CompiledTrial compile_trial(const Scenario& scenario, const Trial& trial,
     }
 
   plan.sysctls = {{"net.ipv4.tcp_mem", "4194304 6291456 8388608"}};
-  for (NodePlan& node : network.nodes) {
+  const auto of_senders = sender_sysctls(scenario, network, algorithm);
+  for (size_t n = 0; n < network.nodes.size(); n++) {
+    NodePlan& node = network.nodes[n];
     if (node.address.empty()) {
       node.sysctls["net.ipv4.ip_forward"] = "1";
       node.sysctls["net.ipv6.conf.default.disable_ipv6"] = "1";
     } else {
       node.sysctls = host_sysctls(scenario, algorithm);
+      if (const auto it = of_senders.find(static_cast<int>(n)); it != of_senders.end())
+        for (const auto& [name, value] : it->second) node.sysctls[name] = value;
     }
   }
 

@@ -4,6 +4,7 @@
 #define DELAYCC_HARNESS_COMPILE_H_
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,12 @@ struct CompiledTrial {
 // fit the topology; a resolved scenario does.
 CompiledTrial compile_trial(const Scenario& scenario, const Trial& trial,
                             const std::function<bool(const std::string&)>& has_module);
+
+// Of each node that sends flows: the sysctls of its groups. Throws Error when two groups on one
+// host want different values.
+std::map<int, std::map<std::string, std::string>> sender_sysctls(const Scenario& scenario,
+                                                                 const Network& network,
+                                                                 const AlgorithmSpec& algorithm);
 
 }  // namespace delaycc
 

@@ -40,6 +40,8 @@ std::string measurement_text(const Measurement& m) {
   text += " rtt";
   for (const auto& [from, to] : m.measure.rtt_ns) text += fmt::format(" {}-{}", from, to);
   text += fmt::format(" suppress {} {}", m.measure.suppress_delay_ns, m.measure.suppress_hold_ns);
+  text += fmt::format(" settle {} takeover {} {}", m.measure.settle_ns,
+                      m.measure.takeover_window_ns, m.measure.takeover_threshold);
   return text;
 }
 

@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <limits>
 #include <set>
+
+#include "compile.h"
 #include "metrics.h"
 #include "topology.h"
 
@@ -641,6 +643,12 @@ void check_network(const Scenario& s, Section& root, std::vector<Section>& flow_
         break;
       }
   }
+  Section algorithms = root.section("algorithms");
+  for (const auto& [name, spec] : s.algorithm_specs) try {
+      sender_sysctls(s, network, spec);
+    } catch (const Error& e) {
+      algorithms.section(name).complain("sender_sysctl", e.what());
+    }
 }
 
 Expectation read_expectation(Section& section) {
@@ -880,6 +888,9 @@ Scenario ScenarioFile::resolve(const Parameters& parameters) const {
     spec.note = section.text("note", "");
     spec.initcwnd = static_cast<int>(section.integer("initcwnd", 0, 0, 65535));
     spec.sysctls = section.text_map("sysctl");
+    Section senders = section.section("sender_sysctl");
+    for (const std::string& group : senders.keys())
+      spec.sender_sysctls[group] = senders.text_map(group);
     section.finish();
   }
 
@@ -919,6 +930,13 @@ Scenario ScenarioFile::resolve(const Parameters& parameters) const {
                        "\"" + name + "\" is not in cc and has no [algorithms] section");
   }
   root.finish();
+  for (auto& [name, spec] : s.algorithm_specs) {
+    Section section = algorithms.section(name);
+    for (const auto& [group, sysctls] : spec.sender_sysctls)
+      if (!groups.count(group))
+        section.complain("sender_sysctl",
+                         "\"" + group + "\" is no flow group, allowed is one of " + group_names);
+  }
   if (!mistakes.any()) check_network(s, root, flow_sections);
   mistakes.throw_if_any();
   if (s.subject.empty()) s.subject = s.algorithms.front();

@@ -68,6 +68,8 @@ struct AlgorithmSpec {
   std::string note;
   int initcwnd = 0;
   std::map<std::string, std::string> sysctls;
+  // Of the hosts that a flow group sends from, over those above: group, then name.
+  std::map<std::string, std::map<std::string, std::string>> sender_sysctls;
 };
 
 struct FlowSpec {

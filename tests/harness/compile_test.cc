@@ -134,6 +134,20 @@ TEST(Compile, SysctlsOfAnAlgorithmAreItsHostsOnly) {
   }
 }
 
+TEST(Compile, SysctlsOfAGroupGoToItsSendersAlone) {
+  Scenario s = scenario();
+  s.algorithm_specs["oscar"].sender_sysctls["burst"] = {{"net.ipv4.delaycc.base_rtt_ns", "7"}};
+  const Plan plan = compile_trial(s, trial("oscar", 0, 1), has_oscar).plan;
+  int senders = 0;
+  for (const NodePlan& node : plan.nodes) {
+    if (node.address.empty()) continue;
+    const bool sends = node.name.rfind("senders[", 0) == 0 && node.name != "senders[0]";
+    senders += sends;
+    EXPECT_EQ(node.sysctls.at("net.ipv4.delaycc.base_rtt_ns"), sends ? "7" : "12000") << node.name;
+  }
+  EXPECT_EQ(senders, 4);
+}
+
 TEST(Compile, LogsTheBottleneckAndBothEndsOfEachRtt) {
   const CompiledTrial compiled = compile_trial(scenario(), trial("cubic", 0, 1), has_oscar);
   std::map<std::string, uint32_t> flags;

@@ -170,6 +170,32 @@ TEST(Scenario, RefusesABaseRttTogetherWithDelays) {
             std::string::npos);
 }
 
+constexpr char kTwoGroups[] = R"(
+[[flows]]
+name = "other"
+from = "senders[0]"
+to = "receivers"
+[algorithms.cubic.sender_sysctl.flows0]
+net.ipv4.tcp_ecn = 1
+[algorithms.cubic.sender_sysctl.other]
+net.ipv4.tcp_ecn = 2
+)";
+
+TEST(Scenario, RefusesSysctlsOfGroupsThatContradictOnAHost) {
+  EXPECT_EQ(mistakes(kMinimal + std::string(kTwoGroups)),
+            "file.toml:19: algorithms.cubic.sender_sysctl: \"other\" sets net.ipv4.tcp_ecn = 2 on "
+            "senders[0], where another group sets 1; allowed is one value per host");
+  EXPECT_EQ(mistakes(kMinimal + std::string(kTwoGroups),
+                     {"topology.senders=2", "flows.1.from=senders[1]"}),
+            "");
+}
+
+TEST(Scenario, RefusesSysctlsOfAnUnknownGroup) {
+  EXPECT_EQ(mistakes(kMinimal + replaced(kTwoGroups, "sysctl.other", "sysctl.third")),
+            "file.toml:19: algorithms.cubic.sender_sysctl: \"third\" is no flow group, allowed is "
+            "one of flows0, other");
+}
+
 TEST(Scenario, SetOverridesADottedKeyAndAnArrayElement) {
   const Scenario s = resolve(
       kMinimal, {"measure.duration_us=250", "flows.0.count=3", "hosts.sysctl.net.ipv4.tcp_ecn=1"});
