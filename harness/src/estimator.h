@@ -30,7 +30,7 @@ namespace delaycc {
 enum class Interval {
   kStudent,  // Student's t: the default
   kNormal,   // the normal quantile, as equations 1 to 3 have it; too narrow for few trials
-  kSkewed,   // Student's t with Johnson's correction for skewness: not symmetric, for means of few
+  kSkewed,   // Student's t with Hall's correction for skewness: not symmetric, for means of few
              // trials whose values have a long tail
   kAnytime,  // a confidence sequence: holds for all n >= min_units at once, so that one may look
              // after each trial and stop on what one sees; about 1.7 times as wide
@@ -160,39 +160,43 @@ class PooledQuantile {
   // control variate whose mean is 0 (kRatio only; 0: none).
   void add_cycle(const std::vector<double>& values, double control = 0);
   // `cycle_log_weight` is the likelihood ratio of the whole cycle, for the effective sample size.
-  void add_cycle(const std::vector<WeightedValue>& values, double cycle_log_weight,
-                 double control = 0);
-  int64_t cycles() const { return static_cast<int64_t>(begin_.size()); }
+  void add_weighted_cycle(const std::vector<WeightedValue>& values, double cycle_log_weight,
+                          double control = 0);
+  int64_t cycles() const { return static_cast<int64_t>(cycles_.size()); }
   // Sorts what has come since the last call and takes one pass over all flows: O(flows).
   Estimate estimate() const;
   // Equation 6 or 11: share of flows above `gamma`.
   double tail_probability(double gamma) const;
 
  private:
-  struct Entry {
+  struct Flow {
     double value;
     double weight;
     uint32_t cycle;
   };
+  struct Cycle {
+    double flows = 0;  // alpha, or the sum of the weights
+    double control = 0;
+    double log_weight = 0;
+  };
   void sort() const;
-  double flows_expected() const;
-  double quantile_of(size_t first_cycle, size_t last_cycle) const;
-  Estimate ratio() const;
-  Estimate batches() const;
-  void effective(Estimate& estimate) const;
-  int64_t forecast_cycles(double value, double low, double high) const;
+  double flows_expected(const Cycle& cycle) const;
+  // Largest values whose weight is at most `tail` of the flows expected; `above` the weight of
+  // those above the result. NaN without flows, infinity if `tail` is not above 0.
+  double upper_quantile(double tail) const;
+  // The same for each batch, the cycles' batch numbers being `batch_of`.
+  std::vector<double> batch_quantiles(const std::vector<uint32_t>& batch_of, size_t batches) const;
+  void ratio(Estimate& estimate) const;
+  void batches(Estimate& estimate) const;
+  void sections(Estimate& estimate) const;
 
   double p_;
   Goal goal_;
   PooledOptions options_;
-  mutable std::vector<Entry> entries_;  // the first sorted_ in order of value
+  mutable std::vector<Flow> flows_;  // the first sorted_ of them in order of value
   mutable size_t sorted_ = 0;
-  std::vector<double> begin_;  // per cycle: sum of weights
-  std::vector<double> control_;
-  std::vector<double> cycle_log_weight_;
+  std::vector<Cycle> cycles_;
   int64_t missing_ = 0;
-  bool weighted_ = false;
-  bool controlled_ = false;
 };
 
 // Two algorithms on the same flow files (common random numbers): the mean of the differences b - a,

@@ -1,0 +1,475 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "estimator.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+namespace delaycc {
+namespace {
+
+using Method = PooledOptions::Method;
+
+// Uniform in (0, 1), the same on every library.
+class Source {
+ public:
+  explicit Source(uint64_t seed) : engine_(seed) {}
+  double uniform() { return (static_cast<double>(engine_() >> 11) + 0.5) * 0x1p-53; }
+  double exponential() { return -std::log(uniform()); }
+  double normal() { return std::sqrt(2 * exponential()) * std::cos(6.283185307179586 * uniform()); }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+Goal with(Interval interval, double margin = 0.01, int min_units = 20) {
+  Goal goal;
+  goal.interval = interval;
+  goal.relative_margin = margin;
+  goal.min_units = min_units;
+  return goal;
+}
+
+Estimate mean_of(const std::vector<double>& values, const Goal& goal = {}) {
+  MeanEstimator mean(goal);
+  for (double v : values) mean.add(v);
+  return mean.estimate();
+}
+
+template <typename Trial>
+double covered(int repetitions, double truth, Trial trial) {
+  int inside = 0;
+  for (int r = 0; r < repetitions; ++r) {
+    const Estimate e = trial(static_cast<uint64_t>(r));
+    inside += e.low <= truth && truth <= e.high;
+  }
+  return static_cast<double>(inside) / repetitions;
+}
+
+TEST(Moments, AreThoseOfTheSample) {
+  Moments m;
+  for (double v : {2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0}) m.add(v);
+  EXPECT_EQ(m.n(), 8);
+  EXPECT_DOUBLE_EQ(m.mean(), 5);
+  EXPECT_NEAR(m.variance(), 32.0 / 7, 1e-12);
+  EXPECT_NEAR(m.skewness(), 42.0 / 8 / 8, 1e-12);    // m3 = 42 / 8, sigma = 2
+  EXPECT_NEAR(m.kurtosis(), 356.0 / 8 / 16, 1e-12);  // m4 = 356 / 8
+  EXPECT_EQ(m.min(), 2);
+  EXPECT_EQ(m.max(), 9);
+}
+
+TEST(Moments, KeepTheirDigitsUnderALargeMean) {
+  Moments small, large;
+  Source source(1);
+  for (int i = 0; i < 1000; ++i) {
+    const double v = source.exponential();
+    small.add(v);
+    large.add(v + 1e9);
+  }
+  EXPECT_NEAR(large.variance(), small.variance(), 1e-5);
+  EXPECT_NEAR(large.kurtosis(), small.kurtosis(), 1e-3);
+}
+
+TEST(Moments, RefuseWhatIsNotANumber) {
+  Moments m;
+  EXPECT_THROW(m.add(NAN), Error);
+  EXPECT_THROW(m.add(INFINITY), Error);
+  EXPECT_EQ(m.n(), 0);
+}
+
+TEST(MeanEstimator, GivesStudentsAndTheNormalInterval) {
+  const Estimate student = mean_of({1, 2, 3, 4, 5});
+  EXPECT_DOUBLE_EQ(student.value, 3);
+  EXPECT_NEAR(student.half_width, 2.776445 * std::sqrt(2.5 / 5), 1e-5);
+  EXPECT_NEAR(student.low, 3 - student.half_width, 1e-12);
+  const Estimate normal = mean_of({1, 2, 3, 4, 5}, with(Interval::kNormal));
+  EXPECT_NEAR(normal.half_width, 1.959964 * std::sqrt(2.5 / 5), 1e-5);
+  EXPECT_NEAR(normal.relative_margin, normal.half_width / 3, 1e-12);
+}
+
+TEST(MeanEstimator, SkewedIntervalReachesTowardsTheTail) {
+  Source source(4);
+  std::vector<double> values;
+  for (int i = 0; i < 40; ++i) values.push_back(source.exponential());
+  const Estimate e = mean_of(values, with(Interval::kSkewed));
+  EXPECT_GT(e.high - e.value, e.value - e.low);
+  const Estimate mirrored = mean_of({-1, -1, -1, -1, -8, -2, -1}, with(Interval::kSkewed));
+  EXPECT_LT(mirrored.high - mirrored.value, mirrored.value - mirrored.low);
+}
+
+TEST(MeanEstimator, HasNoIntervalBeforeTheSecondTrial) {
+  const Estimate none = mean_of({});
+  EXPECT_TRUE(std::isnan(none.value));
+  EXPECT_EQ(none.forecast_trials, 0);
+  const Estimate one = mean_of({7});
+  EXPECT_EQ(one.value, 7);
+  EXPECT_TRUE(std::isinf(one.half_width));
+  EXPECT_FALSE(one.converged);
+}
+
+TEST(MeanEstimator, ConvergesOnlyAfterTheExploratoryStage) {
+  MeanEstimator mean(with(Interval::kStudent));
+  for (int i = 0; i < 19; ++i) mean.add(100 + i % 2);
+  EXPECT_LT(mean.estimate().relative_margin, 0.01);
+  EXPECT_FALSE(mean.estimate().converged);
+  mean.add(100);
+  EXPECT_TRUE(mean.estimate().converged);
+}
+
+TEST(MeanEstimator, ForecastsWhatTheGoalTakes) {
+  // (1.96 * 0.5 / 0.01)^2, and about two more for Student's t.
+  EXPECT_EQ(forecast_units(with(Interval::kNormal), 0.5, 0.01), 9604);
+  EXPECT_NEAR(static_cast<double>(forecast_units(with(Interval::kStudent), 0.5, 0.01)), 9606, 1);
+  EXPECT_EQ(forecast_units(with(Interval::kNormal), 0.5, 0), 0);
+  EXPECT_EQ(forecast_units(with(Interval::kNormal), 0, 1), 2);
+
+  Source source(2);
+  MeanEstimator mean(with(Interval::kStudent));
+  for (int i = 0; i < 200; ++i) mean.add(10 + 5 * source.normal());
+  const Estimate e = mean.estimate();
+  EXPECT_NEAR(static_cast<double>(e.forecast_trials), 9606, 2500);
+  EXPECT_LT(e.forecast_low, 9606);
+  EXPECT_GT(e.forecast_high, 9606);
+  EXPECT_EQ(e.more_trials(), e.forecast_trials - 200);
+}
+
+TEST(MeanEstimator, CountsTrialsInGroupsAndThoseWithoutASample) {
+  MeanEstimator mean(with(Interval::kStudent, 0.5, 2), 40);
+  for (double v : {1.0, 1.1, 0.9}) mean.add(v);
+  mean.add_missing();
+  const Estimate e = mean.estimate();
+  EXPECT_EQ(e.n, 3);
+  EXPECT_EQ(e.trials, 120);
+  EXPECT_EQ(e.missing, 40);
+  EXPECT_EQ(e.forecast_trials % 40, 0);
+  EXPECT_NE(describe(e).find("40 without a sample"), std::string::npos);
+}
+
+TEST(MeanEstimator, CoversAtTheStatedRate) {
+  for (Interval interval : {Interval::kStudent, Interval::kSkewed}) {
+    const double normal = covered(2000, 3, [&](uint64_t seed) {
+      Source source(seed);
+      MeanEstimator mean(with(interval));
+      for (int i = 0; i < 20; ++i) mean.add(3 + source.normal());
+      return mean.estimate();
+    });
+    EXPECT_NEAR(normal, 0.95, 0.015) << interval_name(interval);
+  }
+  // The normal quantile is too narrow at n = 20, as it must be: 93.5 %.
+  const double narrow = covered(2000, 3, [&](uint64_t seed) {
+    Source source(seed);
+    MeanEstimator mean(with(Interval::kNormal));
+    for (int i = 0; i < 20; ++i) mean.add(3 + source.normal());
+    return mean.estimate();
+  });
+  EXPECT_LT(narrow, 0.945);
+}
+
+TEST(MeanEstimator, SkewedIntervalCoversALongTailBetter) {
+  const auto lognormal = [](Interval interval) {
+    return covered(2000, std::exp(0.5), [&](uint64_t seed) {
+      Source source(seed);
+      MeanEstimator mean(with(interval));
+      for (int i = 0; i < 30; ++i) mean.add(std::exp(source.normal()));
+      return mean.estimate();
+    });
+  };
+  EXPECT_GT(lognormal(Interval::kSkewed), lognormal(Interval::kStudent) + 0.01);
+}
+
+TEST(MeanEstimator, AnytimeIntervalHoldsAtEveryLook) {
+  const auto ever_missed = [](Interval interval) {
+    int missed = 0;
+    for (uint64_t seed = 0; seed < 400; ++seed) {
+      Source source(seed);
+      MeanEstimator mean(with(interval));
+      bool out = false;
+      for (int i = 0; i < 500; ++i) {
+        mean.add(1 + source.normal());
+        if (i < 19) continue;
+        const Estimate e = mean.estimate();
+        out = out || e.low > 1 || e.high < 1;
+      }
+      missed += out;
+    }
+    return missed / 400.0;
+  };
+  EXPECT_LE(ever_missed(Interval::kAnytime), 0.06);
+  EXPECT_GT(ever_missed(Interval::kStudent), 0.15);
+}
+
+TEST(TrialQuantile, IsTheNearestRank) {
+  std::vector<double> hundred;
+  for (int i = 100; i >= 1; --i) hundred.push_back(i);
+  EXPECT_EQ(trial_quantile(hundred, 0.99), 99);
+  EXPECT_EQ(trial_quantile(hundred, 0.5), 50);
+  EXPECT_EQ(trial_quantile({3, 1, 2}, 0.99), 3);
+  EXPECT_EQ(trial_quantile({3, 1, 2}, 0.01), 1);
+  EXPECT_THROW(trial_quantile({}, 0.5), Error);
+  EXPECT_THROW(trial_quantile({1}, 1), Error);
+}
+
+// Cycles of 0 to 4 flows that share a factor: flows of one trial are not independent.
+std::vector<double> cycle(Source& source) {
+  std::vector<double> values;
+  const double factor = 0.5 + source.uniform();
+  const int flows = static_cast<int>(10 * source.uniform());
+  for (int i = 0; i < flows; ++i) values.push_back(factor * source.exponential());
+  return values;
+}
+
+double cycle_p90() {
+  Source source(99);
+  PooledQuantile pooled(0.9);
+  for (int i = 0; i < 200000; ++i) pooled.add_cycle(cycle(source));
+  return pooled.estimate().value;
+}
+
+TEST(PooledQuantile, IsTheQuantileOverAllFlows) {
+  PooledQuantile pooled(0.9);
+  std::vector<double> first, second;
+  for (int i = 1; i <= 100; ++i) (i % 3 == 0 ? first : second).push_back(i);
+  pooled.add_cycle(first);
+  pooled.add_cycle(second);
+  pooled.add_cycle(std::vector<double>());
+  const Estimate e = pooled.estimate();
+  EXPECT_EQ(e.value, 90);
+  EXPECT_EQ(e.flows, 100);
+  EXPECT_EQ(e.trials, 3);
+  EXPECT_EQ(e.missing, 1);
+  EXPECT_DOUBLE_EQ(pooled.tail_probability(90), 0.1);
+}
+
+TEST(PooledQuantile, AsPrintedTakesTheNextOrderStatistic) {
+  for (Method method : {Method::kRatio, Method::kBatches}) {
+    PooledOptions options;
+    options.method = method;
+    options.cycles_per_batch = 1;
+    options.as_printed = true;
+    PooledQuantile pooled(0.9, {}, options);
+    std::vector<double> values;
+    for (int i = 1; i <= 100; ++i) values.push_back(i);
+    pooled.add_cycle(values);
+    pooled.add_cycle(values);
+    EXPECT_EQ(pooled.estimate().value, 91);
+  }
+}
+
+TEST(PooledQuantile, EstimatesAgainAfterMoreCycles) {
+  Source source(5);
+  PooledQuantile grown(0.9), whole(0.9);
+  std::vector<std::vector<double>> all;
+  for (int i = 0; i < 60; ++i) all.push_back(cycle(source));
+  for (size_t i = 0; i < all.size(); ++i) {
+    grown.add_cycle(all[i]);
+    if (i % 7 == 0) grown.estimate();
+    whole.add_cycle(all[i]);
+  }
+  EXPECT_EQ(grown.estimate().value, whole.estimate().value);
+  EXPECT_EQ(grown.estimate().low, whole.estimate().low);
+  EXPECT_EQ(grown.estimate().high, whole.estimate().high);
+}
+
+TEST(PooledQuantile, EveryMethodCoversItsQuantile) {
+  const double truth = cycle_p90();
+  for (Method method : {Method::kRatio, Method::kBatches, Method::kSections}) {
+    PooledOptions options;
+    options.method = method;
+    const double rate = covered(500, truth, [&](uint64_t seed) {
+      Source source(seed);
+      PooledQuantile pooled(0.9, {}, options);
+      for (int i = 0; i < 1600; ++i) pooled.add_cycle(cycle(source));
+      return pooled.estimate();
+    });
+    EXPECT_NEAR(rate, 0.95, 0.03) << static_cast<int>(method);
+  }
+}
+
+TEST(PooledQuantile, HasNoUpperBoundWhereTheTailIsNotReached) {
+  PooledQuantile pooled(0.999);
+  Source source(3);
+  for (int i = 0; i < 20; ++i) pooled.add_cycle(cycle(source));
+  const Estimate e = pooled.estimate();
+  EXPECT_TRUE(std::isinf(e.high));
+  EXPECT_FALSE(e.converged);
+  EXPECT_NE(describe(e).find("no bound"), std::string::npos);
+}
+
+TEST(PooledQuantile, WeightsGiveTheQuantileOfTheNominalDistribution) {
+  // Exponential(1) drawn as Exponential(1/2): weight 2 exp(-x/2). p99 is ln 100.
+  for (double flows_per_cycle : {0.0, 10.0}) {
+    PooledOptions options;
+    options.flows_per_cycle = flows_per_cycle;
+    const double rate = covered(300, std::log(100.0), [&](uint64_t seed) {
+      Source source(seed);
+      PooledQuantile pooled(0.99, {}, options);
+      for (int c = 0; c < 100; ++c) {
+        std::vector<WeightedValue> flows;
+        for (int i = 0; i < 10; ++i) {
+          const double x = 2 * source.exponential();
+          flows.push_back({x, std::log(2.0) - x / 2});
+        }
+        pooled.add_weighted_cycle(flows, flows[0].log_weight);
+      }
+      return pooled.estimate();
+    });
+    EXPECT_NEAR(rate, 0.95, 0.035);
+  }
+}
+
+TEST(PooledQuantile, CountsTheEffectiveSample) {
+  PooledQuantile pooled(0.5);
+  pooled.add_weighted_cycle({{1, 0}}, std::log(3.0));
+  pooled.add_weighted_cycle({{2, 0}}, 0.0);
+  const Estimate e = pooled.estimate();
+  EXPECT_NEAR(e.effective_trials, 16.0 / 10, 1e-12);
+  EXPECT_NEAR(e.effective_share, 0.8, 1e-12);
+}
+
+TEST(PooledQuantile, AControlNarrowsTheInterval) {
+  // The control is the number of flows of the cycle above a fixed value, less its mean: of one kind
+  // with the exceedances.
+  Source source(11);
+  PooledQuantile plain(0.9), controlled(0.9);
+  for (int c = 0; c < 400; ++c) {
+    std::vector<double> values;
+    double above = 0;
+    for (int i = 0; i < 10; ++i) {
+      const double x = source.exponential();
+      above += x > std::log(10.0);
+      values.push_back(x + 0.05 * source.normal());
+    }
+    plain.add_cycle(values);
+    controlled.add_cycle(values, above - 1.0);
+  }
+  const Estimate a = plain.estimate();
+  const Estimate b = controlled.estimate();
+  EXPECT_GT(b.correlation, 0.8);
+  EXPECT_LT(b.half_width, 0.6 * a.half_width);
+  EXPECT_LT(b.low, std::log(10.0));
+  EXPECT_GT(b.high, std::log(10.0));
+}
+
+TEST(PairedComparison, FindsASmallDifferenceUnderALargeCommonSpread) {
+  Source source(6);
+  PairedComparison pairs;
+  for (int i = 0; i < 30; ++i) {
+    const double common = 10 + 5 * source.normal();
+    pairs.add(common, common + 0.2 + 0.1 * source.normal());
+  }
+  const Comparison c = pairs.compare();
+  EXPECT_EQ(c.verdict, Comparison::Verdict::kALess);
+  EXPECT_GT(c.correlation, 0.99);
+  EXPECT_GT(c.saved, 0.99);
+  EXPECT_GT(c.significance, 0.999);
+  EXPECT_EQ(c.more_pairs, 0);
+  EXPECT_GT(c.unpaired, 1000);
+  EXPECT_NE(describe(c, "oscar", "cubic").find("oscar < cubic with confidence"), std::string::npos);
+}
+
+TEST(PairedComparison, SaysHowManyPairsAreMissing) {
+  Source source(7);
+  PairedComparison pairs;
+  for (int i = 0; i < 25; ++i) pairs.add(10 + source.normal(), 10.1 + source.normal());
+  const Comparison c = pairs.compare();
+  EXPECT_EQ(c.verdict, Comparison::Verdict::kUndecided);
+  EXPECT_GT(c.more_pairs, 0);
+  EXPECT_LT(c.significance, 0.95);
+  EXPECT_NE(describe(c, "a", "b").find("not distinguishable after 25 pairs, needs about"),
+            std::string::npos);
+}
+
+TEST(PairedComparison, GivesNoVerdictInTheExploratoryStage) {
+  PairedComparison pairs;
+  for (int i = 0; i < 19; ++i) pairs.add(i, i + 1 + 0.01 * i);
+  EXPECT_EQ(pairs.compare().verdict, Comparison::Verdict::kUndecided);
+  EXPECT_EQ(pairs.compare().more_pairs, 1);
+}
+
+TEST(PairedComparison, CallsEqualAlgorithmsAlike) {
+  Source source(8);
+  PairedComparison pairs;
+  for (int i = 0; i < 100; ++i) {
+    const double common = 10 + source.normal();
+    pairs.add(common, common + 0.01 * source.normal());
+  }
+  EXPECT_EQ(pairs.compare().verdict, Comparison::Verdict::kAlike);
+  PairedComparison same;
+  for (int i = 0; i < 20; ++i) same.add(i + 1, i + 1);
+  EXPECT_EQ(same.compare().verdict, Comparison::Verdict::kAlike);
+}
+
+TEST(ControlVariate, RemovesWhatItExplains) {
+  Source source(9);
+  ControlVariate with_control(0);
+  MeanEstimator plain;
+  for (int i = 0; i < 200; ++i) {
+    const double x = source.normal();
+    const double y = 5 + 2 * x + 0.1 * source.normal();
+    with_control.add(y, x);
+    plain.add(y);
+  }
+  const Estimate e = with_control.estimate();
+  EXPECT_GT(e.correlation, 0.99);
+  EXPECT_LT(e.half_width, 0.1 * plain.estimate().half_width);
+  EXPECT_LT(e.forecast_trials, plain.estimate().forecast_trials / 50);
+  EXPECT_NEAR(e.value, 5, 0.05);
+}
+
+TEST(ControlVariate, CoversWhetherOrNotTheControlIsAnyGood) {
+  for (double slope : {0.0, 3.0}) {
+    const double rate = covered(1000, 5, [&](uint64_t seed) {
+      Source source(seed);
+      ControlVariate c(0);
+      for (int i = 0; i < 25; ++i) {
+        const double x = source.normal();
+        c.add(5 + slope * x + source.normal(), x);
+      }
+      return c.estimate();
+    });
+    EXPECT_NEAR(rate, 0.95, 0.02) << slope;
+  }
+}
+
+TEST(ControlVariate, WidensByTheErrorOfItsMean) {
+  Source source(10);
+  ControlVariate exact(0, 0), vague(0, 0.5);
+  for (int i = 0; i < 100; ++i) {
+    const double x = source.normal();
+    const double y = 2 * x + 0.1 * source.normal();
+    exact.add(y, x);
+    vague.add(y, x);
+  }
+  EXPECT_GT(vague.estimate().half_width, 1.9);
+  EXPECT_LT(exact.estimate().half_width, 0.1);
+}
+
+TEST(ControlVariate, IsThePlainMeanWhereTheControlDoesNotVary) {
+  ControlVariate control(1);
+  MeanEstimator plain;
+  for (double v : {1.0, 2.0, 3.0, 4.0, 6.0}) {
+    control.add(v, 7);
+    plain.add(v);
+  }
+  EXPECT_DOUBLE_EQ(control.estimate().value, plain.estimate().value);
+  EXPECT_DOUBLE_EQ(control.estimate().half_width, plain.estimate().half_width);
+  EXPECT_EQ(control.estimate().correlation, 0);
+}
+
+TEST(Goal, IsChecked) {
+  Goal goal;
+  goal.relative_margin = 0;
+  EXPECT_THROW(MeanEstimator{goal}, Error);
+  goal = {};
+  goal.confidence = 1;
+  EXPECT_THROW(PairedComparison{goal}, Error);
+  goal = {};
+  goal.min_units = 1;
+  EXPECT_THROW(PooledQuantile(0.5, goal), Error);
+  EXPECT_THROW(PooledQuantile(1.0), Error);
+  EXPECT_THROW(MeanEstimator(Goal(), 0), Error);
+}
+
+}  // namespace
+}  // namespace delaycc
