@@ -19,6 +19,7 @@
 
 #include <linux/atomic.h>
 #include <linux/build_bug.h>
+#include <linux/mutex.h>
 #include <net/tcp.h>
 
 #include "core/dcc_cc.h"
@@ -99,7 +100,7 @@ struct delaycc_sock {
 	u32 mss;
 	u32 header_bytes; /* on the wire, beside the payload */
 	u16 max_tso_segs; /* 0: leave Linux's own */
-	u8 base_fixed : 1,	 /* by sysctl or route: do not measure */
+	u8 base_fixed : 1,	 /* somebody has said it: do not measure */
 	   base_measured : 1,	 /* path.base_rtt_ns comes from data packets */
 	   pacing_is_ours : 1,	 /* nobody had asked for pacing before */
 	   retransmitted : 1,	 /* an RTT up to retrans_seq may be ambiguous */
@@ -195,7 +196,26 @@ enum {
 	DELAYCC_PARAMS,
 };
 
+/* What a base RTT may be: the range that the cores are made for. */
+#define DELAYCC_BASE_RTT_MIN_NS 1000U
+#define DELAYCC_BASE_RTT_MAX_NS 1000000000U
+
+/* One namespace's base RTTs of paths: delaycc_paths.c. */
+struct delaycc_paths {
+	struct mutex lock; /* of writers */
+	struct delaycc_prefixes __rcu *prefixes;
+	struct ctl_table_header *header;
+	atomic_t *generation;
+};
+
+int delaycc_paths_register(struct net *net, struct delaycc_paths *paths,
+			   atomic_t *generation);
+void delaycc_paths_unregister(struct delaycc_paths *paths);
+u32 delaycc_paths_base_rtt_ns(const struct delaycc_paths *paths,
+			      const struct sock *sk);
+
 const struct delaycc_values *delaycc_net_values(const struct net *net);
+const struct delaycc_paths *delaycc_net_paths(const struct net *net);
 u32 delaycc_device_mbps(const struct net *net, const struct net_device *dev);
 
 #endif /* DELAYCC_H */

@@ -4,8 +4,8 @@
  *
  * This file has the module itself: the namespaces' common parameters, the
  * devices' speeds and the tracepoint.  delaycc_sock.c serves one socket,
- * delaycc_probe.c stops one and probes, delaycc_sysctl.c makes tables of
- * parameters.
+ * delaycc_probe.c stops one and probes, delaycc_paths.c knows base RTTs of paths,
+ * delaycc_sysctl.c makes tables of parameters.
  *
  * A law that compares a flow's rate with the line rate must know the line
  * rate.  A device tells its speed only under the RTNL, and a connection opens
@@ -23,9 +23,10 @@
 #define CREATE_TRACE_POINTS
 #include "delaycc_trace.h"
 
-/* What a namespace has: its parameters, and its devices' speeds in Mbit/s. */
+/* What a namespace has: parameters, base RTTs of paths, devices' speeds in Mbit/s. */
 struct delaycc_net {
 	struct delaycc_values values;
+	struct delaycc_paths paths;
 	struct xarray mbps;
 };
 
@@ -37,10 +38,10 @@ static const struct delaycc_param delaycc_params[DELAYCC_PARAMS] = {
 		.name = "line_rate_mbps",
 		.min = 1, .max = 800000, .zero_ok = true,
 	},
-	/* 1 us .. 1 s, the cores' range. */
 	[DELAYCC_BASE_RTT_NS] = {
 		.name = "base_rtt_ns",
-		.min = 1000, .max = 1000000000, .zero_ok = true,
+		.min = DELAYCC_BASE_RTT_MIN_NS, .max = DELAYCC_BASE_RTT_MAX_NS,
+		.zero_ok = true,
 	},
 	/*
 	 * An Ethernet header, as qdiscs count it.  On real Ethernet a packet
@@ -69,6 +70,11 @@ static struct delaycc_net *delaycc_pernet(const struct net *net)
 const struct delaycc_values *delaycc_net_values(const struct net *net)
 {
 	return &delaycc_pernet(net)->values;
+}
+
+const struct delaycc_paths *delaycc_net_paths(const struct net *net)
+{
+	return &delaycc_pernet(net)->paths;
 }
 
 /* 0: not known, as on the loopback and on tunnels. */
@@ -126,16 +132,24 @@ static struct notifier_block delaycc_netdev_notifier = {
 static int __net_init delaycc_net_init(struct net *net)
 {
 	struct delaycc_net *dn = delaycc_pernet(net);
+	int err;
 
 	xa_init(&dn->mbps);
-	return delaycc_sysctl_register(net, "net/ipv4/delaycc", delaycc_params,
-				       DELAYCC_PARAMS, NULL, &dn->values);
+	err = delaycc_sysctl_register(net, "net/ipv4/delaycc", delaycc_params,
+				      DELAYCC_PARAMS, NULL, &dn->values);
+	if (err)
+		return err;
+	err = delaycc_paths_register(net, &dn->paths, &dn->values.generation);
+	if (err)
+		delaycc_sysctl_unregister(&dn->values);
+	return err;
 }
 
 static void __net_exit delaycc_net_exit(struct net *net)
 {
 	struct delaycc_net *dn = delaycc_pernet(net);
 
+	delaycc_paths_unregister(&dn->paths);
 	delaycc_sysctl_unregister(&dn->values);
 	xa_destroy(&dn->mbps);
 }

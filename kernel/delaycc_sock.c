@@ -23,8 +23,6 @@
 
 #include "delaycc.h"
 
-#define DELAYCC_BASE_RTT_MIN_NS 1000U
-#define DELAYCC_BASE_RTT_MAX_NS 1000000000U
 #define DELAYCC_WIRE_BYTES_MIN 64U
 #define DELAYCC_WIRE_BYTES_MAX 65535U
 
@@ -59,6 +57,19 @@ static u32 delaycc_route_rtt_ns(const struct dst_entry *dst)
 	u64 rtt_ns = (u64)dst_metric(dst, RTAX_RTT) * (NSEC_PER_MSEC / 8);
 
 	return min_t(u64, rtt_ns, DELAYCC_BASE_RTT_MAX_NS);
+}
+
+/* The nearest that anybody has said: of the path, or of all. */
+static u32 delaycc_given_base_ns(const struct sock *sk,
+				 const struct dst_entry *dst,
+				 const struct delaycc_values *values)
+{
+	u32 base_ns = delaycc_paths_base_rtt_ns(delaycc_net_paths(sock_net(sk)),
+						sk);
+
+	if (!base_ns && dst)
+		base_ns = delaycc_route_rtt_ns(dst);
+	return base_ns ?: delaycc_value(values, DELAYCC_BASE_RTT_NS);
 }
 
 static u32 delaycc_header_bytes(const struct sock *sk, u32 overhead)
@@ -110,9 +121,7 @@ static bool delaycc_path_read(struct sock *sk, struct delaycc_sock *ds)
 	if (rate_bps)
 		ds->path.line_rate_bps = rate_bps;
 
-	base_ns = delaycc_value(values, DELAYCC_BASE_RTT_NS);
-	if (!base_ns && dst)
-		base_ns = delaycc_route_rtt_ns(dst);
+	base_ns = delaycc_given_base_ns(sk, dst, values);
 	if (base_ns) {
 		ds->path.base_rtt_ns = base_ns;
 		ds->base_fixed = 1;
@@ -213,6 +222,8 @@ int delaycc_init(struct sock *sk, struct delaycc_sock *ds, const char *name)
 	ds->retrans_seq = tp->snd_nxt;
 	ds->bytes_acked = tp->bytes_acked;
 	ds->sacked_out = tp->sacked_out;
+	/* With nothing in flight, the first packet's time is as good as any. */
+	ds->sent_all = !tp->packets_out;
 
 	ds->pacing_is_ours = cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE,
 				     SK_PACING_NEEDED) == SK_PACING_NONE;

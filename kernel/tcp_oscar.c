@@ -38,6 +38,8 @@
 static const struct delaycc_param shell_params[] = {
 	OSCAR_PARAM(target_delay_ns, DCC_OSCAR_TARGET_MIN_NS,
 		    DCC_OSCAR_TARGET_MAX_NS, true),
+	OSCAR_PARAM(target_queue_ns, DCC_OSCAR_QUEUE_MIN_NS,
+		    DCC_OSCAR_QUEUE_MAX_NS, true),
 	OSCAR_PARAM(tau_ns, DCC_OSCAR_TAU_MIN_NS, DCC_OSCAR_TAU_MAX_NS, true),
 	OSCAR_PARAM(u_ai_ppm, 0, DCC_OSCAR_U_AI_MAX_PPM, true),
 	OSCAR_PARAM(u_hai_ppm, 1, DCC_OSCAR_U_HAI_MAX_PPM, true),

@@ -91,6 +91,22 @@ std::map<std::string, std::string> host_sysctls(const Scenario& scenario,
   return sysctls;
 }
 
+// The sysctl that tells a host of base RTTs: its name, and the host's value.
+std::pair<std::string, std::string> base_rtt_sysctl(const Network& network, const Plan& plan,
+                                                    BaseRtt base_rtt, int host) {
+  if (base_rtt == BaseRtt::kLongest)
+    return {"net.ipv4.delaycc.base_rtt_ns",
+            std::to_string(longest_base_rtt_ns(network, plan.mtu_bytes))};
+  std::set<int> destinations;
+  for (const FlowPlan& flow : plan.flows)
+    if (flow.source == host) destinations.insert(flow.destination);
+  std::string table;
+  for (int destination : destinations)
+    table += (table.empty() ? "" : ", ") + network.nodes[destination].address + "/32 " +
+             std::to_string(base_rtt_ns(network, host, destination, plan.mtu_bytes));
+  return {"net.ipv4.delaycc.base_rtt_paths", table};
+}
+
 int memory_mb(const Plan& plan) {
   // Send buffers, receive queues and the port log; what is not touched costs the host nothing.
   int64_t bytes = int64_t{512} << 20;
@@ -169,17 +185,22 @@ CompiledTrial compile_trial(const Scenario& scenario, const Trial& trial,
     }
 
   plan.sysctls = {{"net.ipv4.tcp_mem", "4194304 6291456 8388608"}};
+  const BaseRtt base_rtt = algorithm.base_rtt.value_or(scenario.hosts.base_rtt);
   const auto of_senders = sender_sysctls(scenario, network, algorithm);
-  for (size_t n = 0; n < network.nodes.size(); n++) {
-    NodePlan& node = network.nodes[n];
+  for (size_t i = 0; i < network.nodes.size(); i++) {
+    NodePlan& node = network.nodes[i];
     if (node.address.empty()) {
       node.sysctls["net.ipv4.ip_forward"] = "1";
       node.sysctls["net.ipv6.conf.default.disable_ipv6"] = "1";
-    } else {
-      node.sysctls = host_sysctls(scenario, algorithm);
-      if (const auto it = of_senders.find(static_cast<int>(n)); it != of_senders.end())
-        for (const auto& [name, value] : it->second) node.sysctls[name] = value;
+      continue;
     }
+    node.sysctls = host_sysctls(scenario, algorithm);
+    if (const auto it = of_senders.find(static_cast<int>(i)); it != of_senders.end())
+      for (const auto& [name, value] : it->second) node.sysctls[name] = value;
+    // Only with the modules there is somebody to tell; what the file says itself stays.
+    if (base_rtt == BaseRtt::kNone || !shared) continue;
+    auto [name, value] = base_rtt_sysctl(network, plan, base_rtt, static_cast<int>(i));
+    if (!value.empty()) node.sysctls.emplace(std::move(name), std::move(value));
   }
 
   // One log for all: the bottleneck, and both ends of every sender's RTT.

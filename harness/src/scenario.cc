@@ -478,6 +478,12 @@ LinkSpec read_link(Section section, LinkSpec link) {
   return link;
 }
 
+BaseRtt read_base_rtt(Section& section, BaseRtt fallback) {
+  const std::vector<std::string> names = {"none", "longest", "path"};
+  const std::string name = section.choice("base_rtt", names[static_cast<size_t>(fallback)], names);
+  return static_cast<BaseRtt>(std::find(names.begin(), names.end(), name) - names.begin());
+}
+
 TopologySpec read_topology(Section& root) {
   TopologySpec topology;
   Section section = root.section("topology");
@@ -876,6 +882,7 @@ Scenario ScenarioFile::resolve(const Parameters& parameters) const {
   s.hosts.initcwnd = static_cast<int>(hosts.integer("initcwnd", 0, 0, 65535));
   s.hosts.gso = hosts.boolean("gso", s.hosts.gso);
   s.hosts.warm_bytes = hosts.integer("warm_bytes", s.hosts.warm_bytes, 0, 100'000'000);
+  s.hosts.base_rtt = read_base_rtt(hosts, s.hosts.base_rtt);
   s.hosts.sysctls = hosts.text_map("sysctl");
   hosts.finish();
 
@@ -887,6 +894,8 @@ Scenario ScenarioFile::resolve(const Parameters& parameters) const {
     spec.label = section.text("label", name);
     spec.note = section.text("note", "");
     spec.initcwnd = static_cast<int>(section.integer("initcwnd", 0, 0, 65535));
+    section.ignore("base_rtt");
+    if (section.has("base_rtt")) spec.base_rtt = read_base_rtt(section, BaseRtt::kNone);
     spec.sysctls = section.text_map("sysctl");
     Section senders = section.section("sender_sysctl");
     for (const std::string& group : senders.keys())

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -53,12 +54,20 @@ struct TopologySpec {
   LinkSpec bottleneck;      // dumbbell, incast, parking lot
 };
 
+// What the hosts are told of base RTTs.
+enum class BaseRtt {
+  kNone,     // nothing: sysctls may say it, else each connection measures
+  kLongest,  // one value for all: the longest path's
+  kPath,     // each path's own
+};
+
 struct HostsSpec {
   int mtu_bytes = 1500;
   bool quickack = true;
   int initcwnd = 0;
   bool gso = false;
   int64_t warm_bytes = 300'000;
+  BaseRtt base_rtt = BaseRtt::kNone;
   std::map<std::string, std::string> sysctls;
 };
 
@@ -67,6 +76,7 @@ struct AlgorithmSpec {
   std::string label;
   std::string note;
   int initcwnd = 0;
+  std::optional<BaseRtt> base_rtt;  // in place of the hosts'
   std::map<std::string, std::string> sysctls;
   // Of the hosts that a flow group sends from, over those above: group, then name.
   std::map<std::string, std::map<std::string, std::string>> sender_sysctls;

@@ -217,23 +217,33 @@ void build_routes(Network& network) {
   }
 }
 
-// What base_rtt_ns leaves after serialisation goes to the wires of the longest path in equal parts.
-void spread_delay(Network& network, const TopologySpec& spec, int mtu_bytes) {
+// A host that is farthest from the first one; -1 if that is alone. All topologies look the same
+// from any host, or the first is at an end.
+int farthest_host(const Network& network) {
   const std::vector<int>& hosts = network.groups.at("hosts");
+  int farthest = -1;
   size_t wires = 0;
-  int64_t serialisation = 0;
   for (int host : hosts) {
     if (host == hosts.front()) continue;
     const size_t length = network.path(hosts.front(), host).size();
-    if (length * 2 <= wires) continue;
-    wires = length * 2;
-    serialisation = base_rtt_ns(network, hosts.front(), host, mtu_bytes);
+    if (length <= wires) continue;
+    wires = length;
+    farthest = host;
   }
+  return farthest;
+}
+
+// What base_rtt_ns leaves after serialisation goes to the wires of the longest path in equal parts.
+void spread_delay(Network& network, const TopologySpec& spec, int mtu_bytes) {
+  const int first = network.groups.at("hosts").front();
+  const int farthest = farthest_host(network);
+  const int64_t serialisation = farthest < 0 ? 0 : base_rtt_ns(network, first, farthest, mtu_bytes);
   if (spec.base_rtt_ns < serialisation)
     throw Error(std::to_string(spec.base_rtt_ns) +
                 " is below the serialisation of a packet and its ACK, allowed is at least " +
                 std::to_string(serialisation));
-  if (wires == 0) return;  // one host alone
+  if (farthest < 0) return;
+  const size_t wires = 2 * network.path(first, farthest).size();
   const uint64_t delay = static_cast<uint64_t>(spec.base_rtt_ns - serialisation) / wires;
   for (LinkPlan& link : network.links) link.a.port.delay_ns = link.b.port.delay_ns = delay;
 }
@@ -301,6 +311,13 @@ int64_t base_rtt_ns(const Network& network, int source, int destination, int mtu
     sum += serialisation_ns(kAckFrameBytes, port.rate_bps) + static_cast<int64_t>(port.delay_ns);
   }
   return sum;
+}
+
+int64_t longest_base_rtt_ns(const Network& network, int mtu_bytes) {
+  const int farthest = farthest_host(network);
+  return farthest < 0
+             ? 0
+             : base_rtt_ns(network, network.groups.at("hosts").front(), farthest, mtu_bytes);
 }
 
 int64_t ideal_fct_ns(const Network& network, int source, int destination, int mtu_bytes,

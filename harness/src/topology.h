@@ -39,6 +39,8 @@ int64_t serialisation_ns(int64_t bytes, uint64_t rate_bps);
 
 // RTT of one full packet and its ACK between two idle hosts.
 int64_t base_rtt_ns(const Network& network, int source, int destination, int mtu_bytes);
+// That of the longest path.
+int64_t longest_base_rtt_ns(const Network& network, int mtu_bytes);
 
 // Time from the first byte written to the last byte of `size_bytes` received on an idle path by a
 // sender that is limited by nothing but the links.

@@ -98,6 +98,8 @@
 /* Parameters, with their ranges; section 4.4 "Parameters" for the first four. */
 #define DCC_OSCAR_TARGET_MIN_NS 2000U
 #define DCC_OSCAR_TARGET_MAX_NS 2000000000U
+#define DCC_OSCAR_QUEUE_MIN_NS 500U
+#define DCC_OSCAR_QUEUE_MAX_NS 1000000000U
 #define DCC_OSCAR_TAU_MIN_NS 500U
 #define DCC_OSCAR_TAU_MAX_NS 1000000000U
 #define DCC_OSCAR_U_AI_MAX_PPM 100000U
@@ -171,11 +173,12 @@ enum dcc_oscar_pulse {
 };
 
 struct dcc_oscar_params {
-	u32 target_delay_ns; /* D_target as an RTT; 0: 1.5 base RTT */
+	u32 target_delay_ns; /* D_target as an RTT; 0: base RTT + target_queue_ns */
 	u32 tau_ns;	     /* span of a batch; 0: half a base RTT */
 	u32 u_ai_ppm;	     /* 0 .. 100000 */
 	u32 u_hai_ppm;	     /* 1 .. 1000000; 0: the law's own default */
 	u32 law;	     /* DCC_OSCAR_LAW_* */
+	u32 target_queue_ns; /* of D_target, what is above the base RTT; 0: half a base RTT */
 };
 
 /* The last decision, for the tracepoint and ss. */
@@ -254,12 +257,16 @@ static inline void dcc_oscar_params_default(struct dcc_oscar_params *p)
 	p->u_ai_ppm = DCC_OSCAR_U_AI_PPM;
 	p->u_hai_ppm = 0;
 	p->law = DCC_OSCAR_LAW_PULSE;
+	p->target_queue_ns = 0;
 }
 
 static inline bool dcc_oscar_params_valid(const struct dcc_oscar_params *p)
 {
 	if (p->target_delay_ns && (p->target_delay_ns < DCC_OSCAR_TARGET_MIN_NS ||
 				   p->target_delay_ns > DCC_OSCAR_TARGET_MAX_NS))
+		return false;
+	if (p->target_queue_ns && (p->target_queue_ns < DCC_OSCAR_QUEUE_MIN_NS ||
+				   p->target_queue_ns > DCC_OSCAR_QUEUE_MAX_NS))
 		return false;
 	if (p->tau_ns && (p->tau_ns < DCC_OSCAR_TAU_MIN_NS || p->tau_ns > DCC_OSCAR_TAU_MAX_NS))
 		return false;
@@ -273,7 +280,8 @@ static inline bool dcc_oscar_stale(const struct dcc_oscar *s, const struct dcc_p
 	return s->path.line_rate_bps != path->line_rate_bps ||
 	       s->path.base_rtt_ns != path->base_rtt_ns ||
 	       s->path.wire_bytes != path->wire_bytes ||
-	       s->params.target_delay_ns != p->target_delay_ns || s->params.tau_ns != p->tau_ns ||
+	       s->params.target_delay_ns != p->target_delay_ns ||
+	       s->params.target_queue_ns != p->target_queue_ns || s->params.tau_ns != p->tau_ns ||
 	       s->params.u_ai_ppm != p->u_ai_ppm || s->params.u_hai_ppm != p->u_hai_ppm ||
 	       s->params.law != p->law;
 }
@@ -294,7 +302,9 @@ static inline void dcc_oscar_derive(struct dcc_oscar *s, const struct dcc_path *
 	s->path = *path;
 	s->params = *p;
 	s->base_ns = dcc_clamp_u32(path->base_rtt_ns, DCC_PATH_RTT_MIN_NS, DCC_PATH_RTT_MAX_NS);
-	s->target_ns = p->target_delay_ns ? p->target_delay_ns : s->base_ns + s->base_ns / 2;
+	queue_ns = p->target_queue_ns ?
+		dcc_min_u32(p->target_queue_ns, DCC_OSCAR_QUEUE_MAX_NS) : s->base_ns / 2;
+	s->target_ns = p->target_delay_ns ? p->target_delay_ns : s->base_ns + queue_ns;
 	/* A target without a queue could never be told from an idle link. */
 	s->target_ns = dcc_clamp_u32(s->target_ns, s->base_ns + s->base_ns / 8,
 				     DCC_OSCAR_TARGET_MAX_NS);

@@ -24,6 +24,7 @@ void CheckBounds(const dcc_oscar& s, const dcc_path& path, const dcc_verdict& v)
 dcc_oscar_params TakeParams(Input& in) {
   dcc_oscar_params params = {};
   params.target_delay_ns = in.Take<u32>();
+  params.target_queue_ns = in.Take<u32>();
   params.tau_ns = in.Take<u32>();
   params.u_ai_ppm = in.Take<u32>();
   params.u_hai_ppm = in.Take<u32>();

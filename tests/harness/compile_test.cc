@@ -148,6 +148,60 @@ TEST(Compile, SysctlsOfAGroupGoToItsSendersAlone) {
   EXPECT_EQ(senders, 4);
 }
 
+// The sysctls of the host called name.
+std::map<std::string, std::string> sysctls_of(const Plan& plan, const std::string& name) {
+  for (const NodePlan& node : plan.nodes)
+    if (node.name == name) return node.sysctls;
+  ADD_FAILURE() << "no node " << name;
+  return {};
+}
+
+TEST(Compile, TellsHostsTheBaseRttsOfTheirFlowsPaths) {
+  const std::string text = R"(name = "test"
+cc = ["path", "longest", "oscar", "cubic"]
+[topology]
+kind = "leaf-spine"
+base_rtt_ns = 20000
+[hosts]
+base_rtt = "path"
+[algorithms.path]
+cc = "oscar"
+[algorithms.longest]
+cc = "oscar"
+base_rtt = "longest"
+[algorithms.oscar]
+base_rtt = "none"
+[[flows]]
+from = "leaf0[1]"
+to = "leaf0[0]"
+[[flows]]
+from = "leaf0[1]"
+to = "leaf1[0]"
+[measure]
+duration_us = 100
+)";
+  const ScenarioFile file("test.toml", text, {});
+  const Scenario s = file.resolve(file.main_parameters());
+  const auto told = [&](const std::string& algorithm, const std::string& node) {
+    const Plan plan = compile_trial(s, trial(algorithm, 0, 1), has_oscar).plan;
+    std::map<std::string, std::string> result;
+    for (const auto& [name, value] : sysctls_of(plan, node))
+      if (name.find("delaycc") != std::string::npos) result[name] = value;
+    return result;
+  };
+  const std::map<std::string, std::string> nothing;
+  const std::string sysctl = "net.ipv4.delaycc.base_rtt_";
+  // Two wires of four, and two serialisations of four.
+  EXPECT_EQ(told("path", "leaf0[1]"),
+            (std::map<std::string, std::string>{
+                {sysctl + "paths", "10.0.1.1/32 10000, 10.0.5.1/32 20000"}}));
+  EXPECT_EQ(told("path", "leaf0[0]"), nothing);
+  EXPECT_EQ(told("longest", "leaf1[3]"),
+            (std::map<std::string, std::string>{{sysctl + "ns", "20000"}}));
+  EXPECT_EQ(told("oscar", "leaf0[1]"), nothing);
+  EXPECT_EQ(told("cubic", "leaf0[1]"), nothing);  // no module, nobody to tell
+}
+
 TEST(Compile, LogsTheBottleneckAndBothEndsOfEachRtt) {
   const CompiledTrial compiled = compile_trial(scenario(), trial("cubic", 0, 1), has_oscar);
   std::map<std::string, uint32_t> flags;

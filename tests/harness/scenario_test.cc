@@ -77,6 +77,20 @@ TEST(Scenario, NamesTheAllowedKinds) {
             "parking-lot, leaf-spine, fat-tree");
 }
 
+TEST(Scenario, NamesTheAllowedBaseRtts) {
+  EXPECT_EQ(mistakes(std::string(kMinimal) + "[hosts]\nbase_rtt = \"12us\"\n"),
+            "file.toml:15: hosts.base_rtt: \"12us\" is unknown, allowed is one of none, longest, "
+            "path");
+  EXPECT_NE(mistakes(std::string(kMinimal) + "[algorithms.cubic]\nbase_rtt = 5\n")
+                .find("file.toml:15: algorithms.cubic.base_rtt: \"5\" is unknown"),
+            std::string::npos);
+  const Scenario s =
+      resolve(std::string(kMinimal) +
+              "[hosts]\nbase_rtt = \"longest\"\n[algorithms.cubic]\ncc = \"cubic\"\n");
+  EXPECT_EQ(s.hosts.base_rtt, BaseRtt::kLongest);
+  EXPECT_FALSE(s.algorithm("cubic").base_rtt.has_value());
+}
+
 TEST(Scenario, ReportsTextWhereANumberBelongs) {
   EXPECT_EQ(
       mistakes(replaced(kMinimal, "duration_us = 100", "duration_us = \"long\"")),

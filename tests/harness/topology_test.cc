@@ -94,6 +94,11 @@ TEST(Topology, FatTreeReachesEveryHostAndSpreadsOverEqualPaths) {
         const size_t hops = network.path(a, b).size();
         EXPECT_TRUE(hops == 2 || hops == 4 || hops == 6) << hops;
       }
+  // The shorter paths have the longest one's share of wires.
+  EXPECT_EQ(longest_base_rtt_ns(network, 1500), base_rtt_ns(network, hosts[0], hosts[15], 1500));
+  EXPECT_NEAR(static_cast<double>(longest_base_rtt_ns(network, 1500)), 12000, 12);
+  EXPECT_NEAR(static_cast<double>(base_rtt_ns(network, hosts[0], hosts[2], 1500)), 8000, 8);
+  EXPECT_NEAR(static_cast<double>(base_rtt_ns(network, hosts[0], hosts[1], 1500)), 4000, 4);
   // An edge switch has two ways up, and hashes more fields than the layer above.
   std::map<std::string, std::set<size_t>> widths;
   for (const RoutePlan& route : network.routes) {

@@ -212,17 +212,21 @@ def in_lab_extremes(shell, combinations, seed):
         values = {}
         for folder in ("", shell.removeprefix("tcp_") + "/"):
             for name in os.listdir(DCC + folder):
-                if not os.path.isdir(DCC + folder + name):
+                if name != "base_rtt_paths" and not os.path.isdir(DCC + folder + name):
                     values[folder + name] = extremes(folder + name)
     names = sorted(values)
     settings = [{name: value} for name in names for value in values[name]]
     settings += [{name: generator.choice(values[name]) for name in names} for _ in range(combinations)]
+    # Tables of base RTTs that name the peer, a few of its networks, or thousands of others.
+    tables = ["", "10.0.0.2 1000", "fd00::/16 1000000000", "0.0.0.0/0 5000, 10.0.0.0/30 30000, ::/0 7000, fd00::2 1000",
+              ",".join(f"10.{i >> 8}.{i & 255}.0/24 {1000 + i}" for i in range(4096))]
     for i, (client, _) in enumerate(traffic.clients):
         use(client, ours[i % len(ours)])
     moved = []
     defaults = {name: inlab.read(DCC + name) for name in names}
     for setting in settings:
         with traffic.a:
+            inlab.write(DCC + "base_rtt_paths", generator.choice(tables) + "\n")
             for name, value in setting.items():
                 inlab.write(DCC + name, str(value))
         # A new connection begins under these values, the old ones meet them on the way.
@@ -231,6 +235,7 @@ def in_lab_extremes(shell, combinations, seed):
         server = next(s for c, s in traffic.clients if c is client)
         traffic.close(client, server, abort=bool(generator.getrandbits(1)))
         with traffic.a:
+            inlab.write(DCC + "base_rtt_paths", "\n")
             for name in setting:
                 inlab.write(DCC + name, defaults[name])
     # With the defaults back, everyone gets on; a retransmission timer may be far out.

@@ -44,6 +44,9 @@ class Trace {
     if (random_.OneIn(3))
       params_.target_delay_ns =
           static_cast<u32>(std::max(2000.0, path_.base_rtt_ns * random_.LogUniform(1.1, 2)));
+    if (random_.OneIn(3))
+      params_.target_queue_ns =
+          static_cast<u32>(std::clamp(path_.base_rtt_ns * random_.LogUniform(0.1, 4), 500.0, 1e9));
     if (random_.OneIn(3)) params_.tau_ns = static_cast<u32>(random_.LogUniform(500, 1e9));
     if (random_.OneIn(3)) params_.u_ai_ppm = static_cast<u32>(random_.Below(100001));
     if (random_.OneIn(3)) params_.u_hai_ppm = static_cast<u32>(1 + random_.Below(1000000));

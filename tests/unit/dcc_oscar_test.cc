@@ -75,13 +75,29 @@ TEST(OscarParameters, RefusesEachValueOutsideItsRange) {
   };
   EXPECT_TRUE(refused([](auto& p) { p.target_delay_ns = DCC_OSCAR_TARGET_MIN_NS - 1; }));
   EXPECT_TRUE(refused([](auto& p) { p.target_delay_ns = DCC_OSCAR_TARGET_MAX_NS + 1; }));
+  EXPECT_TRUE(refused([](auto& p) { p.target_queue_ns = DCC_OSCAR_QUEUE_MIN_NS - 1; }));
+  EXPECT_TRUE(refused([](auto& p) { p.target_queue_ns = DCC_OSCAR_QUEUE_MAX_NS + 1; }));
   EXPECT_TRUE(refused([](auto& p) { p.tau_ns = DCC_OSCAR_TAU_MIN_NS - 1; }));
   EXPECT_TRUE(refused([](auto& p) { p.tau_ns = DCC_OSCAR_TAU_MAX_NS + 1; }));
   EXPECT_TRUE(refused([](auto& p) { p.u_ai_ppm = DCC_OSCAR_U_AI_MAX_PPM + 1; }));
   EXPECT_TRUE(refused([](auto& p) { p.u_hai_ppm = DCC_OSCAR_U_HAI_MAX_PPM + 1; }));
   EXPECT_TRUE(refused([](auto& p) { p.law = DCC_OSCAR_LAW_MAX + 1; }));
   EXPECT_FALSE(refused([](auto& p) { p.target_delay_ns = DCC_OSCAR_TARGET_MIN_NS; }));
+  EXPECT_FALSE(refused([](auto& p) { p.target_queue_ns = DCC_OSCAR_QUEUE_MAX_NS; }));
   EXPECT_FALSE(refused([](auto& p) { p.tau_ns = DCC_OSCAR_TAU_MAX_NS; }));
+}
+
+TEST(OscarParameters, PathsOfEveryLengthCanHaveOneQueue) {
+  for (u32 base_ns : {4000u, 12000u, 40000u}) {
+    Flow flow(DCC_OSCAR_LAW_PULSE, {100000000000, base_ns, 1500});
+    EXPECT_EQ(flow.state.target_ns, base_ns + base_ns / 2);
+    flow.params.target_queue_ns = 6000;
+    dcc_oscar_init(&flow.state, &flow.path, &flow.params, &flow.verdict);
+    EXPECT_EQ(flow.state.target_ns, base_ns + 6000);
+    flow.params.target_delay_ns = 100000;
+    dcc_oscar_init(&flow.state, &flow.path, &flow.params, &flow.verdict);
+    EXPECT_EQ(flow.state.target_ns, 100000u);
+  }
 }
 
 class OscarAllLaws : public ::testing::TestWithParam<u32> {};

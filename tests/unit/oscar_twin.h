@@ -191,7 +191,8 @@ class OscarTwin {
     mu_ = static_cast<double>(path.line_rate_bps) / 8e9;  // bytes per nanosecond
     packet_ = path.wire_bytes;
     base_ = path.base_rtt_ns;
-    target_ = params.target_delay_ns ? params.target_delay_ns : base_ + std::floor(base_ / 2);
+    target_ = base_ + (params.target_queue_ns ? params.target_queue_ns : std::floor(base_ / 2));
+    if (params.target_delay_ns) target_ = params.target_delay_ns;
     target_ = std::clamp(target_, base_ + std::floor(base_ / 8),
                          static_cast<double>(DCC_OSCAR_TARGET_MAX_NS));
     tau_ = params.tau_ns ? params.tau_ns : std::max(500.0, std::floor(base_ / 2));

@@ -140,6 +140,7 @@ test_sysctl_values_in_range_are_taken()
 	taken line_rate_mbps 0 1 800000 && taken base_rtt_ns 0 1000 1000000000 &&
 		taken link_overhead_bytes 0 128 && taken max_tso_segs 0 1 65535 &&
 		taken oscar/target_delay_ns 0 2000 2000000000 &&
+		taken oscar/target_queue_ns 0 500 1000000000 &&
 		taken oscar/tau_ns 0 500 1000000000 &&
 		taken oscar/u_ai_ppm 0 100000 && taken oscar/u_hai_ppm 0 1 1000000 &&
 		taken oscar/law 0 1 2 3
@@ -152,6 +153,7 @@ test_sysctl_bad_values_are_refused_and_change_nothing()
 		refused base_rtt_ns -1 1 999 1000000001 4294967296 &&
 		refused link_overhead_bytes -1 129 && refused max_tso_segs -1 65536 &&
 		refused oscar/target_delay_ns -1 1 1999 2000000001 &&
+		refused oscar/target_queue_ns -1 1 499 1000000001 &&
 		refused oscar/tau_ns -1 1 499 1000000001 &&
 		refused oscar/u_ai_ppm -1 100001 && refused oscar/u_hai_ppm -1 1000001 &&
 		refused oscar/law -1 99 || return 1
@@ -286,9 +288,43 @@ test_base_rtt_comes_from_sysctl_route_or_measurement()
 	hold 20 10.0.0.2 100000 -c oscar || return 1
 	in_a ss -tin "dport = :$port" >/tmp/ss
 	let_go
-	in_a sh -c "echo 0 >$dcc/base_rtt_ns"
+	has 'mrtt:5,' /tmp/ss || return 1
 	ip -n a route del 10.0.0.2/32
+	hold 20 10.0.0.2 100000 -c oscar || return 1
+	in_a ss -tin "dport = :$port" >/tmp/ss
+	let_go
+	in_a sh -c "echo 0 >$dcc/base_rtt_ns"
 	has 'mrtt:7,' /tmp/ss
+}
+
+test_base_rtt_of_a_path_comes_before_all_others()
+{
+	in_a sysctl -q -w 'net.ipv4.delaycc.base_rtt_paths=10.0.0.0/24 3000000, fd00::/64 4000000, 10.0.0.2 6000000' || return 1
+	in_a sysctl -n net.ipv4.delaycc.base_rtt_paths >/tmp/table
+	has '^10.0.0.0/24 3000000$' /tmp/table && has '^10.0.0.2/32 6000000$' /tmp/table && has '^fd00::/64 4000000$' /tmp/table || return 1
+	[ -z "$(in_b cat $dcc/base_rtt_paths)" ] || no "it is in another namespace, too" || return 1
+	ip -n a route replace 10.0.0.2/32 dev va rtt 5ms
+	hold 20 10.0.0.2 100000 -c oscar || return 1
+	in_a ss -tin "dport = :$port" >/tmp/ss
+	# An open connection follows.
+	in_a sh -c "echo >$dcc/base_rtt_paths"
+	let_go
+	ip -n a route del 10.0.0.2/32
+	has 'mrtt:6,' /tmp/ss || return 1
+	in_a sh -c "echo fd00::/64 4000000 >$dcc/base_rtt_paths"
+	hold 20 fd00::2 100000 -c oscar || return 1
+	in_a ss -tin "dport = :$port" >/tmp/ss
+	let_go
+	in_a sh -c "echo >$dcc/base_rtt_paths"
+	has 'mrtt:4,' /tmp/ss
+}
+
+test_base_rtt_paths_refuse_mistakes_and_change_nothing()
+{
+	in_a sh -c "echo 10.0.0.0/24 3000 >$dcc/base_rtt_paths; cd $dcc; refused base_rtt_paths x 10.0.0.0/24 '10.0.0.0/33 4000' '10.0.0.1/24 4000' '10.0.0.0/24 999' '10.0.0.0/24 4000, x'" ||
+		return 1
+	[ "$(in_a cat $dcc/base_rtt_paths)" = '10.0.0.0/24 3000' ] || no "the table changed" || return 1
+	in_a sh -c "echo >$dcc/base_rtt_paths"
 }
 
 test_tracepoint_tells_each_decision()
@@ -421,7 +457,7 @@ test_every_parameter_refuses_what_is_outside_its_range()
 {
 	cd $dcc || return 1
 	for file in *_* */*; do
-		[ -d "$file" ] && continue
+		[ -d "$file" ] || [ "$file" = base_rtt_paths ] && continue
 		case $(cat "$file") in
 		'' | *[!0-9]*) no "$file is no number"; return 1 ;;
 		esac

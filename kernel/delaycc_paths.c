@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Base RTTs of paths: a namespace's table of destination prefixes, written and
+ * read as the sysctl net.ipv4.delaycc.base_rtt_paths.
+ *
+ *	10.0.1.0/24 8000, 10.0.0.0/16 14000, fd00:1::/64 8000
+ *
+ * The longest prefix of a peer's address counts.  The table is of our own, and
+ * not a metric of routes: the one that there is for round-trip times has eighths
+ * of a millisecond, and TCP takes its first retransmission timeout from it.
+ *
+ * A write replaces the table, one that continues another adds to it, as for a
+ * file (and for ip_local_reserved_ports); what has a mistake changes nothing.
+ * Readers are sockets, in softirq, when they begin or their route changes or
+ * somebody has written: one binary search for each length of prefix in use.
+ */
+#include <linux/bsearch.h>
+#include <linux/inet.h>
+#include <linux/kernel.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/sort.h>
+#include <linux/sysctl.h>
+#include <net/ipv6.h>
+
+#include "delaycc.h"
+
+/* A host's own rack, pod and fabric need three; one for each of these many peers is enough, too. */
+#define DELAYCC_PREFIXES_MAX 4096U
+
+/* "xxxx:xxxx:xxxx:xxxx:xxxx:xxxx:xxxx:xxxx/128 1000000000\n" */
+#define DELAYCC_PREFIX_TEXT 56
+
+#define DELAYCC_PREFIX_BITS 128
+
+struct delaycc_prefix {
+	/* Compared as bytes. */
+	struct delaycc_prefix_key {
+		u8 family;
+		u8 bits;
+		u8 address[16]; /* IPv4: the first four */
+	} key;
+	u32 base_rtt_ns;
+};
+
+struct delaycc_prefixes {
+	struct rcu_head rcu;
+	unsigned int n;
+	/* Lengths in use, by family. */
+	DECLARE_BITMAP(bits4, DELAYCC_PREFIX_BITS + 1);
+	DECLARE_BITMAP(bits6, DELAYCC_PREFIX_BITS + 1);
+	struct delaycc_prefix prefix[]; /* by key */
+};
+
+static int delaycc_prefix_compare(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(struct delaycc_prefix_key));
+}
+
+/* Clears what lies behind the prefix.  False: there was something. */
+static bool delaycc_prefix_mask(struct delaycc_prefix_key *key)
+{
+	struct in6_addr address, masked;
+
+	memcpy(&address, key->address, sizeof(address));
+	ipv6_addr_prefix(&masked, &address, key->bits);
+	memcpy(key->address, &masked, sizeof(masked));
+	return ipv6_addr_equal(&address, &masked);
+}
+
+/* ---- a socket asks ------------------------------------------------------ */
+
+/* 0: nobody has said. */
+static u32 delaycc_prefix_find(const struct delaycc_prefixes *all, u8 family,
+			       const void *address, size_t size)
+{
+	const unsigned long *in_use = family == AF_INET ? all->bits4 : all->bits6;
+	unsigned int below = DELAYCC_PREFIX_BITS + 1;
+	unsigned int bits;
+
+	/* The longest first. */
+	while ((bits = find_last_bit(in_use, below)) < below) {
+		const struct delaycc_prefix *found;
+		struct delaycc_prefix_key key = { .family = family, .bits = bits };
+
+		memcpy(key.address, address, size);
+		delaycc_prefix_mask(&key);
+		found = bsearch(&key, all->prefix, all->n, sizeof(*all->prefix),
+				delaycc_prefix_compare);
+		if (found)
+			return found->base_rtt_ns;
+		below = bits;
+	}
+	return 0;
+}
+
+/**
+ * delaycc_paths_base_rtt_ns() - what the table says of a socket's path
+ * @paths: of the socket's namespace
+ * @sk: a connected socket
+ *
+ * Return: the base RTT in ns, or 0 if no prefix is the peer's.
+ */
+u32 delaycc_paths_base_rtt_ns(const struct delaycc_paths *paths,
+			      const struct sock *sk)
+{
+	const struct delaycc_prefixes *all;
+	u32 base_ns = 0;
+
+	rcu_read_lock();
+	all = rcu_dereference(paths->prefixes);
+	if (likely(!all)) {
+		/* Nobody has ever written. */
+#if IS_ENABLED(CONFIG_IPV6)
+	} else if (sk->sk_family == AF_INET6 &&
+		   !ipv6_addr_v4mapped(&sk->sk_v6_daddr)) {
+		base_ns = delaycc_prefix_find(all, AF_INET6, &sk->sk_v6_daddr,
+					      sizeof(sk->sk_v6_daddr));
+#endif
+	} else {
+		base_ns = delaycc_prefix_find(all, AF_INET, &sk->sk_daddr,
+					      sizeof(sk->sk_daddr));
+	}
+	rcu_read_unlock();
+	return base_ns;
+}
+
+/* ---- the operator writes ------------------------------------------------ */
+
+/* "10.0.1.0/24 8000"; without a length, it is one host's. */
+static bool delaycc_prefix_parse(char *text, struct delaycc_prefix *prefix)
+{
+	struct delaycc_prefix_key *key = &prefix->key;
+	char *number = strpbrk(text, " \t");
+	unsigned int widest;
+	const char *end;
+	char *slash;
+
+	if (!number)
+		return false;
+	*number++ = '\0';
+	memset(prefix, 0, sizeof(*prefix));
+	if (kstrtou32(skip_spaces(number), 10, &prefix->base_rtt_ns) ||
+	    prefix->base_rtt_ns < DELAYCC_BASE_RTT_MIN_NS ||
+	    prefix->base_rtt_ns > DELAYCC_BASE_RTT_MAX_NS)
+		return false;
+
+	slash = strchr(text, '/');
+	if (slash)
+		*slash++ = '\0';
+	if (in4_pton(text, -1, key->address, -1, &end) && !*end) {
+		key->family = AF_INET;
+		widest = 32;
+	} else if (in6_pton(text, -1, key->address, -1, &end) && !*end) {
+		/* Such peers are looked up as the IPv4 hosts that they are. */
+		if (ipv6_addr_v4mapped((struct in6_addr *)key->address))
+			return false;
+		key->family = AF_INET6;
+		widest = 128;
+	} else {
+		return false;
+	}
+	key->bits = widest;
+	if (slash && (kstrtou8(slash, 10, &key->bits) || key->bits > widest))
+		return false;
+	return delaycc_prefix_mask(key);
+}
+
+/* The table that the text and, if there is one, an old table make. */
+static struct delaycc_prefixes *
+delaycc_prefixes_parse(char *text, const struct delaycc_prefixes *old)
+{
+	struct delaycc_prefixes *all;
+	unsigned int room = old ? old->n : 0;
+	unsigned int i;
+	const char *at;
+	char *entry;
+
+	for (at = text; at; at = strpbrk(at + 1, ",\n"))
+		if (++room > 2 * DELAYCC_PREFIXES_MAX)
+			return ERR_PTR(-E2BIG);
+	all = kvzalloc(struct_size(all, prefix, room), GFP_KERNEL_ACCOUNT);
+	if (!all)
+		return ERR_PTR(-ENOMEM);
+	if (old) {
+		all->n = old->n;
+		memcpy(all->prefix, old->prefix, old->n * sizeof(*old->prefix));
+	}
+	while ((entry = strsep(&text, ",\n"))) {
+		entry = strim(entry);
+		if (!*entry)
+			continue;
+		if (!delaycc_prefix_parse(entry, &all->prefix[all->n]))
+			goto invalid;
+		all->n++;
+	}
+	if (all->n > DELAYCC_PREFIXES_MAX) {
+		kvfree(all);
+		return ERR_PTR(-E2BIG);
+	}
+
+	sort(all->prefix, all->n, sizeof(*all->prefix), delaycc_prefix_compare,
+	     NULL);
+	for (i = 0; i < all->n; i++) {
+		const struct delaycc_prefix_key *key = &all->prefix[i].key;
+
+		/* Who says two things of one path has made a mistake. */
+		if (i && !delaycc_prefix_compare(key, &all->prefix[i - 1].key))
+			goto invalid;
+		__set_bit(key->bits,
+			  key->family == AF_INET ? all->bits4 : all->bits6);
+	}
+	return all;
+
+invalid:
+	kvfree(all);
+	return ERR_PTR(-EINVAL);
+}
+
+static int delaycc_paths_write(struct delaycc_paths *paths, char *text,
+			       size_t size, bool adds)
+{
+	struct delaycc_prefixes *old, *new;
+	size_t length = strnlen(text, size);
+
+	/* Some write the string's end, too. */
+	if (memchr_inv(text + length, 0, size - length))
+		return -EINVAL;
+	mutex_lock(&paths->lock);
+	old = rcu_dereference_protected(paths->prefixes,
+					lockdep_is_held(&paths->lock));
+	new = delaycc_prefixes_parse(text, adds ? old : NULL);
+	if (!IS_ERR(new))
+		rcu_assign_pointer(paths->prefixes, new);
+	mutex_unlock(&paths->lock);
+	if (IS_ERR(new))
+		return PTR_ERR(new);
+	/* Sockets look again. */
+	atomic_inc_return_release(paths->generation);
+	if (old)
+		kvfree_rcu(old, rcu);
+	return 0;
+}
+
+/* ---- and reads ---------------------------------------------------------- */
+
+/* The whole table, one prefix a line. */
+static char *delaycc_paths_text(struct delaycc_paths *paths, size_t *size)
+{
+	const struct delaycc_prefixes *all;
+	unsigned int i;
+	size_t room;
+	char *text;
+
+	*size = 0;
+	mutex_lock(&paths->lock);
+	all = rcu_dereference_protected(paths->prefixes,
+					lockdep_is_held(&paths->lock));
+	room = (all ? all->n : 0) * DELAYCC_PREFIX_TEXT + 1;
+	text = kvmalloc(room, GFP_KERNEL);
+	for (i = 0; text && all && i < all->n; i++) {
+		const struct delaycc_prefix *prefix = &all->prefix[i];
+		const void *address = prefix->key.address;
+
+		*size += prefix->key.family == AF_INET ?
+			scnprintf(text + *size, room - *size, "%pI4/%u %u\n",
+				  address, prefix->key.bits, prefix->base_rtt_ns) :
+			scnprintf(text + *size, room - *size, "%pI6c/%u %u\n",
+				  address, prefix->key.bits, prefix->base_rtt_ns);
+	}
+	mutex_unlock(&paths->lock);
+	return text;
+}
+
+static int delaycc_proc_paths(const struct ctl_table *table, int write,
+			      void *buffer, size_t *lenp, loff_t *ppos)
+{
+	struct delaycc_paths *paths = table->data;
+	size_t size;
+	char *text;
+	int err;
+
+	if (write) {
+		err = delaycc_paths_write(paths, buffer, *lenp, *ppos > 0);
+		if (!err)
+			*ppos += *lenp;
+		return err;
+	}
+
+	text = delaycc_paths_text(paths, &size);
+	if (!text)
+		return -ENOMEM;
+	*lenp = memory_read_from_buffer(buffer, *lenp, ppos, text, size);
+	kvfree(text);
+	return 0;
+}
+
+static int __maybe_unused delaycc_proc_paths_mutable(struct ctl_table *table,
+						     int write, void *buffer,
+						     size_t *lenp, loff_t *ppos)
+{
+	return delaycc_proc_paths(table, write, buffer, lenp, ppos);
+}
+
+/* ---- namespaces --------------------------------------------------------- */
+
+/**
+ * delaycc_paths_register() - give a namespace its table
+ * @net: the namespace
+ * @paths: the table, zeroed
+ * @generation: to be moved with each write
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int delaycc_paths_register(struct net *net, struct delaycc_paths *paths,
+			   atomic_t *generation)
+{
+	struct ctl_table *table = kcalloc(2, sizeof(*table), GFP_KERNEL);
+
+	if (!table)
+		return -ENOMEM;
+	mutex_init(&paths->lock);
+	paths->generation = generation;
+	table->procname = "base_rtt_paths";
+	table->data = paths;
+	table->mode = 0644;
+	table->proc_handler = DELAYCC_PROC_HANDLER(delaycc_proc_paths_mutable,
+						   delaycc_proc_paths);
+	paths->header = delaycc_register_net_sysctl(net, "net/ipv4/delaycc",
+						    table, 1);
+	if (!paths->header) {
+		kfree(table);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/**
+ * delaycc_paths_unregister() - take a namespace's table away
+ * @paths: the table; no socket asks any more
+ */
+void delaycc_paths_unregister(struct delaycc_paths *paths)
+{
+	const struct ctl_table *table = paths->header->ctl_table_arg;
+
+	unregister_net_sysctl_table(paths->header);
+	kfree(table);
+	kvfree(rcu_dereference_protected(paths->prefixes, true));
+}
