@@ -4,22 +4,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <exception>
 #include <filesystem>
 #include <mutex>
-#include <nlohmann/json.hpp>
-#include <thread>
 
-#include "compile.h"
-#include "records.h"
 #include "store.h"
+#include "trials.h"
 
 namespace delaycc {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr int kAttempts = 2;
 
 struct Job {
   size_t case_index;
@@ -27,37 +21,15 @@ struct Job {
   int number;
 };
 
-// What metrics depend on beside the plan and the records.
-std::string measurement_text(const Measurement& m) {
-  std::string text = fmt::format(
-      "bottleneck {} {} event {} {} {} {} {} {} {} measure {} {} {} {} {} exclude",
-      m.bottleneck_port, m.bottleneck_bps, m.event.present, m.event.at_ns, m.event.stop_of,
-      m.event.recovers, m.event.threshold, m.event.window_ns, m.event.horizon_ns, m.measure.from_ns,
-      m.measure.to_ns, m.measure.bin_ns, m.measure.jain_window_ns, m.measure.jain_threshold);
-  for (const auto& [from, to] : m.measure.exclude_ns) text += fmt::format(" {}-{}", from, to);
-  text += " gradient " + m.measure.gradient_of + " queue";
-  for (const auto& [from, to] : m.measure.queue_ns) text += fmt::format(" {}-{}", from, to);
-  text += " rtt";
-  for (const auto& [from, to] : m.measure.rtt_ns) text += fmt::format(" {}-{}", from, to);
-  text += fmt::format(" suppress {} {}", m.measure.suppress_delay_ns, m.measure.suppress_hold_ns);
-  text += fmt::format(" settle {} takeover {} {}", m.measure.settle_ns,
-                      m.measure.takeover_window_ns, m.measure.takeover_threshold);
-  return text;
-}
-
-std::string parameters_text(const Parameters& parameters) {
-  nlohmann::json json = nlohmann::json::object();
-  for (const auto& [name, value] : parameters) json[name] = to_string(value);
-  return json.dump();
-}
-
 class Run {
  public:
   Run(const ScenarioFile& file, const RunOptions& options, const Lab& lab,
       const std::atomic<bool>& stop, const std::function<void(const Progress&)>& progress)
-      : options_(options), lab_(lab), stop_(stop), report_(progress), build_(lab.build_id()) {
-    fs::create_directories(options.out);
-    store_ = std::make_unique<Store>(options.out + "/results.sqlite");
+      : options_(options),
+        stop_(stop),
+        report_(progress),
+        store_(store_path(options.out)),
+        runner_(trial_options(options), lab, store_, stop) {
     std::vector<Parameters> cases = {file.main_parameters()};
     if (options.sweep)
       for (const Parameters& parameters : file.sweep())
@@ -71,7 +43,7 @@ class Run {
     }
     const Scenario& main = outcome_.result.cases.front().scenario;
     outcome_.result.algorithms = options.algorithms.empty() ? main.algorithms : options.algorithms;
-    outcome_.result.build = build_;
+    outcome_.result.build = runner_.build();
     outcome_.result.seed = options.seed;
     // All algorithms of a trial before the next trial: an interrupted run has comparable parts.
     const int trials = options.trials > 0 ? options.trials : main.trials;
@@ -85,12 +57,9 @@ class Run {
   }
 
   RunOutcome run() {
-    std::vector<std::thread> workers;
-    const int count = std::min(options_.jobs, static_cast<int>(jobs_.size()));
-    workers.reserve(static_cast<size_t>(count));
-    for (int i = 0; i < count; i++) workers.emplace_back([this] { work(); });
-    for (std::thread& worker : workers) worker.join();
-    if (fatal_) std::rethrow_exception(fatal_);
+    run_workers(
+        std::min(options_.jobs, static_cast<int>(jobs_.size())), [this] { return work(); },
+        [this] { failed_ = true; });
     if (stop_) throw Interrupted();
     for (size_t i = 0; i < jobs_.size(); i++)
       if (results_[i])
@@ -100,91 +69,41 @@ class Run {
   }
 
  private:
-  void work() {
-    for (;;) {
-      size_t index;
-      {
-        std::lock_guard<std::mutex> lock(mutex_);
-        if (stop_ || fatal_ || next_ == jobs_.size()) return;
-        index = next_++;
-      }
-      try {
-        one(index);
-      } catch (const Interrupted&) {
-        return;
-      } catch (...) {
-        std::lock_guard<std::mutex> lock(mutex_);
-        if (!fatal_) fatal_ = std::current_exception();
-        return;
-      }
-    }
+  static std::string store_path(const std::string& out) {
+    fs::create_directories(out);
+    return out + "/results.sqlite";
   }
 
-  void one(size_t index) {
+  static TrialOptions trial_options(const RunOptions& options) {
+    TrialOptions result;
+    result.seed = options.seed;
+    result.timeout_s = options.timeout_s;
+    result.trace = options.trace;
+    result.keep = options.keep;
+    result.keep_folder = options.out + "/trials";
+    return result;
+  }
+
+  bool work() {
+    size_t index;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      if (stop_ || failed_ || next_ == jobs_.size()) return false;
+      index = next_++;
+    }
     const Job& job = jobs_[index];
     const CaseResult& c = outcome_.result.cases[job.case_index];
-    Trial trial;
-    trial.algorithm = job.algorithm;
-    trial.number = job.number;
-    trial.seed = options_.seed;
-    trial.trace = options_.trace;
-    const CompiledTrial compiled = compile_trial(
-        c.scenario, trial, [this](const std::string& name) { return lab_.has_module(name); });
-    const std::string key =
-        hash_hex(plan_to_json(compiled.plan) + measurement_text(compiled.measurement) + build_);
-    // --keep and --trace want the records, which the store does not have.
-    if (!options_.keep && !options_.trace) {
-      std::lock_guard<std::mutex> lock(mutex_);
-      if (auto stored = store_->load(key)) {
-        finished(index, std::move(*stored), true);
-        return;
-      }
+    TrialOutcome outcome =
+        runner_.run({c.scenario, c.parameters, job.case_index, job.algorithm, job.number});
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (outcome.trial) {
+      finished(index, std::move(*outcome.trial), outcome.resumed);
+    } else {
+      outcome_.failures.push_back(
+          fmt::format("{} trial {}: {}", job.algorithm, job.number, outcome.failure));
+      progress_.done++;
     }
-    for (int attempt = 1;; attempt++) {
-      try {
-        StoredTrial stored = attempt_trial(job, c, compiled);
-        stored.key = key;
-        std::lock_guard<std::mutex> lock(mutex_);
-        if (!store_->load(key)) store_->save(stored);
-        finished(index, std::move(stored), false);
-        return;
-      } catch (const Interrupted&) {
-        throw;
-      } catch (const Error& e) {
-        if (attempt < kAttempts) continue;
-        std::lock_guard<std::mutex> lock(mutex_);
-        outcome_.failures.push_back(
-            fmt::format("{} trial {}: {}", job.algorithm, job.number, std::string(e.what())));
-        progress_.done++;
-        return;
-      }
-    }
-  }
-
-  StoredTrial attempt_trial(const Job& job, const CaseResult& c, const CompiledTrial& compiled) {
-    TemporaryDirectory directory;
-    run_in_lab(lab_, compiled.plan, directory.path(), options_.timeout_s, stop_);
-    const Records records = read_records(directory.path());
-    StoredTrial stored;
-    stored.scenario = c.scenario.name;
-    stored.parameters = parameters_text(c.parameters);
-    stored.algorithm = job.algorithm;
-    stored.number = job.number;
-    stored.seed = options_.seed;
-    stored.build = build_;
-    stored.kernel = records.kernel;
-    stored.result = compute_metrics(compiled, records);
-    if (options_.keep || options_.trace) keep(directory.path(), job);
-    return stored;
-  }
-
-  void keep(const std::string& from, const Job& job) {
-    const fs::path to = fs::path(options_.out) / "trials" /
-                        fmt::format("case{}-{}-{}", job.case_index, job.algorithm, job.number);
-    fs::remove_all(to);
-    fs::create_directories(to);
-    for (const char* name : {"plan.json", "flows.json", "ports.bin", "acks.txt", "console.txt"})
-      if (fs::exists(fs::path(from) / name)) fs::copy_file(fs::path(from) / name, to / name);
+    return true;
   }
 
   // Called with the mutex held.
@@ -195,6 +114,7 @@ class Run {
       stored.result.rates.clear();
     }
     stored.result.flows.clear();
+    stored.result.samples.clear();
     results_[index] = std::move(stored);
     progress_.done++;
     progress_.resumed += resumed;
@@ -204,20 +124,19 @@ class Run {
   }
 
   const RunOptions& options_;
-  const Lab& lab_;
   const std::atomic<bool>& stop_;
   const std::function<void(const Progress&)>& report_;
-  const std::string build_;
-  std::unique_ptr<Store> store_;
+  Store store_;
+  TrialRunner runner_;
   RunOutcome outcome_;
   std::vector<Job> jobs_;
   int64_t started_ns_ = 0;
 
-  std::mutex mutex_;  // of all below, and of store_
+  std::atomic<bool> failed_{false};
+  std::mutex mutex_;  // of all below
   size_t next_ = 0;
   std::vector<std::optional<StoredTrial>> results_;
   Progress progress_;
-  std::exception_ptr fatal_;
 };
 
 }  // namespace

@@ -26,15 +26,15 @@ int flow_of(uint16_t client_port, size_t flows) {
 
 bool is_data(const dccport_event& event) { return event.dport < kClientPort; }
 
-bool inside(const std::vector<Interval>& time, int64_t t_ns) {
-  for (const Interval& interval : time)
+bool inside(const std::vector<TimeSpan>& time, int64_t t_ns) {
+  for (const TimeSpan& interval : time)
     if (t_ns >= interval.first && t_ns < interval.second) return true;
   return false;
 }
 
-int64_t length(const std::vector<Interval>& time) {
+int64_t length(const std::vector<TimeSpan>& time) {
   int64_t sum = 0;
-  for (const Interval& interval : time) sum += interval.second - interval.first;
+  for (const TimeSpan& interval : time) sum += interval.second - interval.first;
   return sum;
 }
 
@@ -170,7 +170,7 @@ class Computation {
           quotient(id, sent_ns, delivered_ns - sent_ns);
       }
     }
-    for (const Interval& interval : time_)
+    for (const TimeSpan& interval : time_)
       wire_bytes_ += all.bytes_between(interval.first, interval.second);
   }
 
@@ -408,7 +408,7 @@ class Computation {
     const int64_t window_ns = m_.measure.jain_window_ns;
     double sum = 0;
     int windows = 0;
-    for (const Interval& interval : time_)
+    for (const TimeSpan& interval : time_)
       for (int64_t t = interval.first; t + window_ns <= interval.second; t += window_ns) {
         const double index = jain(t, t + window_ns);
         if (index < 0) continue;
@@ -525,9 +525,9 @@ class Computation {
   const Plan& plan_;
   const Measurement& m_;
   const Records& records_;
-  std::vector<Interval> time_;
-  std::vector<Interval> queue_time_;
-  std::vector<Interval> rtt_time_;
+  std::vector<TimeSpan> time_;
+  std::vector<TimeSpan> queue_time_;
+  std::vector<TimeSpan> rtt_time_;
   std::vector<ServiceCurve> per_flow_;
   std::vector<QueuedPacket> packets_;
   std::vector<std::pair<int64_t, uint32_t>> backlogs_;
@@ -592,13 +592,13 @@ TrialResult compute_metrics(const CompiledTrial& trial, const Records& records) 
   return Computation(trial, records).run();
 }
 
-std::vector<Interval> measured_time(int64_t from_ns, int64_t to_ns,
-                                    const std::vector<Interval>& exclude_ns) {
-  std::vector<Interval> sorted = exclude_ns;
+std::vector<TimeSpan> measured_time(int64_t from_ns, int64_t to_ns,
+                                    const std::vector<TimeSpan>& exclude_ns) {
+  std::vector<TimeSpan> sorted = exclude_ns;
   std::sort(sorted.begin(), sorted.end());
-  std::vector<Interval> result;
+  std::vector<TimeSpan> result;
   int64_t at = from_ns;
-  for (const Interval& gap : sorted) {
+  for (const TimeSpan& gap : sorted) {
     const int64_t begin = std::min(gap.first, to_ns);
     if (begin > at) result.emplace_back(at, begin);
     at = std::max(at, std::min(gap.second, to_ns));

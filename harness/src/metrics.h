@@ -27,6 +27,17 @@ struct RateCurve {
   std::vector<double> gbps;  // on the wire at the bottleneck, one value per bin
 };
 
+// A measured flow with a size, for estimates over the flows of many trials.
+struct FlowSample {
+  int flow = 0;  // its id
+  int64_t size_bytes = 0;
+  int64_t fct_ns = 0;  // until the end of the trial, where it was not complete
+  int64_t ideal_ns = 0;
+  bool missed = false;    // it was not complete
+  int size_class = -1;    // of the scenario's; -1: none
+  double log_weight = 0;  // of its likelihood ratio; 0 without importance sampling
+};
+
 struct TrialResult {
   std::map<std::string, MetricValue> metrics;
   int64_t event_ns = -1;
@@ -34,6 +45,7 @@ struct TrialResult {
   int64_t bin_ns = 0;
   std::vector<RateCurve> rates;
   std::vector<FlowRecord> flows;
+  std::vector<FlowSample> samples;  // in order of flow id
 };
 
 struct MetricInfo {
@@ -45,14 +57,17 @@ const std::vector<MetricInfo>& all_metrics();
 // nullptr for an unknown name.
 const MetricInfo* find_metric(const std::string& name);
 
+// The flows that fct_* and slowdown_* speak of.
+std::vector<FlowSample> flow_samples(const CompiledTrial& trial, const Records& records);
+
 TrialResult compute_metrics(const CompiledTrial& trial, const Records& records);
 
-// Half-open interval of time, in nanoseconds.
-using Interval = std::pair<int64_t, int64_t>;
+// Half-open, in nanoseconds.
+using TimeSpan = std::pair<int64_t, int64_t>;
 
 // [from, to) without the exclusions, as disjoint intervals in order.
-std::vector<Interval> measured_time(int64_t from_ns, int64_t to_ns,
-                                    const std::vector<Interval>& exclude_ns);
+std::vector<TimeSpan> measured_time(int64_t from_ns, int64_t to_ns,
+                                    const std::vector<TimeSpan>& exclude_ns);
 
 // Bytes that a server of `rate_bps` has served until a time, counting each packet in proportion
 // while it is served.

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store.h"
 
+#include <fcntl.h>
 #include <sqlite3.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
 
 namespace delaycc {
 namespace {
 
 // user_version of the file; a file of another layout is refused rather than misread.
-constexpr int kLayout = 1;
+constexpr int kLayout = 2;
 constexpr char kSchema[] = R"(
 CREATE TABLE IF NOT EXISTS trials (
   id INTEGER PRIMARY KEY, key TEXT UNIQUE NOT NULL, scenario TEXT NOT NULL,
@@ -21,6 +26,12 @@ CREATE TABLE IF NOT EXISTS flows (
   trial INTEGER NOT NULL REFERENCES trials(id), flow INTEGER NOT NULL, cc TEXT NOT NULL,
   start_ns INTEGER, stop_ns INTEGER, received_ns INTEGER, received_bytes INTEGER NOT NULL,
   retransmits INTEGER NOT NULL, PRIMARY KEY (trial, flow)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS samples (
+  trial INTEGER NOT NULL REFERENCES trials(id), sample INTEGER NOT NULL, flow INTEGER NOT NULL,
+  size_bytes INTEGER NOT NULL, fct_ns INTEGER NOT NULL, ideal_ns INTEGER NOT NULL,
+  missed INTEGER NOT NULL, size_class INTEGER NOT NULL, log_weight REAL NOT NULL,
+  PRIMARY KEY (trial, sample)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS failures (key TEXT PRIMARY KEY, message TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS queue_samples (
   trial INTEGER NOT NULL REFERENCES trials(id), t_us INTEGER NOT NULL, bytes INTEGER NOT NULL,
   PRIMARY KEY (trial, t_us)) WITHOUT ROWID;
@@ -29,6 +40,27 @@ CREATE TABLE IF NOT EXISTS rates (
   main INTEGER NOT NULL, bin INTEGER NOT NULL, gbps REAL NOT NULL,
   PRIMARY KEY (trial, curve, bin)) WITHOUT ROWID;
 )";
+
+// Locks PATH.lock, in which the owner writes who it is. On its own file: SQLite locks the store
+// itself, and on a network file system the two kinds of lock are one.
+Fd lock_store(const std::string& path) {
+  const std::string name = path + ".lock";
+  Fd lock = open_file(name, O_RDWR | O_CREAT);
+  if (flock(lock.get(), LOCK_EX | LOCK_NB) < 0) {
+    if (errno != EWOULDBLOCK) throw system_error("flock", name);
+    std::string owner = read_file(name);
+    while (!owner.empty() && owner.back() == '\n') owner.pop_back();
+    throw StoreError(path + ": is in use by " + (owner.empty() ? "another program" : owner) +
+                     "; wait for it, or name another folder with --out");
+  }
+  char host[256] = "?";
+  gethostname(host, sizeof(host) - 1);
+  const std::string owner = "process " + std::to_string(getpid()) + " on " + host + "\n";
+  if (ftruncate(lock.get(), 0) < 0 ||
+      pwrite(lock.get(), owner.data(), owner.size(), 0) != static_cast<ssize_t>(owner.size()))
+    throw system_error("write", name);
+  return lock;
+}
 
 }  // namespace
 
@@ -86,17 +118,18 @@ class Store::Statement {
   sqlite3_stmt* statement_ = nullptr;
 };
 
-Error Store::error(const std::string& what) const {
-  return Error(path_ + ": " + what + ": " + sqlite3_errmsg(database_));
+StoreError Store::error(const std::string& what) const {
+  return StoreError(path_ + ": " + what + ": " + sqlite3_errmsg(database_));
 }
 
 void Store::execute(const char* sql) {
   if (sqlite3_exec(database_, sql, nullptr, nullptr, nullptr) != SQLITE_OK) throw error("execute");
 }
 
-Store::Store(const std::string& path) : path_(path) {
+Store::Store(const std::string& path, Sharing sharing) : path_(path) {
+  if (sharing == Sharing::kExclusive) lock_ = lock_store(path);
   if (sqlite3_open(path.c_str(), &database_) != SQLITE_OK) {
-    const Error failed = error("open");
+    const StoreError failed = error("open");
     sqlite3_close(database_);
     throw failed;
   }
@@ -113,7 +146,7 @@ Store::Store(const std::string& path) : path_(path) {
       tables = count.integer(0);
     }
     if (tables > 0 && layout != kLayout)
-      throw Error(path + ": was written by another version of delaycc; move it away");
+      throw StoreError(path + ": was written by another version of delaycc; move it away");
     execute(kSchema);
     execute(("PRAGMA user_version = " + std::to_string(kLayout)).c_str());
   } catch (const Error&) {
@@ -143,6 +176,13 @@ void Store::save(const StoredTrial& trial) {
     for (const FlowRecord& f : result.flows)
       flow.run(id, static_cast<int64_t>(f.id), f.cc, when(f.start_ns), when(f.stop_ns),
                when(f.received_ns), f.received_bytes, f.retransmits);
+    Statement of_flow(*this, "INSERT INTO samples VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    for (size_t i = 0; i < result.samples.size(); i++) {
+      const FlowSample& s = result.samples[i];
+      of_flow.run(id, static_cast<int64_t>(i), static_cast<int64_t>(s.flow), s.size_bytes, s.fct_ns,
+                  s.ideal_ns, static_cast<int64_t>(s.missed), static_cast<int64_t>(s.size_class),
+                  s.log_weight);
+    }
     if (trial.number == 0) {
       Statement sample(*this, "INSERT INTO queue_samples VALUES (?, ?, ?)");
       for (size_t i = 0; i < result.queue_bytes.size(); i++)
@@ -159,6 +199,31 @@ void Store::save(const StoredTrial& trial) {
     sqlite3_exec(database_, "ROLLBACK", nullptr, nullptr, nullptr);
     throw;
   }
+}
+
+bool Store::has(const std::string& key) {
+  Statement find(*this, "SELECT 1 FROM trials WHERE key = ?");
+  find.bind_all(key);
+  return find.step();
+}
+
+std::vector<std::string> Store::keys() {
+  std::vector<std::string> result;
+  Statement find(*this, "SELECT key FROM trials ORDER BY key");
+  while (find.step()) result.push_back(find.text(0));
+  return result;
+}
+
+void Store::save_failure(const StoredFailure& failure) {
+  Statement(*this, "INSERT OR REPLACE INTO failures VALUES (?, ?)")
+      .run(failure.key, failure.message);
+}
+
+std::vector<StoredFailure> Store::failures() {
+  std::vector<StoredFailure> result;
+  Statement find(*this, "SELECT key, message FROM failures ORDER BY key");
+  while (find.step()) result.push_back({find.text(0), find.text(1)});
+  return result;
 }
 
 std::optional<StoredTrial> Store::load(const std::string& key) {
@@ -184,6 +249,21 @@ std::optional<StoredTrial> Store::load(const std::string& key) {
   metrics.bind_all(id);
   while (metrics.step())
     result.metrics[metrics.text(0)] = {metrics.real(1), metrics.integer(2) != 0};
+  Statement flows(*this,
+                  "SELECT flow, size_bytes, fct_ns, ideal_ns, missed, size_class, log_weight "
+                  "FROM samples WHERE trial = ? ORDER BY sample");
+  flows.bind_all(id);
+  while (flows.step()) {
+    FlowSample s;
+    s.flow = static_cast<int>(flows.integer(0));
+    s.size_bytes = flows.integer(1);
+    s.fct_ns = flows.integer(2);
+    s.ideal_ns = flows.integer(3);
+    s.missed = flows.integer(4) != 0;
+    s.size_class = static_cast<int>(flows.integer(5));
+    s.log_weight = flows.real(6);
+    result.samples.push_back(s);
+  }
   Statement samples(*this, "SELECT bytes FROM queue_samples WHERE trial = ? ORDER BY t_us");
   samples.bind_all(id);
   while (samples.step()) result.queue_bytes.push_back(static_cast<uint32_t>(samples.integer(0)));

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "metrics.h"
 #include "posix.h"
@@ -27,25 +28,51 @@ struct StoredTrial {
   TrialResult result;
 };
 
+// The store itself cannot be used; no further attempt helps.
+class StoreError : public Error {
+ public:
+  using Error::Error;
+};
+
+// A trial that failed twice, with its message.
+struct StoredFailure {
+  std::string key;
+  std::string message;
+};
+
 class Store {
  public:
-  // Opens or creates; throws Error naming the file.
-  explicit Store(const std::string& path);
+  enum class Sharing {
+    // One program at a time: a second one is refused with a message that names the first. It holds
+    // a lock on PATH.lock, which ends with the program however that ends.
+    kExclusive,
+    // For a store that one program fills and another one reads (shards of a cluster).
+    kShared,
+  };
+  // Opens or creates; throws StoreError naming the file.
+  explicit Store(const std::string& path, Sharing sharing = Sharing::kExclusive);
   ~Store();
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
   // One transaction: a trial is there as a whole or not at all. Curves are kept for trial 0 only.
   void save(const StoredTrial& trial);
-  // The trial without its flows.
+  // The trial with the samples of its flows, but without their records.
   std::optional<StoredTrial> load(const std::string& key);
+  bool has(const std::string& key);
+  std::vector<std::string> keys();
+
+  // Only shards keep these: elsewhere a failed trial is run again by the next command.
+  void save_failure(const StoredFailure& failure);
+  std::vector<StoredFailure> failures();
 
  private:
   class Statement;
-  Error error(const std::string& what) const;
+  StoreError error(const std::string& what) const;
   void execute(const char* sql);
 
   std::string path_;
+  Fd lock_;
   sqlite3* database_ = nullptr;
 };
 

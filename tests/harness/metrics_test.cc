@@ -421,7 +421,7 @@ TEST(Rates, AreBinnedPerGroup) {
 
 TEST(MeasuredTime, LeavesOutOverlappingExclusions) {
   EXPECT_EQ(measured_time(0, 100, {{50, 60}, {10, 20}, {55, 70}, {90, 200}}),
-            (std::vector<Interval>{{0, 10}, {20, 50}, {70, 90}}));
+            (std::vector<TimeSpan>{{0, 10}, {20, 50}, {70, 90}}));
 }
 
 TEST(Statistics, IntervalIsStudents) {

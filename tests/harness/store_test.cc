@@ -24,6 +24,7 @@ StoredTrial example(int number) {
   trial.result.metrics["drops"] = {0, false};
   trial.result.queue_bytes = {0, 1514, 75'000};
   trial.result.rates = {{"long", true, {99.5, 0.1}}, {"burst", false, {0, 1.0 / 3}}};
+  trial.result.samples = {{3, 300'000, 40'000, 36'000, false, -1, 0}, {7, 10, 5, 5, true, 2, 0.1}};
   trial.result.flows.resize(2);
   trial.result.flows[1].id = 1;
   return trial;
@@ -47,6 +48,15 @@ TEST(Store, GivesBackWhatWasSavedToTheLastBit) {
   ASSERT_EQ(found->result.rates.size(), 2u);
   EXPECT_EQ(found->result.rates[1].label, "burst");
   EXPECT_EQ(found->result.rates[1].gbps, example(0).result.rates[1].gbps);
+  ASSERT_EQ(found->result.samples.size(), 2u);
+  EXPECT_EQ(found->result.samples[0].flow, 3);
+  EXPECT_EQ(found->result.samples[0].size_bytes, 300'000);
+  EXPECT_EQ(found->result.samples[0].fct_ns, 40'000);
+  EXPECT_EQ(found->result.samples[0].ideal_ns, 36'000);
+  EXPECT_FALSE(found->result.samples[0].missed);
+  EXPECT_TRUE(found->result.samples[1].missed);
+  EXPECT_EQ(found->result.samples[1].size_class, 2);
+  EXPECT_EQ(found->result.samples[1].log_weight, 0.1);
 }
 
 TEST(Store, KnowsNothingOfOtherKeys) {
@@ -66,6 +76,44 @@ TEST(Store, ASecondSaveOfAKeyFailsAndChangesNothing) {
   other.algorithm = "cubic";
   EXPECT_THROW(store.save(other), Error);
   EXPECT_EQ(store.load("key0")->algorithm, "oscar");
+}
+
+TEST(Store, IsRefusedToASecondProgramUntilTheFirstEnds) {
+  TemporaryDirectory directory;
+  const std::string path = directory.path() + "/results.sqlite";
+  {
+    Store first(path);
+    try {
+      Store second(path);
+      FAIL() << "a second owner";
+    } catch (const StoreError& e) {
+      EXPECT_NE(std::string(e.what()).find("is in use by process"), std::string::npos) << e.what();
+    }
+    EXPECT_NO_THROW(Store reader(path, Store::Sharing::kShared));
+  }
+  EXPECT_NO_THROW(Store next(path));
+}
+
+TEST(Store, KeepsAShardsFailures) {
+  TemporaryDirectory directory;
+  Store store(directory.path() + "/shard.sqlite", Store::Sharing::kShared);
+  store.save_failure({"key1", "the lab ended"});
+  store.save_failure({"key0", "took more than 1 s"});
+  store.save_failure({"key1", "the lab ended again"});
+  const auto failures = store.failures();
+  ASSERT_EQ(failures.size(), 2u);
+  EXPECT_EQ(failures[0].key, "key0");
+  EXPECT_EQ(failures[1].message, "the lab ended again");
+}
+
+TEST(Store, ListsItsKeysInOrder) {
+  TemporaryDirectory directory;
+  Store store(directory.path() + "/results.sqlite");
+  store.save(example(2));
+  store.save(example(1));
+  EXPECT_EQ(store.keys(), (std::vector<std::string>{"key1", "key2"}));
+  EXPECT_TRUE(store.has("key2"));
+  EXPECT_FALSE(store.has("key3"));
 }
 
 TEST(Store, RefusesAFileThatIsNone) {

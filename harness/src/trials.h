@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// A trial from the store or the lab, and a pool of threads that take them: what `run` and `eval`
+// have in common.
+#ifndef DELAYCC_HARNESS_TRIALS_H_
+#define DELAYCC_HARNESS_TRIALS_H_
+
+#include <atomic>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "lab.h"
+#include "scenario.h"
+#include "store.h"
+
+namespace delaycc {
+
+struct TrialOptions {
+  uint64_t seed = 1;
+  int timeout_s = 300;  // of wall time
+  bool trace = false;
+  bool keep = false;        // the records
+  std::string keep_folder;  // where to
+};
+
+// One case of a scenario, and which of its trials.
+struct TrialCase {
+  const Scenario& scenario;
+  const Parameters& parameters;
+  size_t index = 0;  // of the case; names the folder of kept records
+  std::string algorithm;
+  int number = 0;
+};
+
+struct TrialOutcome {
+  std::optional<StoredTrial> trial;  // absent: it failed twice
+  bool resumed = false;              // it was in the store
+  std::string first_failure;         // of the first attempt; empty: there was none
+  std::string failure;               // of the last attempt, if that failed too
+};
+
+// Safe to use from several threads. A trial that fails is run once more.
+class TrialRunner {
+ public:
+  TrialRunner(const TrialOptions& options, const Lab& lab, Store& store,
+              const std::atomic<bool>& stop);
+
+  const std::string& build() const { return build_; }
+  // Hash of all that the trial's result depends on. Throws Error for what does not fit together.
+  std::string key(const TrialCase& c) const;
+  // Throws Interrupted once `stop` is true.
+  TrialOutcome run(const TrialCase& c);
+  // What the store has of it, without running it.
+  std::optional<StoredTrial> stored(const std::string& key);
+
+ private:
+  CompiledTrial compile(const TrialCase& c) const;
+  std::string key_of(const CompiledTrial& compiled) const;
+  StoredTrial attempt(const TrialCase& c, const CompiledTrial& compiled);
+  void keep(const std::string& from, const TrialCase& c) const;
+
+  const TrialOptions options_;
+  const Lab& lab_;
+  const std::atomic<bool>& stop_;
+  const std::string build_;
+  std::mutex mutex_;  // of store_
+  Store& store_;
+};
+
+// The parameters of a case as JSON, as the store has them.
+std::string parameters_to_json(const Parameters& parameters);
+
+// `count` threads that each call `work` until it returns false or throws. The first exception other
+// than Interrupted makes `failed` be called (to make the others stop) and is thrown again once all
+// threads have ended.
+void run_workers(int count, const std::function<bool()>& work, const std::function<void()>& failed);
+
+}  // namespace delaycc
+
+#endif  // DELAYCC_HARNESS_TRIALS_H_
