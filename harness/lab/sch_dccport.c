@@ -43,6 +43,7 @@
 #include <net/ipv6.h>
 #include <net/pkt_sched.h>
 #include <net/sock.h>
+#include <net/tcp.h>
 
 #include "dccport.h"
 
@@ -524,6 +525,23 @@ static int dccport_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buf
 	return dccport_enqueue_one(skb, sch, to_free, now);
 }
 
+/*
+ * When to look again while @next is the next packet to deliver: then, or
+ * earlier, when the server runs out of work and its last packet's socket may be
+ * held back by what it has here.  TCP holds none back that has no more than two
+ * packets queued.
+ */
+static u64 dccport_next_event(const struct dccport *q, const struct sk_buff *next)
+{
+	u64 deliver_ns = dccport_cb(next)->deliver_ns;
+	const struct sk_buff *last = q->queue_tail;
+
+	if (!q->queue_head || !last->sk || skb_is_tcp_pure_ack(last) ||
+	    sk_wmem_alloc_get(last->sk) <= 2 * (int)last->truesize)
+		return deliver_ns;
+	return min(deliver_ns, dccport_cb(last)->depart_ns);
+}
+
 static struct sk_buff *dccport_dequeue(struct Qdisc *sch)
 {
 	struct dccport *q = qdisc_priv(sch);
@@ -537,7 +555,8 @@ static struct sk_buff *dccport_dequeue(struct Qdisc *sch)
 	now = ktime_get_ns();
 	skb = lane->head;
 	if (dccport_cb(skb)->deliver_ns > now) {
-		qdisc_watchdog_schedule_ns(&q->watchdog, dccport_cb(skb)->deliver_ns);
+		dccport_advance(sch, now);
+		qdisc_watchdog_schedule_ns(&q->watchdog, dccport_next_event(q, skb));
 		return NULL;
 	}
 
