@@ -71,7 +71,9 @@ class Builder {
     port.name = network.nodes[node].name + "->" + network.nodes[peer].name;
     port.rate_bps = static_cast<uint64_t>(std::llround(spec.rate_gbps * 1e9));
     port.delay_ns = spec.delay_ns < 0 ? 0 : static_cast<uint64_t>(spec.delay_ns);
-    port.limit_bytes = static_cast<uint64_t>(spec.buffer_bytes);
+    // A NIC holds its host's sockets back (TCP small queues) and drops nothing.
+    if (network.nodes[node].address.empty())
+      port.limit_bytes = static_cast<uint64_t>(spec.buffer_bytes);
     port.ecn_bytes = static_cast<uint64_t>(spec.ecn_threshold_bytes);
     port.loss_ppm = static_cast<uint32_t>(spec.loss_ppm);
     port.reorder_ppm = static_cast<uint32_t>(spec.reorder_ppm);
@@ -293,10 +295,16 @@ std::vector<int> Network::select(const std::string& selector) const {
   return {group->second.begin() + first, group->second.begin() + last + 1};
 }
 
+namespace {
+
+double exact_serialisation_ns(int64_t bytes, uint64_t rate_bps) {
+  return rate_bps == 0 ? 0 : static_cast<double>(bytes) * 8e9 / static_cast<double>(rate_bps);
+}
+
+}  // namespace
+
 int64_t serialisation_ns(int64_t bytes, uint64_t rate_bps) {
-  if (rate_bps == 0) return 0;
-  return static_cast<int64_t>(
-      std::ceil(static_cast<double>(bytes) * 8e9 / static_cast<double>(rate_bps)));
+  return static_cast<int64_t>(std::ceil(exact_serialisation_ns(bytes, rate_bps)));
 }
 
 int64_t base_rtt_ns(const Network& network, int source, int destination, int mtu_bytes) {
@@ -323,25 +331,27 @@ int64_t longest_base_rtt_ns(const Network& network, int mtu_bytes) {
 int64_t ideal_fct_ns(const Network& network, int source, int destination, int mtu_bytes,
                      int64_t size_bytes) {
   const int64_t mss = mtu_bytes - kTcpIpBytes;
-  const int64_t full = size_bytes / mss;
-  const int64_t rest = size_bytes % mss;
-  const int64_t packets = full + (rest > 0 ? 1 : 0);
-  const int64_t wire_bytes = size_bytes + packets * (kTcpIpBytes + kEthernetBytes);
-  const int64_t last_frame = (rest > 0 ? rest : mss) + kTcpIpBytes + kEthernetBytes;
-  int64_t slowest = 0;
-  int64_t sum = 0;
-  int64_t last_at_slowest = 0;
+  const int64_t packets = std::max<int64_t>(1, (size_bytes + mss - 1) / mss);
+  const int64_t headers = kTcpIpBytes + kEthernetBytes;
+  const int64_t last_frame = size_bytes - (packets - 1) * mss + headers;
+  // Of the full packets before the last one, which leave each port back to back at the pace of the
+  // slowest so far, only the end matters; the last one may be shorter and catch up with them.
+  double slowest_ns = 0;
+  double full_ns = 0;  // when the last but one leaves a port
+  double last_ns = 0;
+  double first_ns = 0;
   for (int id : network.path(source, destination)) {
     const PortPlan& port = network.port(id);
-    const int64_t whole = serialisation_ns(wire_bytes, port.rate_bps);
-    const int64_t last = serialisation_ns(last_frame, port.rate_bps);
-    if (whole > slowest) {
-      slowest = whole;
-      last_at_slowest = last;
-    }
-    sum += last + static_cast<int64_t>(port.delay_ns);
+    const double delay_ns = static_cast<double>(port.delay_ns);
+    const double full_service_ns = exact_serialisation_ns(mss + headers, port.rate_bps);
+    slowest_ns = std::max(slowest_ns, full_service_ns);
+    first_ns += full_service_ns;
+    full_ns = packets > 1 ? first_ns + static_cast<double>(packets - 2) * slowest_ns : 0;
+    last_ns = std::max(last_ns, full_ns) + exact_serialisation_ns(last_frame, port.rate_bps);
+    first_ns += delay_ns;
+    last_ns += delay_ns;
   }
-  return sum + slowest - last_at_slowest;
+  return static_cast<int64_t>(std::ceil(last_ns));
 }
 
 Network build_network(const TopologySpec& spec, const HostsSpec& hosts) {

@@ -62,11 +62,33 @@ TEST(Topology, LoneFlowTakesItsLatencyAndItsSerialisation) {
   spec.bottleneck.rate_gbps = 10;
   const Network network = build_network(spec, HostsSpec());
   const int from = network.select("senders").at(0), to = network.select("receivers").at(0);
-  // One full packet: 122 + 1212 + 122 ns on three servers, 1 us on three wires.
-  EXPECT_EQ(ideal_fct_ns(network, from, to, 1500, 1448), 122 + 1212 + 122 + 3000);
+  // One full packet: 121.12 + 1211.2 + 121.12 ns on three servers, 1 us on three wires.
+  EXPECT_EQ(ideal_fct_ns(network, from, to, 1500, 1448), 1454 + 3000);
   // Ten: nine more at the slowest server.
   EXPECT_NEAR(static_cast<double>(ideal_fct_ns(network, from, to, 1500, 14480)),
               122 + 12112 + 122 + 3000, 2);
+  // One full and a short one of 166 bytes: it waits behind the full one at the slow server.
+  EXPECT_NEAR(static_cast<double>(ideal_fct_ns(network, from, to, 1500, 1548)),
+              121.12 + 1211.2 + 132.8 + 13.28 + 3000, 1);
+}
+
+TEST(Topology, OnEqualLinksAShortLastPacketCannotOvertake) {
+  const Network network = build_network(dumbbell(1), HostsSpec());
+  const int from = network.select("senders").at(0), to = network.select("receivers").at(0);
+  // At every server the last packet finds the one before, whose service has just begun.
+  const int64_t full = ideal_fct_ns(network, from, to, 1500, 14480);
+  const int64_t shorter = ideal_fct_ns(network, from, to, 1500, 14480 - 1348);
+  EXPECT_NEAR(static_cast<double>(full - shorter), 1348 * 8e-2, 1);
+}
+
+TEST(Topology, AHostsOwnPortDropsNothing) {
+  TopologySpec spec = dumbbell(2);
+  spec.link.buffer_bytes = spec.host_link.buffer_bytes = spec.bottleneck.buffer_bytes = 100'000;
+  const Network network = build_network(spec, HostsSpec());
+  const int from = network.select("senders").at(0), to = network.select("receivers").at(0);
+  const std::vector<int> path = network.path(from, to);
+  EXPECT_EQ(network.port(path.front()).limit_bytes, 0u);
+  for (size_t i = 1; i < path.size(); i++) EXPECT_EQ(network.port(path[i]).limit_bytes, 100'000u);
 }
 
 TEST(Topology, SelectsPartsOfAGroup) {
