@@ -100,6 +100,30 @@ int validate(const std::vector<std::string>& names, const std::vector<std::strin
   return status;
 }
 
+// The flows of one trial, as every algorithm meets them.
+int print_workload(const std::string& name, const std::vector<std::string>& overrides,
+                   uint64_t seed, int number) {
+  const ScenarioFile file(find_scenario(name), overrides);
+  const Scenario scenario = file.resolve(file.main_parameters());
+  if (!scenario.workload.present)
+    throw ScenarioError(name + ": workload: is missing, \"delaycc workload\" prints its flows");
+  const Network network = build_network(scenario.topology, scenario.hosts);
+  fmt::print(
+      "# {}, seed {}, trial {}; alone: delaycc run {} --seed {} --first-trial {} --trials 1\n",
+      scenario.name, seed, number, name, seed, number);
+  fmt::print(
+      "# flow start_ns source destination size_bytes group priority measured uniform log_weight\n");
+  int id = 0;
+  for (const FlowSpec& group : scenario.flows) id += group.count * group.repeat;
+  for (const WorkloadFlow& flow : trial_workload(scenario, network, seed, number))
+    fmt::print("{} {} {} {} {} {} {} {} {} {}\n", id++, flow.start_ns,
+               network.nodes[flow.source].name, network.nodes[flow.destination].name,
+               flow.size_bytes, workload_group(scenario.workload, flow),
+               size_priority(scenario.workload, flow.size_bytes), flow.measured ? 1 : 0,
+               flow.uniform, flow.log_weight);
+  return 0;
+}
+
 // One line that renews itself on a terminal, and a line now and then elsewhere.
 class ProgressLine {
  public:
@@ -146,6 +170,8 @@ std::string repeat_command(const RunArguments& arguments) {
     text += fmt::format(" --cc {}", fmt::join(arguments.options.algorithms, ","));
   text += fmt::format(" --seed {}", arguments.options.seed);
   if (arguments.options.trials > 0) text += fmt::format(" --trials {}", arguments.options.trials);
+  if (arguments.options.first_trial > 0)
+    text += fmt::format(" --first-trial {}", arguments.options.first_trial);
   for (const std::string& item : arguments.overrides) text += " --set '" + item + "'";
   if (arguments.options.sweep) text += " --sweep";
   return text;
@@ -222,6 +248,10 @@ int main_checked(int argc, char** argv) {
                    "per algorithm and case (default: the scenario's)")
       ->check(CLI::Range(1, 100000));
   run_command
+      ->add_option("--first-trial", arguments.options.first_trial,
+                   "number of the first trial (default 0): repeats a later one alone")
+      ->check(CLI::Range(0, 1000000));
+  run_command
       ->add_option("--set", arguments.overrides,
                    "key=value: overrides a key of the scenario (measure.duration_us=500,\n"
                    "flows.0.count=3) or a parameter of its sweep (k=3); may be repeated")
@@ -252,6 +282,15 @@ int main_checked(int argc, char** argv) {
   validate_command->add_option("scenarios", names, "TOML files or names")->required();
   validate_command->add_option("--set", arguments.overrides, "key=value, as for run")
       ->allow_extra_args(false);
+  CLI::App* workload_command = app.add_subcommand(
+      "workload", "the flows of one trial of a scenario with a [workload]; runs nothing");
+  int number = 0;
+  workload_command->add_option("scenario", arguments.scenario, "a TOML file or a name")->required();
+  workload_command->add_option("--seed", arguments.options.seed, "as for run (default 1)");
+  workload_command->add_option("--trial", number, "its number (default 0)")
+      ->check(CLI::Range(0, 1000000));
+  workload_command->add_option("--set", arguments.overrides, "key=value, as for run")
+      ->allow_extra_args(false);
   CLI::App* doctor_command =
       app.add_subcommand("doctor", "what this machine can do, and the remedies");
 
@@ -264,6 +303,8 @@ int main_checked(int argc, char** argv) {
   if (*run_command) return run(arguments);
   if (*list_command) return list_scenarios();
   if (*validate_command) return validate(names, arguments.overrides);
+  if (*workload_command)
+    return print_workload(arguments.scenario, arguments.overrides, arguments.options.seed, number);
   if (*doctor_command) return doctor();
   return kBadInput;
 }

@@ -23,9 +23,22 @@ constexpr int64_t kSecondNs = 1'000'000'000;
 // Which random time of a flow a draw is for.
 enum Draw : uint64_t { kStartPhase, kStartJitter, kStopPhase, kStopJitter };
 
+// The kernel's names of algorithms that groups of flows have for their own, in a fixed order.
+std::vector<std::string> fixed_algorithms(const Scenario& scenario) {
+  std::set<std::string> names;
+  for (const FlowSpec& spec : scenario.flows)
+    if (!spec.cc.empty()) names.insert(scenario.algorithm(spec.cc).cc);
+  return {names.begin(), names.end()};
+}
+
+bool measures(const Scenario& scenario, const std::string& group) {
+  const auto& groups = scenario.measure.flows;
+  return groups.empty() || std::find(groups.begin(), groups.end(), group) != groups.end();
+}
+
 void add_flows(const Scenario& scenario, const Network& network, const std::string& cc,
                uint64_t seed, std::vector<FlowPlan>* flows) {
-  const auto& measured = scenario.measure.flows;
+  const std::vector<std::string> fixed = fixed_algorithms(scenario);
   for (size_t g = 0; g < scenario.flows.size(); g++) {
     const FlowSpec& spec = scenario.flows[g];
     std::vector<int> sources, destinations;
@@ -53,6 +66,9 @@ void add_flows(const Scenario& scenario, const Network& network, const std::stri
           throw Error("flows \"" + spec.name + "\": member " + std::to_string(i) +
                       " would go from " + network.nodes[flow.source].name + " to itself");
         flow.cc = spec.cc.empty() ? cc : scenario.algorithm(spec.cc).cc;
+        if (!spec.cc.empty())
+          flow.listener =
+              static_cast<int>(std::find(fixed.begin(), fixed.end(), flow.cc) - fixed.begin()) + 1;
         const int64_t later = r * spec.repeat_ns;
         flow.start_ns = spec.start_ns + start_phase +
                         draw(spec.start_jitter_ns, kStartJitter, member) + i * spec.stagger_ns +
@@ -66,16 +82,28 @@ void add_flows(const Scenario& scenario, const Network& network, const std::stri
         flow.pacing_bps = static_cast<int64_t>(spec.pacing_gbps * 1e9);
         for (const auto& [from_ns, gbps] : spec.pacing_steps)
           flow.pacing_steps.emplace_back(from_ns, static_cast<int64_t>(gbps * 1e9));
-        flow.measured = measured.empty() ||
-                        std::find(measured.begin(), measured.end(), spec.name) != measured.end();
+        flow.measured = measures(scenario, spec.name);
         flow.plot_each = spec.plot_each;
         flows->push_back(flow);
       }
   }
-  if (flows->empty()) throw Error("the scenario has no flow");
-  if (flows->size() > kMaxFlows)
-    throw Error("the scenario has " + std::to_string(flows->size()) +
-                " flows, allowed are at most " + std::to_string(kMaxFlows));
+}
+
+void add_workload(const Scenario& scenario, const std::vector<WorkloadFlow>& workload,
+                  const std::string& cc, std::vector<FlowPlan>* flows) {
+  for (const WorkloadFlow& from : workload) {
+    FlowPlan flow;
+    flow.id = static_cast<int>(flows->size());
+    flow.group = workload_group(scenario.workload, from);
+    flow.source = from.source;
+    flow.destination = from.destination;
+    flow.cc = cc;
+    flow.start_ns = from.start_ns;
+    flow.size_bytes = from.size_bytes;
+    flow.priority = size_priority(scenario.workload, from.size_bytes);
+    flow.measured = from.measured && measures(scenario, flow.group);
+    flows->push_back(flow);
+  }
 }
 
 std::map<std::string, std::string> host_sysctls(const Scenario& scenario,
@@ -146,6 +174,31 @@ std::map<int, std::map<std::string, std::string>> sender_sysctls(const Scenario&
   return result;
 }
 
+WorkloadHosts workload_hosts(const Scenario& scenario, const Network& network) {
+  const WorkloadSpec& spec = scenario.workload;
+  WorkloadHosts hosts;
+  hosts.sources = network.select(spec.from);
+  hosts.destinations = network.select(spec.to);
+  hosts.mtu_bytes = scenario.hosts.mtu_bytes;
+  if (spec.load_of_hosts) {
+    const std::set<int> sources(hosts.sources.begin(), hosts.sources.end());
+    for (const LinkPlan& link : network.links)
+      for (const EndPlan* end : {&link.a, &link.b})
+        if (sources.count(end->node)) hosts.rate_bps += static_cast<double>(end->port.rate_bps);
+  } else {
+    hosts.rate_bps = static_cast<double>(network.port(network.bottleneck_port).rate_bps);
+  }
+  if (hosts.rate_bps == 0)
+    throw Error("the load is a share of an infinite rate, allowed is a rate_gbps above 0");
+  return hosts;
+}
+
+std::vector<WorkloadFlow> trial_workload(const Scenario& scenario, const Network& network,
+                                         uint64_t seed, int number) {
+  return generate_workload(scenario.workload, workload_hosts(scenario, network),
+                           scenario.measure.duration_ns, seed, number);
+}
+
 CompiledTrial compile_trial(const Scenario& scenario, const Trial& trial,
                             const std::function<bool(const std::string&)>& has_module) {
   CompiledTrial result;
@@ -166,6 +219,18 @@ CompiledTrial compile_trial(const Scenario& scenario, const Trial& trial,
   plan.end_ns = scenario.measure.duration_ns;
   plan.trace = trial.trace || !scenario.measure.gradient_of.empty();
   add_flows(scenario, network, algorithm.cc, seed, &plan.flows);
+  const size_t groups_end = plan.flows.size();
+  std::vector<WorkloadFlow> workload;
+  if (scenario.workload.present) {
+    workload = trial_workload(scenario, network, trial.seed, trial.number);
+    add_workload(scenario, workload, algorithm.cc, &plan.flows);
+    plan.open_windows = true;
+  } else if (plan.flows.empty()) {
+    throw Error("the scenario has no flow");
+  }
+  if (plan.flows.size() > kMaxFlows)
+    throw Error("the scenario has " + std::to_string(plan.flows.size()) +
+                " flows, allowed are at most " + std::to_string(kMaxFlows));
   plan.connect_ns = kLinksUpNs + static_cast<int64_t>(network.links.size()) * 2 * kPerDeviceNs;
   const int64_t ready_ns =
       plan.connect_ns + static_cast<int64_t>(plan.flows.size()) * kPerFlowNs + kIdleNs;
@@ -204,8 +269,11 @@ CompiledTrial compile_trial(const Scenario& scenario, const Trial& trial,
   }
 
   // One log for all: the bottleneck, and both ends of every sender's RTT.
+  const LogChoice log = scenario.measure.log;
   int bottleneck = network.bottleneck_port;
-  if (bottleneck < 0) {
+  if (bottleneck < 0 && plan.flows.empty()) {
+    bottleneck = 0;
+  } else if (bottleneck < 0) {
     const auto it = std::find_if(plan.flows.begin(), plan.flows.end(),
                                  [](const FlowPlan& flow) { return flow.measured; });
     const FlowPlan& flow = it == plan.flows.end() ? plan.flows.front() : *it;
@@ -214,8 +282,19 @@ CompiledTrial compile_trial(const Scenario& scenario, const Trial& trial,
   for (const FlowPlan& flow : plan.flows) {
     const int host_port = network.path(flow.source, flow.destination).front();
     const int return_port = network.path(flow.destination, flow.source).back();
-    network.port(host_port).log_flags |= DCCPORT_LOG_DATA | DCCPORT_DROP_RST;
-    network.port(return_port).log_flags |= DCCPORT_LOG_ACKS;
+    network.port(host_port).log_flags |= DCCPORT_DROP_RST;
+    if (log == LogChoice::kAll) {
+      network.port(host_port).log_flags |= DCCPORT_LOG_DATA;
+      network.port(return_port).log_flags |= DCCPORT_LOG_ACKS;
+    }
+    const bool drawn = static_cast<size_t>(flow.id) >= groups_end;
+    const WorkloadFlow from =
+        drawn ? workload[static_cast<size_t>(flow.id) - groups_end] : WorkloadFlow();
+    measurement.size_class.push_back(drawn && !scenario.workload.classes.empty()
+                                         ? size_class(scenario.workload, from.size_bytes)
+                                         : -1);
+    measurement.uniform.push_back(from.uniform);
+    measurement.log_weight.push_back(from.log_weight);
     measurement.host_port.push_back(host_port);
     measurement.return_port.push_back(return_port);
     measurement.ideal_fct_ns.push_back(flow.size_bytes == kNever
@@ -223,7 +302,8 @@ CompiledTrial compile_trial(const Scenario& scenario, const Trial& trial,
                                            : ideal_fct_ns(network, flow.source, flow.destination,
                                                           plan.mtu_bytes, flow.size_bytes));
   }
-  network.port(bottleneck).log_flags |= DCCPORT_LOG_DATA | DCCPORT_LOG_ACKS;
+  if (log != LogChoice::kNone)
+    network.port(bottleneck).log_flags |= DCCPORT_LOG_DATA | DCCPORT_LOG_ACKS;
   for (size_t id = 0; id < network.links.size() * 2; id++) {
     PortPlan& port = network.port(static_cast<int>(id));
     port.seed = mix(seed ^ mix(id));
@@ -235,6 +315,8 @@ CompiledTrial compile_trial(const Scenario& scenario, const Trial& trial,
     throw Error("the bottleneck " + network.port(bottleneck).name +
                 " is infinitely fast, allowed is a rate_gbps above 0");
   measurement.mtu_bytes = plan.mtu_bytes;
+  for (const SizeClass& c : scenario.workload.classes) measurement.class_names.push_back(c.name);
+  measurement.log = log;
   measurement.event = scenario.event;
   measurement.measure = scenario.measure;
 

@@ -11,6 +11,7 @@
 #include "plan.h"
 #include "scenario.h"
 #include "topology.h"
+#include "workload.h"
 
 namespace delaycc {
 
@@ -30,6 +31,11 @@ struct Measurement {
   std::vector<int> host_port;         // by flow id: the sender's own port
   std::vector<int> return_port;       // by flow id: the last port before the sender
   std::vector<uint64_t> port_delay_ns;
+  LogChoice log = LogChoice::kAll;       // what the port log has
+  std::vector<std::string> class_names;  // of flow sizes; empty: no classes
+  std::vector<int> size_class;           // by flow id; -1: none
+  std::vector<double> uniform;           // by flow id: that its size came from
+  std::vector<double> log_weight;        // by flow id
   EventSpec event;
   MeasureSpec measure;
 };
@@ -38,6 +44,13 @@ struct CompiledTrial {
   Plan plan;
   Measurement measurement;
 };
+
+// The hosts of a [workload], and the rate that its loads are shares of. Throws Error.
+WorkloadHosts workload_hosts(const Scenario& scenario, const Network& network);
+
+// The flows of a trial's [workload], in order of start: what `delaycc workload` prints.
+std::vector<WorkloadFlow> trial_workload(const Scenario& scenario, const Network& network,
+                                         uint64_t seed, int number);
 
 // The same trial of two algorithms has the same random times. `has_module` says whether the lab has
 // a kernel module of this name; other algorithms must be built in. Throws Error for what does not

@@ -47,7 +47,7 @@ class Run {
     outcome_.result.seed = options.seed;
     // All algorithms of a trial before the next trial: an interrupted run has comparable parts.
     const int trials = options.trials > 0 ? options.trials : main.trials;
-    for (int number = 0; number < trials; number++)
+    for (int number = options.first_trial; number < options.first_trial + trials; number++)
       for (size_t c = 0; c < cases.size(); c++)
         for (const std::string& algorithm : outcome_.result.algorithms)
           jobs_.push_back({c, algorithm, number});

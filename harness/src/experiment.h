@@ -18,6 +18,7 @@ struct RunOptions {
   std::vector<std::string> algorithms;  // empty: the scenario's
   uint64_t seed = 1;
   int trials = 0;  // 0: the scenario's
+  int first_trial = 0;
   int jobs = 1;
   int timeout_s = 300;  // of wall time per trial
   bool sweep = false;   // every case, not the main one alone

@@ -97,7 +97,10 @@ int64_t end_of(const FlowRecord& flow, int64_t end_ns) {
 class Computation {
  public:
   Computation(const CompiledTrial& trial, const Records& records)
-      : plan_(trial.plan), m_(trial.measurement), records_(records) {
+      : plan_(trial.plan),
+        m_(trial.measurement),
+        records_(records),
+        samples_(flow_samples(trial, records)) {
     time_ = measured_time(m_.measure.from_ns, m_.measure.to_ns, m_.measure.exclude_ns);
     queue_time_ = m_.measure.queue_ns.empty() ? time_ : m_.measure.queue_ns;
     rtt_time_ = m_.measure.rtt_ns.empty() ? time_ : m_.measure.rtt_ns;
@@ -106,18 +109,21 @@ class Computation {
   TrialResult run() {
     read_log();
     result_.flows = records_.flows;
-    queue();
-    throughput();
-    rtt();
-    gradient();
     find_event();
-    recovery();
-    suppression();
-    priorities();
-    fairness();
-    completion();
+    if (m_.log != LogChoice::kNone) {
+      queue();
+      throughput();
+      rtt();
+      gradient();
+      recovery();
+      suppression();
+      priorities();
+      fairness();
+    }
+    completion(-1);
+    for (size_t i = 0; i < m_.class_names.size(); i++) completion(static_cast<int>(i));
     losses();
-    rates();
+    if (m_.log != LogChoice::kNone) rates();
     return std::move(result_);
   }
 
@@ -449,28 +455,45 @@ class Computation {
     if (count > 0) set("jain_time_us", total_ns / count / kNsPerUs, missed);
   }
 
-  void completion() {
+  // Completion of the measured flows of one class; of all with -1.
+  void completion(int size_class) {
     std::vector<double> fcts_us, slowdowns;
-    bool missed = false;
-    for (const FlowPlan& flow : plan_.flows) {
-      const FlowRecord& record = records_.flows.at(flow.id);
-      if (!flow.measured || flow.size_bytes == kNever || record.start_ns < 0 || record.stop_ns >= 0)
-        continue;
-      missed = missed || record.received_ns < 0;
-      const double fct_ns = static_cast<double>(
-          (record.received_ns >= 0 ? record.received_ns : plan_.end_ns) - record.start_ns);
-      fcts_us.push_back(fct_ns / kNsPerUs);
-      slowdowns.push_back(std::max(1.0, fct_ns / static_cast<double>(m_.ideal_fct_ns[flow.id])));
+    int64_t finished = 0;
+    for (const FlowSample& flow : samples_) {
+      if (size_class >= 0 && flow.size_class != size_class) continue;
+      finished += !flow.missed;
+      fcts_us.push_back(static_cast<double>(flow.fct_ns) / kNsPerUs);
+      slowdowns.push_back(
+          std::max(1.0, static_cast<double>(flow.fct_ns) / static_cast<double>(flow.ideal_ns)));
     }
-    if (fcts_us.empty()) return;
-    const double n = static_cast<double>(fcts_us.size());
+    if (fcts_us.empty() && m_.class_names.empty()) return;
+    const std::string prefix =
+        size_class < 0 ? "" : m_.class_names[static_cast<size_t>(size_class)] + ".";
+    const int64_t count = static_cast<int64_t>(fcts_us.size());
+    auto set = [&](const char* name, double value, bool missed) {
+      result_.metrics[prefix + name] = {value, missed};
+    };
+    set("flows", static_cast<double>(count), false);
+    set("unfinished", static_cast<double>(count - finished), false);
+    if (count == 0 || (finished == 0 && size_class >= 0)) return;
+    const bool missed = finished < count;
     double fct_sum = 0, slowdown_sum = 0;
     for (double v : fcts_us) fct_sum += v;
     for (double v : slowdowns) slowdown_sum += v;
-    set("fct_mean_us", fct_sum / n, missed);
-    set("fct_p99_us", percentile(fcts_us, 0.99), missed);
-    set("slowdown_mean", slowdown_sum / n, missed);
-    set("slowdown_p99", percentile(slowdowns, 0.99), missed);
+    set("fct_mean_us", fct_sum / static_cast<double>(count), missed);
+    set("slowdown_mean", slowdown_sum / static_cast<double>(count), missed);
+    const struct {
+      double fraction;
+      const char *fct, *slowdown;
+    } percentiles[] = {{0.5, "fct_p50_us", "slowdown_p50"},
+                       {0.9, "fct_p90_us", "slowdown_p90"},
+                       {0.95, "fct_p95_us", "slowdown_p95"},
+                       {0.99, "fct_p99_us", "slowdown_p99"},
+                       {0.999, "fct_p999_us", "slowdown_p999"}};
+    for (const auto& p : percentiles) {
+      set(p.fct, percentile(fcts_us, p.fraction), missed);
+      set(p.slowdown, percentile(slowdowns, p.fraction), missed);
+    }
   }
 
   void losses() {
@@ -478,7 +501,7 @@ class Computation {
     for (const FlowPlan& flow : plan_.flows)
       if (flow.measured) retransmits += records_.flows.at(flow.id).retransmits;
     set("retransmits", static_cast<double>(retransmits));
-    set("drops", static_cast<double>(drops_));
+    if (m_.log != LogChoice::kNone) set("drops", static_cast<double>(drops_));
     if (offered_ > 0) set("loss_ratio", static_cast<double>(lost_) / static_cast<double>(offered_));
   }
 
@@ -525,6 +548,7 @@ class Computation {
   const Plan& plan_;
   const Measurement& m_;
   const Records& records_;
+  const std::vector<FlowSample> samples_;
   std::vector<TimeSpan> time_;
   std::vector<TimeSpan> queue_time_;
   std::vector<TimeSpan> rtt_time_;
@@ -563,10 +587,20 @@ const std::vector<MetricInfo>& all_metrics() {
       {"rtt_p999_us", "us"},
       {"jain", ""},
       {"jain_time_us", "us"},
+      {"flows", "flows"},
+      {"unfinished", "flows"},
       {"fct_mean_us", "us"},
+      {"fct_p50_us", "us"},
+      {"fct_p90_us", "us"},
+      {"fct_p95_us", "us"},
       {"fct_p99_us", "us"},
+      {"fct_p999_us", "us"},
       {"slowdown_mean", ""},
+      {"slowdown_p50", ""},
+      {"slowdown_p90", ""},
+      {"slowdown_p95", ""},
       {"slowdown_p99", ""},
+      {"slowdown_p999", ""},
       {"gradient_mse", ""},
       {"gradient_ewma_mse", ""},
       {"gradient_gain", ""},
@@ -582,9 +616,17 @@ const std::vector<MetricInfo>& all_metrics() {
   return metrics;
 }
 
+bool has_classes(const MetricInfo& metric) {
+  const std::string name = metric.name;
+  return name == "flows" || name == "unfinished" || name.rfind("fct_", 0) == 0 ||
+         name.rfind("slowdown_", 0) == 0;
+}
+
 const MetricInfo* find_metric(const std::string& name) {
+  const size_t dot = name.find('.');
+  const std::string base = dot == std::string::npos ? name : name.substr(dot + 1);
   for (const MetricInfo& info : all_metrics())
-    if (name == info.name) return &info;
+    if (base == info.name) return dot == std::string::npos || has_classes(info) ? &info : nullptr;
   return nullptr;
 }
 

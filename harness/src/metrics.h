@@ -36,6 +36,7 @@ struct FlowSample {
   bool missed = false;    // it was not complete
   int size_class = -1;    // of the scenario's; -1: none
   double log_weight = 0;  // of its likelihood ratio; 0 without importance sampling
+  double uniform = 0;     // the number in [0, 1) that its size came from; 0 for a given size
 };
 
 struct TrialResult {
@@ -54,7 +55,9 @@ struct MetricInfo {
 };
 // Every metric there is, in the order of a table's columns.
 const std::vector<MetricInfo>& all_metrics();
-// nullptr for an unknown name.
+// Those that there are also for each class of flow sizes, as "class.name".
+bool has_classes(const MetricInfo& metric);
+// Of "name" or "class.name"; nullptr for an unknown name.
 const MetricInfo* find_metric(const std::string& name);
 
 // The flows that fct_* and slowdown_* speak of.

@@ -14,7 +14,8 @@ namespace delaycc {
 
 // Client ports are kClientPort + flow id, so that a packet's flow can be read from its ports.
 inline constexpr int kClientPort = 10000;
-// Listeners of a host take kServerPort and up, one per congestion control.
+// Listeners of a host take kServerPort plus FlowPlan::listener: the port, and so the path that
+// switches hash a flow to, is the same whatever the algorithm under test.
 inline constexpr int kServerPort = 5001;
 // Flow ids are below this: the client port has 16 bits.
 inline constexpr int kMaxFlows = 50000;
@@ -72,6 +73,7 @@ struct FlowPlan {
   int source = 0;       // node
   int destination = 0;  // node
   std::string cc;       // the kernel's name
+  int listener = 0;     // 0: of the algorithm under test; others: one for each fixed algorithm
   int64_t start_ns = 0;
   int64_t stop_ns = kNever;  // abort then; else runs until size_bytes are delivered or the end
   int64_t size_bytes = kNever;
@@ -92,6 +94,9 @@ struct Plan {
   bool gso = false;
   int initcwnd = 0;  // packets; 0: the kernel's default
   int64_t warm_bytes = 0;
+  // Connections get their receive window at once instead of by what they receive, and the first of
+  // warm_bytes are sent after that.
+  bool open_windows = false;
   int64_t connect_ns = 0;  // the first connection, on CLOCK_MONOTONIC
   int64_t zero_ns = 0;
   int64_t end_ns = 0;

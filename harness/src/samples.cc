@@ -15,6 +15,12 @@ std::vector<FlowSample> flow_samples(const CompiledTrial& trial, const Records& 
     sample.missed = record.received_ns < 0;
     sample.fct_ns = (sample.missed ? trial.plan.end_ns : record.received_ns) - record.start_ns;
     sample.ideal_ns = trial.measurement.ideal_fct_ns.at(static_cast<size_t>(flow.id));
+    const Measurement& m = trial.measurement;
+    if (const size_t id = static_cast<size_t>(flow.id); id < m.size_class.size()) {
+      sample.size_class = m.size_class[id];
+      sample.log_weight = m.log_weight[id];
+      sample.uniform = m.uniform[id];
+    }
     samples.push_back(sample);
   }
   return samples;

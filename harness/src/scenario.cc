@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <limits>
 #include <set>
 
@@ -28,6 +29,7 @@ namespace {
 
 constexpr int64_t kNsPerUs = 1000;
 constexpr double kMaxUs = 1e9;  // 1000 s
+constexpr int64_t kHelloBytes = 4;
 
 std::string format_number(double value) { return to_string(Value(value)); }
 
@@ -567,6 +569,88 @@ FlowSpec read_flow(Section& section, size_t index) {
   return flow;
 }
 
+WorkloadSpec read_workload(Section& section, const std::string& file, bool has_bottleneck) {
+  WorkloadSpec spec;
+  spec.present = section.present();
+  if (!spec.present) return spec;
+  spec.load = section.number("load", 0, 0.0001, 10);
+  const std::string sizes = section.text("sizes", "websearch");
+  const auto& built_in = EmpiricalCdf::built_in_names();
+  try {
+    const bool is_file = std::find(built_in.begin(), built_in.end(), sizes) == built_in.end();
+    // Beside the scenario file, if it is not an absolute path.
+    spec.sizes = std::make_shared<EmpiricalCdf>(EmpiricalCdf::find(
+        is_file ? (std::filesystem::path(file).parent_path() / sizes).string() : sizes));
+  } catch (const Error& e) {
+    std::string names;
+    for (const std::string& name : built_in) names += name + ", ";
+    section.complain("sizes", std::string(e.what()) + "; allowed is one of " + names + "or a file");
+  }
+  const std::string whole = has_bottleneck ? "bottleneck" : "hosts";
+  spec.load_of_hosts = section.choice("load_of", whole, {"bottleneck", "hosts"}) == "hosts";
+  if (!spec.load_of_hosts && !has_bottleneck)
+    section.complain("load_of", "this topology has no bottleneck, allowed is \"hosts\"");
+  spec.from = section.text("from", has_bottleneck ? "senders" : "hosts");
+  spec.to = section.text("to", has_bottleneck ? "receivers" : "hosts");
+  spec.until_ns = section.time_us("until_us", -1, 1);
+  spec.warm_up_ns = section.time_us("warm_up_us", 0);
+  spec.cool_down_ns = section.time_us("cool_down_us", 0);
+
+  const auto limits = [&](const std::string& key) {
+    std::vector<int64_t> result;
+    for (const double limit : section.numbers(key)) {
+      if (limit < 1 || limit > static_cast<double>(kMaxBytes) || limit != std::floor(limit) ||
+          (!result.empty() && limit <= static_cast<double>(result.back()))) {
+        section.complain(key, "is not a list of limits, allowed are rising whole numbers of bytes");
+        break;
+      }
+      result.push_back(static_cast<int64_t>(limit));
+    }
+    return result;
+  };
+  std::vector<int64_t> class_limits = {100'000, 1'000'000};
+  if (section.has("class_limits_bytes")) class_limits = limits("class_limits_bytes");
+  section.ignore("class_limits_bytes");
+  std::vector<std::string> names = section.texts("class_names");
+  if (names.empty() && class_limits.size() == 2) names = {"small", "medium", "large"};
+  if (names.empty() && class_limits.size() == 1) names = {"small", "large"};
+  if (names.size() != class_limits.size() + 1 && !(names.empty() && class_limits.empty()))
+    section.complain("class_names", "has " + std::to_string(names.size()) +
+                                        " names, allowed is one more than class_limits_bytes: " +
+                                        std::to_string(class_limits.size() + 1));
+  for (size_t i = 0; i < names.size(); i++) {
+    const bool word =
+        !names[i].empty() &&
+        names[i].find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-") == std::string::npos;
+    if (!word || std::count(names.begin(), names.end(), names[i]) > 1) {
+      section.complain("class_names", "\"" + names[i] +
+                                          "\" is no name, allowed are different words "
+                                          "of a-z, 0-9, _ and -");
+      spec.classes.clear();
+      break;
+    }
+    spec.classes.push_back({names[i], i < class_limits.size() ? class_limits[i] : -1});
+  }
+  spec.priority_limits_bytes = limits("priority_limits_bytes");
+  spec.sampling.kind = section.choice("sampling", "plain", sampling_kinds());
+
+  Section incast = section.section("incast");
+  if (incast.present()) {
+    spec.incast.fan_in = static_cast<int>(incast.integer("fan_in", 0, 1, 2000));
+    spec.incast.size_bytes = incast.integer("size_bytes", 0, 1, kMaxBytes);
+    spec.incast.load = incast.number("load", 0, 0.0001, 10);
+    for (const char* key : {"fan_in", "size_bytes", "load"})
+      if (!incast.has(key)) incast.complain(key, "is missing");
+    incast.finish();
+  } else if (!section.has("load")) {
+    section.complain("load",
+                     "is missing, allowed is a number from 0.0001 to 10, or "
+                     "[workload.incast] alone");
+  }
+  section.finish();
+  return spec;
+}
+
 EventSpec read_event(Section section) {
   EventSpec event;
   event.present = section.present();
@@ -584,7 +668,7 @@ EventSpec read_event(Section section) {
   return event;
 }
 
-MeasureSpec read_measure(Section section) {
+MeasureSpec read_measure(Section section, const std::string& default_log) {
   MeasureSpec measure;
   if (!section.has("duration_us"))
     section.complain("duration_us", "is missing, allowed is a number from 1 to 1e9");
@@ -606,6 +690,9 @@ MeasureSpec read_measure(Section section) {
   measure.takeover_threshold =
       section.number("takeover_threshold", measure.takeover_threshold, 0.01, 1);
   measure.flows = section.texts("flows");
+  const std::vector<std::string> logs = {"none", "bottleneck", "all"};
+  measure.log = static_cast<LogChoice>(
+      std::find(logs.begin(), logs.end(), section.choice("log", default_log, logs)) - logs.begin());
   measure.gradient_of = section.text("gradient_of", "");
   if (measure.to_ns <= measure.from_ns || measure.to_ns > measure.duration_ns)
     section.complain("to_us", "allowed is after from_us and at most duration_us");
@@ -613,14 +700,57 @@ MeasureSpec read_measure(Section section) {
   return measure;
 }
 
-std::string read_metric(Section& section, const std::string& key) {
+std::string read_metric(Section& section, const std::string& key, const WorkloadSpec& workload) {
   std::vector<std::string> names;
   for (const MetricInfo& info : all_metrics()) names.push_back(info.name);
+  for (const SizeClass& c : workload.classes)
+    for (const MetricInfo& info : all_metrics())
+      if (has_classes(info)) names.push_back(c.name + "." + info.name);
   return section.choice(key, "", names);
 }
 
+void check_workload(const Scenario& s, const Network& network, Section& section) {
+  const WorkloadSpec& spec = s.workload;
+  const int64_t until_ns = spec.until_ns < 0 ? s.measure.duration_ns : spec.until_ns;
+  if (until_ns > s.measure.duration_ns)
+    section.complain("until_us", "is after the end, allowed is at most measure.duration_us");
+  if (spec.warm_up_ns + spec.cool_down_ns >= until_ns)
+    section.complain("warm_up_us",
+                     "and cool_down_us leave nothing, allowed is less than the time "
+                     "of arrivals together");
+  const std::pair<const char*, std::string> selectors[] = {{"from", spec.from}, {"to", spec.to}};
+  for (const auto& [key, selector] : selectors) try {
+      network.select(selector);
+    } catch (const Error& e) {
+      section.complain(key, e.what());
+      return;
+    }
+  try {
+    const WorkloadHosts hosts = workload_hosts(s, network);
+    const std::set<int> sources(hosts.sources.begin(), hosts.sources.end());
+    const std::set<int> destinations(hosts.destinations.begin(), hosts.destinations.end());
+    size_t fewest = sources.size();  // hosts that may send to one destination
+    for (const int host : destinations)
+      fewest = std::min(fewest, sources.size() - sources.count(host));
+    if (destinations.size() == 1 && sources.count(*destinations.begin()))
+      section.complain("to", "a host of \"from\" would send to itself, allowed is another");
+    if (static_cast<size_t>(spec.incast.fan_in) > fewest)
+      section.complain("incast", "fan_in " + std::to_string(spec.incast.fan_in) +
+                                     " is more than the hosts of \"from\", allowed is up to " +
+                                     std::to_string(fewest));
+    const double flows = expected_flows(spec, hosts, s.measure.duration_ns);
+    if (flows > 0.9 * kMaxFlows)
+      section.complain("load", "gives " + std::to_string(std::llround(flows)) +
+                                   " flows per trial, allowed are at most " +
+                                   std::to_string(kMaxFlows * 9 / 10));
+  } catch (const Error& e) {
+    section.complain("load", e.what());
+  }
+}
+
 // What only the whole network shows.
-void check_network(const Scenario& s, Section& root, std::vector<Section>& flow_sections) {
+void check_network(const Scenario& s, Section& root, std::vector<Section>& flow_sections,
+                   Section& workload) {
   Network network;
   Section topology = root.section("topology");
   try {
@@ -631,6 +761,7 @@ void check_network(const Scenario& s, Section& root, std::vector<Section>& flow_
   }
   if (network.bottleneck_port >= 0 && network.port(network.bottleneck_port).rate_bps == 0)
     topology.complain("", "the bottleneck is infinitely fast, allowed is a rate_gbps above 0");
+  if (s.workload.present) check_workload(s, network, workload);
   for (size_t i = 0; i < s.flows.size(); i++) {
     const FlowSpec& flow = s.flows[i];
     std::vector<int> ends[2];
@@ -657,10 +788,10 @@ void check_network(const Scenario& s, Section& root, std::vector<Section>& flow_
     }
 }
 
-Expectation read_expectation(Section& section) {
+Expectation read_expectation(Section& section, const WorkloadSpec& workload) {
   Expectation expectation;
   expectation.algorithm = section.required_text("algorithm", "an algorithm's name");
-  expectation.metric = read_metric(section, "metric");
+  expectation.metric = read_metric(section, "metric", workload);
   expectation.statistic = section.choice("statistic", "mean", {"mean", "max", "min"});
   expectation.every_case = section.boolean("every_case", false);
   const double limit = 1e18;
@@ -862,8 +993,6 @@ Scenario ScenarioFile::resolve(const Parameters& parameters) const {
   s.title = root.text("title", s.name);
   s.claim = root.text("claim", "");
   s.text = root.text("text", "");
-  if (root.has("main_metric")) s.main_metric = read_metric(root, "main_metric");
-  root.ignore("main_metric");
   s.notes = root.texts("notes");
   s.trials = static_cast<int>(root.integer("trials", s.trials, 1, 100000));
   s.algorithms = root.texts("cc");
@@ -881,6 +1010,8 @@ Scenario ScenarioFile::resolve(const Parameters& parameters) const {
   s.hosts.quickack = hosts.boolean("quickack", s.hosts.quickack);
   s.hosts.initcwnd = static_cast<int>(hosts.integer("initcwnd", 0, 0, 65535));
   s.hosts.gso = hosts.boolean("gso", s.hosts.gso);
+  // A workload's connections have their windows opened for them, so a hello is enough.
+  if (root.has("workload")) s.hosts.warm_bytes = kHelloBytes;
   s.hosts.warm_bytes = hosts.integer("warm_bytes", s.hosts.warm_bytes, 0, 100'000'000);
   s.hosts.base_rtt = read_base_rtt(hosts, s.hosts.base_rtt);
   s.hosts.sysctls = hosts.text_map("sysctl");
@@ -905,20 +1036,34 @@ Scenario ScenarioFile::resolve(const Parameters& parameters) const {
 
   std::set<std::string> groups;
   std::vector<Section> flow_sections = root.sections("flows");
-  if (flow_sections.empty())
-    root.complain("flows", "is missing, allowed is at least one [[flows]]");
+  Section workload = root.section("workload");
+  const bool has_bottleneck =
+      s.topology.kind != TopologyKind::kLeafSpine && s.topology.kind != TopologyKind::kFatTree;
+  s.workload = read_workload(workload, document_->path, has_bottleneck);
+  if (flow_sections.empty() && !s.workload.present)
+    root.complain("flows", "is missing, allowed is at least one [[flows]] or a [workload]");
   for (Section& section : flow_sections) {
     s.flows.push_back(read_flow(section, s.flows.size()));
     if (!groups.insert(s.flows.back().name).second)
       section.complain("name", "\"" + s.flows.back().name + "\" was given before");
   }
+  const std::set<std::string> flow_groups = groups;
+  for (const std::string& group : workload_groups(s.workload))
+    if (!groups.insert(group).second)
+      workload.complain("", "\"" + group +
+                                "\" is also a group of [[flows]], allowed is another "
+                                "name there or in class_names");
+  if (root.has("main_metric")) s.main_metric = read_metric(root, "main_metric", s.workload);
+  root.ignore("main_metric");
   std::string group_names;
   for (const std::string& g : groups) group_names += (group_names.empty() ? "" : ", ") + g;
 
   Section event = root.section("event");
   s.event = read_event(event);
   Section measure = root.section("measure");
-  s.measure = read_measure(measure);
+  s.measure = read_measure(measure, !s.workload.present ? "all"
+                                    : has_bottleneck    ? "bottleneck"
+                                                        : "none");
   auto check_group = [&](Section& section, const char* key, const std::string& group) {
     if (!group.empty() && !groups.count(group))
       section.complain(key, "\"" + group + "\" is no flow group, allowed is one of " + group_names);
@@ -931,7 +1076,7 @@ Scenario ScenarioFile::resolve(const Parameters& parameters) const {
     event.complain("at_us", "is after the end, allowed is at most measure.duration_us");
 
   for (Section& section : root.sections("expect")) {
-    s.expectations.push_back(read_expectation(section));
+    s.expectations.push_back(read_expectation(section, s.workload));
     const std::string& name = s.expectations.back().algorithm;
     if (!s.algorithm_specs.count(name) &&
         std::find(s.algorithms.begin(), s.algorithms.end(), name) == s.algorithms.end())
@@ -939,14 +1084,17 @@ Scenario ScenarioFile::resolve(const Parameters& parameters) const {
                        "\"" + name + "\" is not in cc and has no [algorithms] section");
   }
   root.finish();
+  std::string flow_group_names;
+  for (const std::string& g : flow_groups)
+    flow_group_names += (flow_group_names.empty() ? "" : ", ") + g;
   for (auto& [name, spec] : s.algorithm_specs) {
     Section section = algorithms.section(name);
     for (const auto& [group, sysctls] : spec.sender_sysctls)
-      if (!groups.count(group))
-        section.complain("sender_sysctl",
-                         "\"" + group + "\" is no flow group, allowed is one of " + group_names);
+      if (!flow_groups.count(group))
+        section.complain("sender_sysctl", "\"" + group + "\" is no flow group, allowed is one of " +
+                                              flow_group_names);
   }
-  if (!mistakes.any()) check_network(s, root, flow_sections);
+  if (!mistakes.any()) check_network(s, root, flow_sections, workload);
   mistakes.throw_if_any();
   if (s.subject.empty()) s.subject = s.algorithms.front();
   return s;

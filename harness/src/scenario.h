@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "posix.h"
+#include "workload.h"
 
 namespace delaycc {
 
@@ -116,7 +117,15 @@ struct EventSpec {
   int64_t horizon_ns = -1;  // -1: the experiment's end
 };
 
+// Which ports write a log: what the metrics of a scenario need, as each event costs time.
+enum class LogChoice {
+  kNone,        // flow metrics only
+  kBottleneck,  // no RTTs
+  kAll,         // the bottleneck and both ends of each sender's RTT
+};
+
 struct MeasureSpec {
+  LogChoice log = LogChoice::kAll;
   int64_t duration_ns = 0;
   int64_t from_ns = 0;
   int64_t to_ns = 0;
@@ -163,6 +172,7 @@ struct Scenario {
   TopologySpec topology;
   HostsSpec hosts;
   std::vector<FlowSpec> flows;
+  WorkloadSpec workload;
   EventSpec event;
   MeasureSpec measure;
   std::vector<double> focus_us;

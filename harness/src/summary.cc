@@ -137,38 +137,45 @@ size_t width(const std::string& text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
 }
 
-std::vector<const MetricInfo*> table_metrics(const CaseResult& c) {
+struct Column {
+  std::string name;
+  const MetricInfo* info;
+};
+
+std::vector<Column> table_metrics(const CaseResult& c) {
   std::vector<std::string> wanted = {c.scenario.main_metric};
   for (const Expectation& e : c.scenario.expectations) wanted.push_back(e.metric);
   for (const char* name :
        {"recover_us", "fct_mean_us", "slowdown_p99", "jain", "utilisation", "queue_mean_bytes",
         "queue_max_bytes", "rtt_p99_us", "retransmits", "drops"})
     wanted.push_back(name);
-  std::vector<const MetricInfo*> result;
+  std::vector<Column> result;
   for (const std::string& name : wanted) {
     const MetricInfo* info = find_metric(name);
-    if (!info || std::find(result.begin(), result.end(), info) != result.end()) continue;
+    const bool twice = std::any_of(result.begin(), result.end(),
+                                   [&](const Column& column) { return column.name == name; });
+    if (!info || twice) continue;
     const bool there = std::any_of(c.trials.begin(), c.trials.end(), [&](const auto& entry) {
       return std::any_of(entry.second.begin(), entry.second.end(),
                          [&](const TrialResult& t) { return t.metrics.count(name) > 0; });
     });
-    if (there && result.size() < kTableColumns) result.push_back(info);
+    if (there && result.size() < kTableColumns) result.push_back({name, info});
   }
   return result;
 }
 
 std::string case_table(const RunResult& run, const CaseResult& c) {
-  const std::vector<const MetricInfo*> metrics = table_metrics(c);
+  const std::vector<Column> metrics = table_metrics(c);
   std::vector<std::vector<std::string>> rows = {{"algorithm"}, {""}};
-  for (const MetricInfo* info : metrics) {
-    std::string name = info->name;
+  for (const Column& column : metrics) {
+    std::string name = column.name;
     for (const char* suffix : {"_us", "_bytes", "_gbps"}) {
       const std::string s = suffix;
       if (name.size() > s.size() && name.compare(name.size() - s.size(), s.size(), s) == 0)
         name.resize(name.size() - s.size());
     }
     rows[0].push_back(name);
-    rows[1].push_back(shown(*info).unit);
+    rows[1].push_back(shown(*column.info).unit);
   }
   rows[0].push_back("n");
   rows[1].push_back("");
@@ -179,9 +186,9 @@ std::string case_table(const RunResult& run, const CaseResult& c) {
     const std::vector<TrialResult>& trials = it == c.trials.end() ? none : it->second;
     const auto summary = summarise_trials(trials);
     std::vector<std::string> row = {algorithm};
-    for (const MetricInfo* info : metrics) {
-      const auto metric = summary.find(info->name);
-      row.push_back(metric == summary.end() ? "-" : cell(metric->second, *info));
+    for (const Column& column : metrics) {
+      const auto metric = summary.find(column.name);
+      row.push_back(metric == summary.end() ? "-" : cell(metric->second, *column.info));
       missed = missed || (metric != summary.end() && metric->second.missed > 0);
     }
     row.push_back(std::to_string(trials.size()));

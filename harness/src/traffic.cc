@@ -2,8 +2,8 @@
 #include "traffic.h"
 
 #include <arpa/inet.h>
+#include <linux/tcp.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sched.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <map>
 
 namespace delaycc {
 namespace {
@@ -29,6 +30,9 @@ constexpr int64_t kPrepareNs = 10'000;  // before time 0
 constexpr size_t kFewFlows = 50;
 constexpr int64_t kChunkFewBytes = 1 << 20;
 constexpr int64_t kChunkManyBytes = 256 << 10;
+
+// Half of what tcp_rmem allows a connection to queue.
+constexpr int kWindowBytes = 8 << 20;
 
 sockaddr_in socket_address(const std::string& address, int port) {
   sockaddr_in result = {};
@@ -55,6 +59,22 @@ std::string congestion_control(int fd) {
   if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &length) < 0)
     throw system_error("getsockopt", "TCP_CONGESTION");
   return std::string(name, strnlen(name, sizeof(name)));
+}
+
+// A receiver's first window is 64 KB at most, and it grows with what comes in: a first flight of
+// more than 44 packets would wait for it. So the window is set as for a connection that is taken
+// over from elsewhere.
+void open_window(int fd) {
+  set_option(fd, IPPROTO_TCP, TCP_REPAIR, int{TCP_REPAIR_ON}, "TCP_REPAIR");
+  tcp_repair_window window = {};
+  socklen_t length = sizeof(window);
+  if (getsockopt(fd, IPPROTO_TCP, TCP_REPAIR_WINDOW, &window, &length) < 0)
+    throw system_error("getsockopt", "TCP_REPAIR_WINDOW");
+  window.rcv_wnd = kWindowBytes;
+  set_option(fd, IPPROTO_TCP, TCP_REPAIR_WINDOW, window, "TCP_REPAIR_WINDOW");
+  set_option(fd, IPPROTO_TCP, TCP_REPAIR, int{TCP_REPAIR_OFF_NO_WP}, "TCP_REPAIR");
+  // A larger clamp than before lets what is offered next be as much as that window.
+  set_option(fd, IPPROTO_TCP, TCP_WINDOW_CLAMP, int{2 * kWindowBytes}, "TCP_WINDOW_CLAMP");
 }
 
 void enter(const Fd& netns) {
@@ -90,7 +110,6 @@ Traffic::Traffic(const Plan& plan, const std::vector<Fd>& netns, std::function<v
       throw Error("plan: flow " + std::to_string(i) + " has id " + std::to_string(flow.plan->id));
     flow.warm_to_send = flow.warm_to_receive = plan.warm_bytes;
     flow.to_send = flow.plan->size_bytes;
-    server_ports_.emplace(flow.plan->cc, 0);
     schedule(plan.connect_ns + static_cast<int64_t>(i) * kConnectSpacingNs, Action::kConnect, i);
     schedule(plan.zero_ns + flow.plan->start_ns, Action::kStart, i);
     for (const auto& [from_ns, bps] : flow.plan->pacing_steps)
@@ -98,8 +117,6 @@ Traffic::Traffic(const Plan& plan, const std::vector<Fd>& netns, std::function<v
     if (flow.plan->stop_ns != kNever) schedule(plan.zero_ns + flow.plan->stop_ns, Action::kStop, i);
   }
   schedule(plan.zero_ns - kPrepareNs, Action::kPrepare, 0);
-  int port = kServerPort;
-  for (auto& [cc, server_port] : server_ports_) server_port = port++;
   listen_everywhere();
 }
 
@@ -117,17 +134,22 @@ void Traffic::watch(int op, int fd, uint32_t events, Kind kind, size_t index) {
 }
 
 void Traffic::listen_everywhere() {
-  std::map<std::pair<int, std::string>, bool> wanted;
-  for (const Flow& flow : flows_) wanted[{flow.plan->destination, flow.plan->cc}] = true;
-  for (const auto& [where, unused] : wanted) {
-    const auto& [node, cc] = where;
+  std::map<std::pair<int, int>, std::string> wanted;
+  for (const Flow& flow : flows_) {
+    std::string& cc = wanted[{flow.plan->destination, flow.plan->listener}];
+    if (!cc.empty() && cc != flow.plan->cc)
+      throw Error("plan: " + name(flow) + " shares a listener with flows of " + cc);
+    cc = flow.plan->cc;
+  }
+  for (const auto& [where, cc] : wanted) {
+    const auto& [node, number] = where;
     enter(netns_.at(node));
     Fd listener(new_socket());
     const int one = 1;
     set_option(listener.get(), SOL_SOCKET, SO_REUSEADDR, one, "SO_REUSEADDR");
     // dctcp's receiver has to echo marks its own way, so both sides run the algorithm.
     set_congestion_control(listener.get(), cc);
-    const sockaddr_in address = socket_address(plan_.nodes[node].address, server_ports_[cc]);
+    const sockaddr_in address = socket_address(plan_.nodes[node].address, kServerPort + number);
     if (bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) < 0)
       throw system_error("bind", plan_.nodes[node].address);
     if (listen(listener.get(), 4096) < 0) throw system_error("listen", plan_.nodes[node].address);
@@ -254,8 +276,8 @@ void Traffic::connect(size_t index) {
       socket_address(plan_.nodes[flow.plan->source].address, kClientPort + flow.plan->id);
   if (bind(fd, reinterpret_cast<const sockaddr*>(&from), sizeof(from)) < 0)
     throw system_error("bind", name(flow));
-  const sockaddr_in to =
-      socket_address(plan_.nodes[flow.plan->destination].address, server_ports_.at(flow.plan->cc));
+  const sockaddr_in to = socket_address(plan_.nodes[flow.plan->destination].address,
+                                        kServerPort + flow.plan->listener);
   if (::connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof(to)) < 0 && errno != EINPROGRESS)
     throw system_error("connect", name(flow));
   watch(EPOLL_CTL_ADD, fd, EPOLLOUT, Kind::kClient, index);
@@ -268,7 +290,7 @@ void Traffic::warm(size_t index) {
   const ssize_t n = send(flow.client.get(), payload_.data(), static_cast<size_t>(wanted), 0);
   if (n < 0) throw system_error("send", "warm-up of " + name(flow));
   flow.warm_to_send -= n;
-  schedule(monotonic_ns() + kWarmPeriodNs, Action::kWarm, index);
+  if (flow.warm_to_send > 0) schedule(monotonic_ns() + kWarmPeriodNs, Action::kWarm, index);
 }
 
 void Traffic::prepare() {
@@ -333,13 +355,17 @@ void Traffic::accept(int listener) {
   flow.server = std::move(server);
   set_low_water(flow, flow.warm_to_receive > 0 ? flow.warm_to_receive : receive_chunk_bytes_);
   watch(EPOLL_CTL_ADD, flow.server.get(), EPOLLIN, Kind::kServer, index);
+  if (plan_.open_windows) {
+    open_window(flow.server.get());
+    warm(index);  // the answer brings the window to the sender
+  }
 }
 
 void Traffic::send_some(size_t index) {
   Flow& flow = flows_[index];
   if (!flow.started) {  // the connection is up
     watch(EPOLL_CTL_MOD, flow.client.get(), 0, Kind::kClient, index);
-    warm(index);
+    if (!plan_.open_windows) warm(index);
     return;
   }
   int64_t wanted = send_chunk_bytes_;

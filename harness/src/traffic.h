@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <queue>
 #include <string>
 #include <utility>
@@ -85,8 +84,7 @@ class Traffic {
   std::function<void()> at_zero_;
   Fd epoll_;
   Fd timer_;
-  int64_t armed_ns_ = 0;                     // when timer_ expires; 0: it has expired
-  std::map<std::string, int> server_ports_;  // by congestion control
+  int64_t armed_ns_ = 0;  // when timer_ expires; 0: it has expired
   std::vector<Fd> listeners_;
   std::vector<Flow> flows_;
   std::priority_queue<Timed, std::vector<Timed>, std::greater<Timed>> timed_;

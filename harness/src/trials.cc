@@ -34,6 +34,9 @@ std::string measurement_text(const Measurement& m) {
   text += fmt::format(" suppress {} {}", m.measure.suppress_delay_ns, m.measure.suppress_hold_ns);
   text += fmt::format(" settle {} takeover {} {}", m.measure.settle_ns,
                       m.measure.takeover_window_ns, m.measure.takeover_threshold);
+  text += fmt::format(" classes {} {} weights {} {}", fmt::join(m.class_names, " "),
+                      fmt::join(m.size_class, " "), fmt::join(m.uniform, " "),
+                      fmt::join(m.log_weight, " "));
   return text;
 }
 

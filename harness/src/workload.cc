@@ -77,6 +77,24 @@ std::vector<int> without(const std::vector<int>& hosts, int host) {
   return rest;
 }
 
+int64_t arrivals_end(const WorkloadSpec& spec, int64_t duration_ns) {
+  return spec.until_ns < 0 ? duration_ns : std::min(spec.until_ns, duration_ns);
+}
+
+// Mean time between two flows.
+double flow_gap_ns(const WorkloadSpec& spec, const WorkloadHosts& hosts) {
+  const double packets = spec.sizes->mean_packets(hosts.mtu_bytes - kTcpIpBytes);
+  return wire_bytes(spec.sizes->mean(), packets) * 8e9 / (spec.load * hosts.rate_bps);
+}
+
+// Mean time between two requests.
+double request_gap_ns(const WorkloadSpec& spec, const WorkloadHosts& hosts) {
+  const IncastSpec& incast = spec.incast;
+  const double size = static_cast<double>(incast.size_bytes);
+  const double packets = std::ceil(size / (hosts.mtu_bytes - kTcpIpBytes));
+  return incast.fan_in * wire_bytes(size, packets) * 8e9 / (incast.load * hosts.rate_bps);
+}
+
 }  // namespace
 
 EmpiricalCdf EmpiricalCdf::parse(const std::string& text, const std::string& name) {
@@ -231,15 +249,18 @@ double wire_bytes(double size_bytes, double packets) {
   return size_bytes + packets * (kEthernetBytes + kTcpIpBytes);
 }
 
+double expected_flows(const WorkloadSpec& spec, const WorkloadHosts& hosts, int64_t duration_ns) {
+  const double ns = static_cast<double>(arrivals_end(spec, duration_ns));
+  double flows = 0;
+  if (spec.load > 0) flows += ns / flow_gap_ns(spec, hosts);
+  if (spec.incast.fan_in > 0) flows += ns / request_gap_ns(spec, hosts) * spec.incast.fan_in;
+  return flows;
+}
+
 std::vector<WorkloadFlow> generate_workload(const WorkloadSpec& spec, const WorkloadHosts& hosts,
                                             int64_t duration_ns, uint64_t seed, int trial) {
-  const int64_t until_ns = spec.until_ns < 0 ? duration_ns : std::min(spec.until_ns, duration_ns);
-  const double mss = hosts.mtu_bytes - kTcpIpBytes;
+  const int64_t until_ns = arrivals_end(spec, duration_ns);
   std::vector<WorkloadFlow> flows;
-  // Time between two arrivals of which each brings so many bytes.
-  auto mean_gap_ns = [&](double bytes, double load) {
-    return bytes * 8e9 / (load * hosts.rate_bps);
-  };
   auto add = [&](WorkloadFlow flow) {
     flow.measured =
         flow.start_ns >= spec.warm_up_ns && flow.start_ns < until_ns - spec.cool_down_ns;
@@ -247,8 +268,7 @@ std::vector<WorkloadFlow> generate_workload(const WorkloadSpec& spec, const Work
   };
 
   if (spec.load > 0) {
-    const double gap_ns =
-        mean_gap_ns(wire_bytes(spec.sizes->mean(), spec.sizes->mean_packets(mss)), spec.load);
+    const double gap_ns = flow_gap_ns(spec, hosts);
     const auto sampler = make_sampler(spec.sampling, *spec.sizes, seed, trial, kFlows);
     const auto draws = sampler->draw(static_cast<double>(until_ns) / gap_ns);
     for (size_t i = 0; i < draws.size(); i++) {
@@ -267,10 +287,7 @@ std::vector<WorkloadFlow> generate_workload(const WorkloadSpec& spec, const Work
 
   const IncastSpec& incast = spec.incast;
   if (incast.fan_in > 0) {
-    const double packets = std::ceil(static_cast<double>(incast.size_bytes) / mss);
-    const double bytes =
-        incast.fan_in * wire_bytes(static_cast<double>(incast.size_bytes), packets);
-    const double gap_ns = mean_gap_ns(bytes, incast.load);
+    const double gap_ns = request_gap_ns(spec, hosts);
     const auto requests =
         PlainSampler(seed, trial, kRequests).draw(static_cast<double>(until_ns) / gap_ns);
     for (size_t r = 0; r < requests.size(); r++) {
@@ -306,6 +323,21 @@ int size_class(const WorkloadSpec& spec, int64_t size_bytes) {
     number++;
   }
   return 0;
+}
+
+std::string workload_group(const WorkloadSpec& spec, const WorkloadFlow& flow) {
+  if (flow.request >= 0) return "incast";
+  if (spec.classes.empty()) return "workload";
+  return spec.classes.at(static_cast<size_t>(size_class(spec, flow.size_bytes))).name;
+}
+
+std::vector<std::string> workload_groups(const WorkloadSpec& spec) {
+  std::vector<std::string> groups;
+  if (!spec.present) return groups;
+  if (spec.incast.fan_in > 0) groups.push_back("incast");
+  for (const SizeClass& c : spec.classes) groups.push_back(c.name);
+  if (spec.classes.empty()) groups.push_back("workload");
+  return groups;
 }
 
 int64_t size_priority(const WorkloadSpec& spec, int64_t size_bytes) {

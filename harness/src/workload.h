@@ -147,9 +147,17 @@ struct WorkloadFlow {
 // Bytes on the wire of a flow of `size_bytes`: with the headers of its packets, without ACKs.
 double wire_bytes(double size_bytes, double packets);
 
+// Flows per trial, on average.
+double expected_flows(const WorkloadSpec& spec, const WorkloadHosts& hosts, int64_t duration_ns);
+
 // In order of start. Throws Error where a source has nobody to send to.
 std::vector<WorkloadFlow> generate_workload(const WorkloadSpec& spec, const WorkloadHosts& hosts,
                                             int64_t duration_ns, uint64_t seed, int trial);
+
+// The group of a flow, for curves and measure.flows: "incast", its class, or "workload".
+std::string workload_group(const WorkloadSpec& spec, const WorkloadFlow& flow);
+// All groups that there may be.
+std::vector<std::string> workload_groups(const WorkloadSpec& spec);
 
 // The class of a size; 0 if there are no classes.
 int size_class(const WorkloadSpec& spec, int64_t size_bytes);

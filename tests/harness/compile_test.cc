@@ -224,5 +224,90 @@ TEST(Compile, UniformDrawsFillTheInterval) {
   EXPECT_NEAR(sum / 10000, 0.5, 0.01);
 }
 
+constexpr char kWorkload[] = R"(name = "flows"
+cc = ["cubic", "oscar"]
+[topology]
+kind = "fat-tree"
+base_rtt_ns = 20000
+[[flows]]
+name = "long"
+from = "pod0[0]"
+to = "pod1[0]"
+cc = "reno"
+[workload]
+load = 0.3
+warm_up_us = 500
+priority_limits_bytes = [100000]
+incast = { fan_in = 3, size_bytes = 5000, load = 0.05 }
+[measure]
+duration_us = 5000
+)";
+
+TEST(CompileWorkload, AlgorithmsOfATrialShareTheirFlowsAndPorts) {
+  const ScenarioFile file("test.toml", kWorkload, {});
+  const Scenario s = file.resolve(file.main_parameters());
+  Plan plans[2];
+  for (int i = 0; i < 2; i++) {
+    Trial t;
+    t.algorithm = i ? "oscar" : "cubic";
+    t.number = 4;
+    plans[i] = compile_trial(s, t, has_oscar).plan;
+    for (FlowPlan& flow : plans[i].flows) {
+      EXPECT_EQ(flow.cc, flow.group == "long" ? "reno" : t.algorithm);
+      EXPECT_EQ(flow.listener, flow.group == "long" ? 1 : 0);
+      flow.cc.clear();
+    }
+    plans[i].algorithm.clear();
+    plans[i].modules.clear();
+  }
+  EXPECT_GT(plans[0].flows.size(), 50u);
+  EXPECT_EQ(plan_to_json(plans[0]), plan_to_json(plans[1]));
+}
+
+TEST(CompileWorkload, FlowsCarryClassPriorityAndIdeal) {
+  const ScenarioFile file("test.toml", kWorkload, {});
+  const Scenario s = file.resolve(file.main_parameters());
+  Trial t;
+  t.algorithm = "cubic";
+  const CompiledTrial trial = compile_trial(s, t, has_oscar);
+  const auto flows = trial_workload(s, build_network(s.topology, s.hosts), t.seed, t.number);
+  ASSERT_EQ(trial.plan.flows.size(), flows.size() + 1);
+  EXPECT_EQ(trial.measurement.size_class[0], -1);
+  int incasts = 0;
+  for (size_t i = 0; i < flows.size(); i++) {
+    const FlowPlan& flow = trial.plan.flows[i + 1];
+    EXPECT_EQ(flow.size_bytes, flows[i].size_bytes);
+    EXPECT_EQ(flow.start_ns, flows[i].start_ns);
+    EXPECT_EQ(flow.priority, flow.size_bytes <= 100'000 ? 1 : 0);
+    EXPECT_EQ(flow.measured, flow.start_ns >= 500'000);
+    EXPECT_EQ(trial.measurement.uniform[i + 1], flows[i].uniform);
+    const std::string name =
+        trial.measurement.class_names.at(static_cast<size_t>(trial.measurement.size_class[i + 1]));
+    EXPECT_EQ(name, flow.size_bytes <= 100'000     ? "small"
+                    : flow.size_bytes <= 1'000'000 ? "medium"
+                                                   : "large");
+    EXPECT_EQ(flow.group, flows[i].request >= 0 ? "incast" : name);
+    EXPECT_GT(trial.measurement.ideal_fct_ns[i + 1], 0);
+    incasts += flows[i].request >= 0;
+  }
+  EXPECT_GT(incasts, 0);
+  EXPECT_TRUE(trial.plan.open_windows);
+  for (const LinkPlan& link : trial.plan.links)
+    EXPECT_EQ(
+        (link.a.port.log_flags | link.b.port.log_flags) & (DCCPORT_LOG_DATA | DCCPORT_LOG_ACKS),
+        0u);
+}
+
+TEST(CompileWorkload, ATrialMayHaveNoFlow) {
+  std::string text = kWorkload;
+  text.erase(text.find("[[flows]]"), text.find("[workload]") - text.find("[[flows]]"));
+  const ScenarioFile file("test.toml", text,
+                          {"workload.load=0.0001", "workload.incast.load=0.0001",
+                           "measure.duration_us=10", "workload.warm_up_us=0"});
+  Trial t;
+  t.algorithm = "cubic";
+  EXPECT_TRUE(compile_trial(file.resolve(file.main_parameters()), t, has_oscar).plan.flows.empty());
+}
+
 }  // namespace
 }  // namespace delaycc

@@ -360,6 +360,63 @@ TEST(Completion, SlowdownIsAgainstTheIdealAndUnfinishedFlowsAreMissed) {
   EXPECT_TRUE(r.metrics.at("fct_p99_us").missed);
 }
 
+TEST(Completion, IsAlsoGivenForEachClassOfSizes) {
+  SyntheticTrial t(5, 1'000'000);
+  Measurement& m = t.trial.measurement;
+  m.class_names = {"small", "medium", "large"};
+  m.size_class = {0, 0, 2, 2, -1};
+  m.uniform.assign(5, 0.5);
+  m.log_weight.assign(5, 0);
+  for (int i = 0; i < 4; i++) {
+    t.trial.plan.flows[i].size_bytes = i < 2 ? 1000 : 1'000'000;
+    m.ideal_fct_ns[i] = 10'000;
+    t.records.flows[i].start_ns = 10'000;
+    t.records.flows[i].received_ns = 10'000 + 20'000 * (i + 1);
+  }
+  TrialResult r = t.compute();
+  EXPECT_EQ(r.metrics.at("flows").value, 4);
+  EXPECT_EQ(r.metrics.at("small.flows").value, 2);
+  EXPECT_EQ(r.metrics.at("medium.flows").value, 0);
+  EXPECT_EQ(r.metrics.count("medium.fct_mean_us"), 0u);
+  EXPECT_DOUBLE_EQ(r.metrics.at("fct_mean_us").value, 50);
+  EXPECT_DOUBLE_EQ(r.metrics.at("small.fct_mean_us").value, 30);
+  EXPECT_DOUBLE_EQ(r.metrics.at("small.fct_p50_us").value, 20);
+  EXPECT_DOUBLE_EQ(r.metrics.at("small.slowdown_p999").value, 4);
+  EXPECT_DOUBLE_EQ(r.metrics.at("large.fct_mean_us").value, 70);
+  EXPECT_EQ(r.metrics.at("unfinished").value, 0);
+  // One of two unfinished is a lower bound; none finished gives nothing but the counts.
+  t.records.flows[3].received_ns = -1;
+  r = t.compute();
+  EXPECT_EQ(r.metrics.at("large.unfinished").value, 1);
+  EXPECT_TRUE(r.metrics.at("large.fct_mean_us").missed);
+  EXPECT_DOUBLE_EQ(r.metrics.at("large.fct_p99_us").value, 990);
+  EXPECT_FALSE(r.metrics.at("small.fct_mean_us").missed);
+  t.records.flows[2].received_ns = -1;
+  r = t.compute();
+  EXPECT_EQ(r.metrics.at("large.flows").value, 2);
+  EXPECT_EQ(r.metrics.count("large.fct_mean_us"), 0u);
+}
+
+TEST(Metrics, ThoseOfAClassAreKnownByTheirDottedName) {
+  EXPECT_STREQ(find_metric("small.fct_p99_us")->name, "fct_p99_us");
+  EXPECT_STREQ(find_metric("fct_p99_us")->unit, "us");
+  EXPECT_EQ(find_metric("small.jain"), nullptr);
+  EXPECT_EQ(find_metric("nosuch"), nullptr);
+}
+
+TEST(Metrics, WithoutALogThereAreThoseOfFlowsOnly) {
+  SyntheticTrial t(1, 100'000);
+  t.trial.measurement.log = LogChoice::kNone;
+  t.trial.plan.flows[0].size_bytes = 1000;
+  t.trial.measurement.ideal_fct_ns[0] = 10'000;
+  t.records.flows[0].received_ns = 30'000;
+  const TrialResult r = t.compute();
+  EXPECT_EQ(r.metrics.count("fct_mean_us"), 1u);
+  EXPECT_EQ(r.metrics.count("utilisation"), 0u);
+  EXPECT_EQ(r.metrics.count("drops"), 0u);
+  EXPECT_TRUE(r.queue_bytes.empty());
+}
+
 TEST(Completion, IsAbsentWithoutSizedFlows) {
   SyntheticTrial t(1, 100'000);
   EXPECT_EQ(t.compute().metrics.count("fct_mean_us"), 0u);

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "compile.h"
+#include "lab.h"
 
 namespace delaycc {
 namespace {
@@ -295,6 +296,101 @@ TEST(ShippedScenarios, AllCompile) {
     }
   }
   EXPECT_GT(files, 0);
+}
+
+constexpr char kWorkload[] = R"(name = "flows"
+cc = ["cubic"]
+main_metric = "small.fct_p99_us"
+
+[topology]
+kind = "dumbbell"
+senders = 4
+receivers = 4
+base_rtt_ns = 12000
+
+[workload]
+load = 0.3
+
+[measure]
+duration_us = 1000
+)";
+
+TEST(ScenarioWorkload, HasDefaults) {
+  const Scenario s = resolve(kWorkload);
+  ASSERT_TRUE(s.workload.present);
+  EXPECT_EQ(s.workload.sizes->name(), "websearch");
+  EXPECT_FALSE(s.workload.load_of_hosts);
+  EXPECT_EQ(s.workload.from, "senders");
+  EXPECT_EQ(s.workload.to, "receivers");
+  ASSERT_EQ(s.workload.classes.size(), 3u);
+  EXPECT_EQ(s.workload.classes[1].name, "medium");
+  EXPECT_EQ(s.measure.log, LogChoice::kBottleneck);
+  EXPECT_LT(s.hosts.warm_bytes, 1000);
+  EXPECT_EQ(s.main_metric, "small.fct_p99_us");
+  const Scenario tree = resolve(
+      replaced(replaced(replaced(replaced(kWorkload, "dumbbell", "fat-tree"), "senders = 4", ""),
+                        "receivers = 4", ""),
+               "load =", "load_of = \"hosts\"\nload ="));
+  EXPECT_TRUE(tree.workload.load_of_hosts);
+  EXPECT_EQ(tree.workload.from, "hosts");
+  EXPECT_EQ(tree.measure.log, LogChoice::kNone);
+}
+
+TEST(ScenarioWorkload, NamesLineAndFieldOfAMistake) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"load = 30", "file.toml:12: workload.load: 30 is out of range"},
+      {"load = 0.3\nload_of = \"core\"", "file.toml:13: workload.load_of: \"core\" is unknown"},
+      {"warm_up_us = 1", "file.toml:11: workload.load: is missing"},
+      {"load = 0.3\nsizes = \"no-such-file\"", "file.toml:13: workload.sizes: "},
+      {"load = 0.3\nclass_limits_bytes = [5, 5]", "file.toml:13: workload.class_limits_bytes: "},
+      {"load = 0.3\nclass_names = [\"a\"]", "file.toml:13: workload.class_names: has 1 names"},
+      {"load = 0.3\nclass_names = [\"a\", \"a\", \"b\"]",
+       "file.toml:13: workload.class_names: \"a\""},
+      {"load = 0.3\npriority_limits_bytes = [0.5]",
+       "file.toml:13: workload.priority_limits_bytes: "},
+      {"load = 0.3\nsampling = \"lucky\"", "file.toml:13: workload.sampling: \"lucky\" is unknown"},
+      {"load = 0.3\nfrom = \"spines\"", "file.toml:13: workload.from: \"spines\" selects no hosts"},
+      {"load = 0.3\nto = \"senders[0]\"\nfrom = \"senders[0]\"",
+       "file.toml:13: workload.to: a host"},
+      {"load = 0.3\nuntil_us = 2000", "file.toml:13: workload.until_us: is after the end"},
+      {"load = 0.3\nwarm_up_us = 600\ncool_down_us = 400",
+       "file.toml:13: workload.warm_up_us: and cool_down_us leave nothing"},
+      {"load = 0.3\nincast = { fan_in = 5, size_bytes = 1000, load = 0.1 }",
+       "file.toml:13: workload.incast: fan_in 5 is more than"},
+      {"load = 0.3\nincast = { fan_in = 4 }",
+       "file.toml:13: workload.incast.size_bytes: is missing"},
+      {"load = 9\nsizes = \"fbhadoop\"\n[link]\nrate_gbps = 1600",
+       "file.toml:12: workload.load: gives "},
+      {"load = 0.3\nspeed = 1", "file.toml:13: workload.speed: unknown key"},
+      {"load = 0.3\n[[flows]]\nname = \"small\"\nfrom = \"senders\"\nto = \"receivers\"",
+       "file.toml:11: workload: \"small\" is also a group"},
+  };
+  for (const auto& [text, wanted] : cases) {
+    std::string file = replaced(kWorkload, "load = 0.3", text);
+    if (std::string(text).find("fbhadoop") != std::string::npos)
+      file = replaced(file, "duration_us = 1000", "duration_us = 100000");
+    EXPECT_NE(mistakes(file).find(wanted), std::string::npos) << wanted << "\n" << mistakes(file);
+  }
+  EXPECT_NE(mistakes(replaced(kWorkload, "small.fct", "tiny.fct"))
+                .find("file.toml:3: main_metric: \"tiny.fct_p99_us\" is unknown"),
+            std::string::npos);
+}
+
+TEST(ScenarioWorkload, SizesFromAFileBesideTheScenario) {
+  TemporaryDirectory directory;
+  write_file(directory.path() + "/sizes.txt", "1000 50\n500 100\n");
+  const std::string text = replaced(kWorkload, "load = 0.3", "load = 0.3\nsizes = \"sizes.txt\"");
+  try {
+    const ScenarioFile file(directory.path() + "/file.toml", text, {});
+    file.resolve(file.main_parameters());
+    ADD_FAILURE() << "sizes fall";
+  } catch (const ScenarioError& e) {
+    EXPECT_NE(std::string(e.what()).find("sizes.txt:2: size 500 is below"), std::string::npos)
+        << e.what();
+  }
+  write_file(directory.path() + "/sizes.txt", "500 50\n1000 100\n");
+  const ScenarioFile file(directory.path() + "/file.toml", text, {});
+  EXPECT_DOUBLE_EQ(file.resolve(file.main_parameters()).workload.sizes->mean(), 625);
 }
 
 }  // namespace
