@@ -283,7 +283,7 @@ CompiledTrial compile_trial(const Scenario& scenario, const Trial& trial,
     const int host_port = network.path(flow.source, flow.destination).front();
     const int return_port = network.path(flow.destination, flow.source).back();
     network.port(host_port).log_flags |= DCCPORT_DROP_RST;
-    if (log == LogChoice::kAll) {
+    if (log >= LogChoice::kAll) {
       network.port(host_port).log_flags |= DCCPORT_LOG_DATA;
       network.port(return_port).log_flags |= DCCPORT_LOG_ACKS;
     }
@@ -306,6 +306,7 @@ CompiledTrial compile_trial(const Scenario& scenario, const Trial& trial,
     network.port(bottleneck).log_flags |= DCCPORT_LOG_DATA | DCCPORT_LOG_ACKS;
   for (size_t id = 0; id < network.links.size() * 2; id++) {
     PortPlan& port = network.port(static_cast<int>(id));
+    if (log == LogChoice::kEvery) port.log_flags |= DCCPORT_LOG_DATA | DCCPORT_LOG_ACKS;
     port.seed = mix(seed ^ mix(id));
     measurement.port_delay_ns.push_back(port.delay_ns);
   }

@@ -690,7 +690,7 @@ MeasureSpec read_measure(Section section, const std::string& default_log) {
   measure.takeover_threshold =
       section.number("takeover_threshold", measure.takeover_threshold, 0.01, 1);
   measure.flows = section.texts("flows");
-  const std::vector<std::string> logs = {"none", "bottleneck", "all"};
+  const std::vector<std::string> logs = {"none", "bottleneck", "all", "every"};
   measure.log = static_cast<LogChoice>(
       std::find(logs.begin(), logs.end(), section.choice("log", default_log, logs)) - logs.begin());
   measure.gradient_of = section.text("gradient_of", "");

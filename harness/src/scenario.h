@@ -122,6 +122,7 @@ enum class LogChoice {
   kNone,        // flow metrics only
   kBottleneck,  // no RTTs
   kAll,         // the bottleneck and both ends of each sender's RTT
+  kEvery,       // every port: no metric needs it, but paths are seen
 };
 
 struct MeasureSpec {

@@ -108,3 +108,113 @@ def test_summary_counts_flows_by_class(tmp_path):
     assert metrics["small.slowdown_p50"]["mean"] >= 1
     assert summary["expectations"][0]["met"]
     assert "rtt_p50_us" not in metrics and "utilisation" in metrics
+
+
+# ---- paths ----
+
+FABRIC = """
+name = "fabric"
+cc = ["cubic"]
+trials = 1
+[topology]
+kind = "fat-tree"
+k = 4
+base_rtt_ns = 20000
+[link]
+rate_gbps = 100
+buffer_bytes = 4000000
+ecn_threshold_bytes = 100000
+[workload]
+sizes = "alistorage"
+load = 0.1
+until_us = 1300
+[measure]
+duration_us = 1500
+log = "every"
+[hosts]
+base_rtt = "path"
+sysctl.net.ipv4.tcp_ecn = 1
+"""
+
+LEAF_SPINE = FABRIC.replace('kind = "fat-tree"\nk = 4', 'kind = "leaf-spine"\nleaves = 4\nspines = 4\nhosts = 4')
+
+
+def paths(trial):
+    """Ports that the data of each flow passes, and the plan's ports by id."""
+    plan = json.loads((trial / "plan.json").read_text())
+    ports = {end["port"]["id"]: end["port"]["name"] for link in plan["links"] for end in (link["a"], link["b"])}
+    found = collections.defaultdict(set)
+    data = (trial / "ports.bin").read_bytes()
+    for at in range(0, len(data), 48):
+        payload, sport, _, port = struct.unpack_from("<HHHH", data, at + 32)
+        if payload:
+            found[sport - 10000].add(ports[port])
+    return found, ports.values(), plan
+
+
+@pytest.mark.parametrize("text", [FABRIC, LEAF_SPINE], ids=["fat-tree", "leaf-spine"])
+def test_a_flow_has_one_path_whatever_the_algorithm(tmp_path, text):
+    algorithms = ["cubic", "dctcp", "oscar", "swift", "bbr"]
+    out = run(tmp_path, text, "--cc", ",".join(algorithms), "--keep")
+    first, _, plan = paths(out / "trials" / "case0-cubic-0")
+    assert len(first) > 100
+    hops = {flow["id"]: (plan["nodes"][flow["source"]]["name"], plan["nodes"][flow["destination"]]["name"])
+            for flow in plan["flows"]}
+    for flow, ports in first.items():
+        # One port out of each node on the way, and no other.
+        out_of = [port.split("->")[0] for port in ports]
+        assert len(set(out_of)) == len(out_of) and hops[flow][0] in out_of
+        assert any(port.endswith("->" + hops[flow][1]) for port in ports)
+    for algorithm in algorithms[1:]:
+        other, _, _ = paths(out / "trials" / f"case0-{algorithm}-0")
+        assert first == other, algorithm
+
+
+@pytest.mark.parametrize("text", [FABRIC, LEAF_SPINE], ids=["fat-tree", "leaf-spine"])
+def test_all_equal_paths_are_used_alike(tmp_path, text):
+    out = run(tmp_path, text, "--trials", "4", "--set", "measure.duration_us=4000", "--set",
+              "workload.until_us=3800", "--keep")
+    uses = collections.Counter()
+    trials = sorted((out / "trials").iterdir())
+    for trial in trials:
+        found, ports, _ = paths(trial)
+        uses.update(port for flow in found.values() for port in flow)
+        up = {port for port in ports if "[" not in port}
+        idle = [port for port in up if not any(port in flow for flow in found.values())]
+        assert not idle
+    # Out of one switch towards the next tier: shares of flows that chance explains.
+    choices = collections.defaultdict(list)
+    for port, count in uses.items():
+        left, right = port.split("->")
+        tier = [0 if "[" in n else 1 if "edge" in n or "leaf" in n else 2 if "agg" in n else 3 for n in (left, right)]
+        if tier[1] > tier[0] > 0:
+            choices[left].append(count)
+    assert choices
+    for left, counts in choices.items():
+        mean = sum(counts) / len(counts)
+        assert mean > 30
+        chi2 = sum((count - mean) ** 2 / mean for count in counts)
+        assert chi2 < 20, (left, counts)  # one in 10^4 at up to three degrees of freedom
+
+
+def test_repeats_boots_and_order_do_not_matter(tmp_path):
+    a = run(tmp_path, FABRIC, "--trials", "3", "--cc", "cubic,oscar", "--keep", out="a")
+    b = run(tmp_path, FABRIC, "--first-trial", "2", "--trials", "1", "--cc", "oscar", "--keep", out="b")
+    for name in ["ports.bin", "flows.json", "plan.json"]:
+        one, other = (out / "trials" / "case0-oscar-2" / name for out in (a, b))
+        assert one.read_bytes() == other.read_bytes(), name
+
+
+def test_switches_mark_for_dctcp(tmp_path):
+    out = run(tmp_path, FABRIC.replace("load = 0.1", "load = 0.8"), "--cc", "dctcp", "--keep")
+    data = (out / "trials" / "case0-dctcp-0" / "ports.bin").read_bytes()
+    marked, worst = 0, 0
+    for at in range(0, len(data), 48):
+        backlog, = struct.unpack_from("<I", data, at + 16)
+        flags, = struct.unpack_from("<H", data, at + 40)
+        if flags & 4:
+            assert backlog >= 100000
+            marked += 1
+        worst = max(worst, backlog)
+    assert marked > 100
+    assert worst < 4000000
