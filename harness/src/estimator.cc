@@ -15,7 +15,7 @@ namespace {
 namespace bm = boost::math;
 
 // Eight digits of a quantile are enough, and cost a third of sixteen.
-using Policy = bm::policies::policy<bm::policies::digits10<8>>;
+using Policy = bm::policies::policy<bm::policies::digits10<8>, bm::policies::promote_double<false>>;
 using Normal = bm::normal_distribution<double, Policy>;
 using Student = bm::students_t_distribution<double, Policy>;
 using ChiSquared = bm::chi_squared_distribution<double, Policy>;
@@ -98,8 +98,11 @@ int64_t times(int64_t units, int64_t trials_per_unit) {
 // The forecast's own interval. The variance of ln(s^2 / mean^2) over n values is (kurtosis - 1
 // + 4 cv^2 - 4 skewness cv) / n; a chi-square variable over its k degrees of freedom has 2 / k.
 void set_forecast_interval(Estimate& e, const Goal& goal, const Moments& moments, double cv) {
-  const double spread =
-      std::max((moments.kurtosis() - 1 + 4 * cv * cv - 4 * moments.skewness() * cv), 0.5);
+  // A sample of a long tail shows less kurtosis than there is; its skewness tells a part of the
+  // rest.
+  const double skewness = moments.skewness();
+  const double kurtosis = std::max(moments.kurtosis(), 3 + 1.5 * skewness * skewness);
+  const double spread = std::max(kurtosis - 1 + 4 * cv * cv - 4 * skewness * cv, 0.5);
   const double freedom = std::max(2 * static_cast<double>(e.n) / spread, 1.0);
   const ChiSquared chi(freedom);
   const auto forecast = static_cast<double>(e.forecast_trials);
@@ -493,6 +496,9 @@ void PooledQuantile::sections(Estimate& e) const {
   e.method = fmt::format("{} sections", kSections);
   const size_t m = cycles_.size();
   if (m < kSections) return;
+  double all = 0;
+  for (const Cycle& c : cycles_) all += flows_expected(c);
+  if ((1 - p_) * all < 2 * static_cast<double>(kSections)) return;
   std::vector<uint32_t> batch_of(m);
   for (size_t c = 0; c < m; ++c) batch_of[c] = static_cast<uint32_t>(c * kSections / m);
   double squares = 0;
@@ -530,6 +536,7 @@ void PairedComparison::add(double a, double b) {
   a_.add(a);
   b_.add(b);
   difference_.add(b - a);
+  differing_ += a != b;
 }
 
 Comparison PairedComparison::compare() const {
@@ -572,9 +579,12 @@ Comparison PairedComparison::compare() const {
   }
   const double alike = goal_.relative_margin * std::abs(a_.mean());
   if (a_.n() >= goal_.min_units) {
-    if (c.difference.low > 0)
+    // Where most pairs are equal, the few that differ must at least pass the sign test: all on one
+    // side by chance no more often than the goal's confidence allows.
+    const bool enough = static_cast<double>(differing_) >= std::log2(2 / (1 - goal_.confidence));
+    if (enough && c.difference.low > 0)
       c.verdict = Comparison::Verdict::kALess;
-    else if (c.difference.high < 0)
+    else if (enough && c.difference.high < 0)
       c.verdict = Comparison::Verdict::kBLess;
     else if (-c.difference.low <= alike && c.difference.high <= alike)
       c.verdict = Comparison::Verdict::kAlike;
@@ -638,6 +648,7 @@ void ControlVariate::add(double value, double control) {
   co_moment_ += (value - value_.mean()) * (control - control_.mean()) * n / (n + 1);
   value_.add(value);
   control_.add(control);
+  samples_.emplace_back(value, control);
 }
 
 Estimate ControlVariate::estimate() const {
@@ -655,6 +666,7 @@ Estimate ControlVariate::estimate() const {
   const double control_squares = control_.variance() * (n - 1);
   double error = e.deviation / std::sqrt(n);
   double freedom = n - 1;
+  Moments rest = value_;
   if (e.n >= 4 && control_squares > 0) {
     const double beta = co_moment_ / control_squares;
     const double off = control_.mean() - control_mean_;
@@ -667,9 +679,12 @@ Estimate ControlVariate::estimate() const {
     freedom = n - 2;
     error = std::sqrt(e.deviation * e.deviation * (1 / n + off * off / control_squares) +
                       beta * beta * control_error_ * control_error_);
+    rest = Moments();
+    for (const auto& [value, control] : samples_)
+      rest.add(value - beta * (control - control_mean_));
   }
-  set_interval(e, goal_, error, freedom, 0);
-  finish_mean(e, goal_, value_, trials_per_unit_);
+  set_interval(e, goal_, error, freedom, rest.skewness());
+  finish_mean(e, goal_, rest, trials_per_unit_);
   return e;
 }
 

@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "posix.h"
@@ -28,10 +29,10 @@ namespace delaycc {
 
 // How an interval comes from mean and spread.
 enum class Interval {
-  kStudent,  // Student's t: the default
+  kStudent,  // Student's t
   kNormal,   // the normal quantile, as equations 1 to 3 have it; too narrow for few trials
-  kSkewed,   // Student's t with Hall's correction for skewness: not symmetric, for means of few
-             // trials whose values have a long tail
+  kSkewed,   // Student's t with Hall's correction for the skewness of what was seen: not symmetric,
+            // closer to its confidence for few trials with a long tail, equal for many. The default
   kAnytime,  // a confidence sequence: holds for all n >= min_units at once, so that one may look
              // after each trial and stop on what one sees; about 1.7 times as wide
 };
@@ -41,7 +42,7 @@ const char* interval_name(Interval interval);
 struct Goal {
   double relative_margin = 0.01;  // epsilon of equation 2: half-width over |mean|; above 0, below 1
   double confidence = 0.95;       // 1 - rho; 0.5 to 0.9999
-  Interval interval = Interval::kStudent;
+  Interval interval = Interval::kSkewed;
   int min_units = 20;  // of the exploratory stage: nothing has converged before; 2 to 10^6
 };
 void check_goal(const Goal& goal);
@@ -139,7 +140,9 @@ struct PooledOptions {
     // is the
     // mean of a quantile over K cycles, not the pooled quantile itself; the two meet as K grows.
     kBatches,
-    // The pooled quantile, with an interval from the spread of the batches' quantiles about it.
+    // The pooled quantile, with an interval from the spread of the batches' quantiles about it. No
+    // bounds
+    // as long as a batch has fewer than two flows beyond the quantile to expect.
     kSections,
   };
   Method method = Method::kRatio;
@@ -231,6 +234,7 @@ class PairedComparison {
   Goal goal_;
   int pairs_per_unit_;
   Moments a_, b_, difference_;
+  int64_t differing_ = 0;  // pairs whose values are not equal
   double co_moment_ = 0;
   int64_t missing_ = 0;
 };
@@ -258,6 +262,7 @@ class ControlVariate {
   int trials_per_unit_;
   Moments value_, control_;
   double co_moment_ = 0;
+  std::vector<std::pair<double, double>> samples_;  // for the skewness of what is left
   int64_t missing_ = 0;
 };
 

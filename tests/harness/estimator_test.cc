@@ -79,7 +79,7 @@ TEST(Moments, RefuseWhatIsNotANumber) {
 }
 
 TEST(MeanEstimator, GivesStudentsAndTheNormalInterval) {
-  const Estimate student = mean_of({1, 2, 3, 4, 5});
+  const Estimate student = mean_of({1, 2, 3, 4, 5}, with(Interval::kStudent));
   EXPECT_DOUBLE_EQ(student.value, 3);
   EXPECT_NEAR(student.half_width, 2.776445 * std::sqrt(2.5 / 5), 1e-5);
   EXPECT_NEAR(student.low, 3 - student.half_width, 1e-12);
@@ -296,6 +296,18 @@ TEST(PooledQuantile, HasNoUpperBoundWhereTheTailIsNotReached) {
   EXPECT_NE(describe(e).find("no bound"), std::string::npos);
 }
 
+TEST(PooledQuantile, SectionsHaveNoBoundsWhereTheyAreTooShort) {
+  PooledOptions options;
+  options.method = Method::kSections;
+  PooledQuantile pooled(0.99, {}, options);
+  std::vector<double> values;
+  for (int i = 0; i < 100; ++i) values.push_back(i);
+  for (int c = 0; c < 20; ++c) pooled.add_cycle(values);
+  EXPECT_TRUE(std::isinf(pooled.estimate().half_width));
+  for (int c = 0; c < 20; ++c) pooled.add_cycle(values);
+  EXPECT_TRUE(std::isfinite(pooled.estimate().half_width));
+}
+
 TEST(PooledQuantile, WeightsGiveTheQuantileOfTheNominalDistribution) {
   // Exponential(1) drawn as Exponential(1/2): weight 2 exp(-x/2). p99 is ln 100.
   for (double flows_per_cycle : {0.0, 10.0}) {
@@ -398,6 +410,17 @@ TEST(PairedComparison, CallsEqualAlgorithmsAlike) {
   PairedComparison same;
   for (int i = 0; i < 20; ++i) same.add(i + 1, i + 1);
   EXPECT_EQ(same.compare().verdict, Comparison::Verdict::kAlike);
+}
+
+TEST(PairedComparison, NeedsMoreThanAFewPairsThatDiffer) {
+  // Five differences of one sign in forty pairs: chance does that in one of sixteen cases.
+  PairedComparison few, more;
+  for (int i = 0; i < 40; ++i) {
+    few.add(1, i % 8 == 0 ? 2 : 1);
+    more.add(1, i % 4 == 0 ? 2 : 1);
+  }
+  EXPECT_EQ(few.compare().verdict, Comparison::Verdict::kUndecided);
+  EXPECT_EQ(more.compare().verdict, Comparison::Verdict::kALess);
 }
 
 TEST(ControlVariate, RemovesWhatItExplains) {
