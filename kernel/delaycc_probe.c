@@ -216,10 +216,13 @@ static u32 delaycc_probe_timeout_ns(const struct delaycc_sock *ds,
  * One packet of TCP's own goes through the gate, and its ACK is the reply.  A
  * peer may hold that back; the second packet, after the timeout, gets it.
  */
-static void delaycc_probe_let_by(struct sock *sk, struct delaycc_sock *ds)
+static void delaycc_probe_let_by(struct sock *sk, struct delaycc_sock *ds,
+				 const struct delaycc_probe *p)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 
+	/* It may leave unpaced, and then no timer of TCP's would bring the second one. */
+	delaycc_probe_arm(sk, p->due_ns);
 	tp->tcp_wstamp_ns = tp->tcp_clock_cache;
 	tcp_snd_cwnd_set(tp, tcp_packets_in_flight(tp) + 1);
 	delaycc_note_xmit(sk, ds);
@@ -258,7 +261,7 @@ static bool delaycc_probe_send(struct sock *sk, struct delaycc_sock *ds,
 	p->last_ns = now_ns;
 	if (p->tries >= DELAYCC_PROBE_TRIES || delaycc_probe_needs_tcp(sk)) {
 		p->by_data = 1;
-		delaycc_probe_let_by(sk, ds);
+		delaycc_probe_let_by(sk, ds, p);
 		return true;
 	}
 	/*
@@ -385,7 +388,14 @@ bool delaycc_probe_sampled(struct sock *sk, struct delaycc_sock *ds,
 			   struct delaycc_probe *p, struct dcc_ack *ack)
 {
 	if (likely(!p->outstanding) || !p->by_data ||
-	    ack->flags & (DCC_ACK_NO_RTT | DCC_ACK_DELAYED) ||
+	    ack->flags & DCC_ACK_NO_RTT ||
+	    /*
+	     * TCP calls the ACK of each lone packet below the full size perhaps
+	     * delayed, and with TCP-MD5 every packet is below it.  Those that come
+	     * soon are not.
+	     */
+	    (ack->flags & DCC_ACK_DELAYED &&
+	     ack->rtt_ns > DELAYCC_DELAYED_ACK_NS) ||
 	    /* The RTT may be that of a microsecond clock. */
 	    ack->send_ns + NSEC_PER_USEC < p->sent_ns)
 		return false;

@@ -26,13 +26,6 @@
 #define DELAYCC_WIRE_BYTES_MIN 64U
 #define DELAYCC_WIRE_BYTES_MAX 65535U
 
-/*
- * A receiver that waits for a second packet holds an ACK for 40 ms or more
- * (Linux; others up to 500 ms).  No queue in a datacenter lasts 20 ms: that is
- * 250 MB at 100 Gbit/s.
- */
-#define DELAYCC_DELAYED_ACK_NS 20000000U
-
 /* More full packets than the 1 GB that TCP's sequence numbers allow in flight. */
 #define DELAYCC_CWND_MAX 1000000U
 

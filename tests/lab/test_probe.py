@@ -474,14 +474,19 @@ def held(net, size=1_000_000, **options):
     return flow
 
 
-def in_lab_deaf_peer():
-    """The peer's socket does not get segments of one byte, so no probe is answered."""
-    net = Net(**STOPPING)
-    client, server = net.open()
+def deafen(server):
+    """From now on this socket gets no segments of one byte."""
     # ld len; jeq #33 (20 + 12 + 1) -> drop; else take all
     program = struct.pack("=" + "HBBI" * 4, 0x80, 0, 0, 0, 0x15, 0, 1, 33, 6, 0, 0, 0, 6, 0, 0, 1 << 30)
     code = ctypes.create_string_buffer(program)
     server.setsockopt(socket.SOL_SOCKET, 26, struct.pack("HxxxxxxP", 4, ctypes.addressof(code)))
+
+
+def in_lab_deaf_peer():
+    """The peer's socket does not get segments of one byte, so no probe is answered."""
+    net = Net(**STOPPING)
+    client, server = net.open()
+    deafen(server)
     right = move([Flow(client, server, 500_000)])
     return {"right": right, **report(net)}
 
@@ -494,6 +499,26 @@ def test_where_probes_do_not_get_by_packets_ask_instead(run):
     assert seen["probes"] >= 4 * seen["replies"]
     # A full packet and its ACK.
     assert all(2 * DELAY_NS + 120 < rtt < 2 * DELAY_NS + 5000 for rtt, _ in seen["rtts"])
+
+
+def in_lab_deaf_and_lazy_peer(probes):
+    """A flow that begins stopped, before TCP has ever paced it, and a peer that holds back the ACK of a lone packet."""
+    net = Net(**{**STOPPING, "run_acks": 1000, "first_probes": probes})
+    client, server = net.open()
+    deafen(server)
+    server.setsockopt(socket.IPPROTO_TCP, 12, 0)  # TCP_QUICKACK
+    begin = now_ns()
+    right = move([Flow(client, server, 60_000)])
+    return {"right": right, "took_ns": now_ns() - begin, **report(net)}
+
+
+def test_a_second_packet_gets_the_acknowledgment_that_a_peer_holds_back(run):
+    probes = 10
+    seen = run("in_lab_deaf_and_lazy_peer", probes)
+    assert seen["right"] and seen["replies"] == probes
+    # Four unanswered probes, a fifth timeout until the second packet, 31 times 150 us, and as long until the next probe.
+    # The first one is longer.  The peer would wait 40 ms.
+    assert seen["took_ns"] < probes * 10_000_000
 
 
 def in_lab_defer_accept():

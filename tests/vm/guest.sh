@@ -45,13 +45,15 @@ in_b()
 
 # From namespace a to b, every byte checked.  The sender's algorithm is in $used.
 port=5000
+receive_options=
 transfer() # ADDRESS BYTES OPTIONS-OF-SEND...
 {
 	address=$1
 	bytes=$2
 	shift 2
 	port=$((port + 1))
-	(exec ip netns exec b xfer recv $port) &
+	# shellcheck disable=SC2086 # words
+	(exec ip netns exec b xfer recv $receive_options $port) &
 	receiver=$!
 	timeout 60 ip netns exec a xfer send "$@" "$address" $port "$bytes" $port >/tmp/sent ||
 		no "the sender failed" || { kill $receiver; return 1; }
@@ -373,6 +375,44 @@ test_windows_below_one_packet()
 	qdisc_a netem delay 1ms
 	in_a sh -c "echo 0 >$dcc/line_rate_mbps; echo 0 >$dcc/base_rtt_ns"
 	return $result
+}
+
+# A flow that stops and probes, on a connection whose every segment is signed (TCP-MD5).
+test_a_stopped_flow_sends_no_unsigned_probe()
+{
+	modprobe tcp_prioplus || return 1
+	# Shorter than the real 2 ms: each answer is above the lowest level's limit, and the flow never goes on.
+	in_a sh -c "echo 1000000 >$dcc/base_rtt_ns"
+	in_b nstat -n
+	(exec ip netns exec a tcpdump -Z root -l -nn -v -i va tcp >/tmp/dump 2>/tmp/tcpdump) &
+	tcpdump=$!
+	for _ in $(seq 100); do
+		grep -q listening /tmp/tcpdump && break
+		sleep 0.05
+	done
+	echo 1 >/sys/kernel/tracing/events/delaycc/ack/enable
+	result=0
+	for address in 10.0.0.2 fd00::2; do
+		echo >/sys/kernel/tracing/trace
+		receive_options='-k secret'
+		transfer_with prioplus $address 40000 -c prioplus -k secret || { result=1; break; }
+		# 28 packets, one or (where b holds back the ACK of the first) two for each question.
+		replies=$(grep -c "name=prioplus sport=[0-9]* dport=$port .* branch=7 " /sys/kernel/tracing/trace)
+		[ "$replies" -ge 14 ] || { no "$address: only $replies replies"; result=1; break; }
+	done
+	receive_options=
+	echo 0 >/sys/kernel/tracing/events/delaycc/ack/enable
+	in_a sh -c "echo 0 >$dcc/base_rtt_ns"
+	sleep 0.2
+	kill $tcpdump
+	wait $tcpdump
+	[ $result = 0 ] || return 1
+	in_b nstat -a TcpExtTCPMD5NotFound TcpExtTCPMD5Failure TcpExtTCPMD5Unexpected >/tmp/nstat
+	cat /tmp/nstat
+	! grep -q 'TCPMD5.* [1-9]' /tmp/nstat || no "b got unsigned or wrongly signed segments" || return 1
+	[ "$(grep -c 'Flags .*,md5 ' /tmp/dump)" -ge 100 ] || no "tcpdump saw $(grep -c Flags /tmp/dump) segments" || return 1
+	! grep 'Flags ' /tmp/dump | grep -v ',md5 ' || no "unsigned segments were sent" || return 1
+	! grep -E '> (10\.0\.0\.2|fd00::2)\.[0-9]+: .* length 1$' /tmp/dump || no "a probe was sent"
 }
 
 # What follows is for all algorithms; the tests above look at oscar.

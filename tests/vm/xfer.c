@@ -2,13 +2,14 @@
 /*
  * Carries a seeded stream over one TCP connection and checks every byte.
  *
- *   xfer recv PORT
- *   xfer send [-c CC] [-s CC,CC,...] [-w SECONDS] ADDRESS PORT BYTES SEED
+ *   xfer recv [-k KEY] PORT
+ *   xfer send [-c CC] [-s CC,CC,...] [-w SECONDS] [-k KEY] ADDRESS PORT BYTES SEED
  *
  * The receiver listens on all addresses of both families, takes one connection,
  * compares what arrives with the stream that the seed in the header makes, and
  * answers one byte.  -c asks for an algorithm, -s changes it in equal parts of
- * the transfer, -w keeps the connection open that long afterwards (for ss).
+ * the transfer, -w keeps the connection open that long afterwards (for ss), -k
+ * has each segment signed (TCP-MD5).
  * The sender prints "ok BYTES CC" with the algorithm in use at the end.
  * Exit status: 0 all bytes right, 1 not, 2 usage.
  */
@@ -38,8 +39,8 @@ static void fail(const char *what)
 
 static void usage(void)
 {
-    fprintf(stderr, "usage: xfer recv PORT\n"
-                    "       xfer send [-c CC] [-s CC,CC,...] [-w SECONDS] ADDRESS PORT BYTES SEED\n");
+    fprintf(stderr, "usage: xfer recv [-k KEY] PORT\n"
+                    "       xfer send [-c CC] [-s CC,CC,...] [-w SECONDS] [-k KEY] ADDRESS PORT BYTES SEED\n");
     exit(2);
 }
 
@@ -102,7 +103,19 @@ static void set_algorithm(int fd, const char *name)
         fail(name);
 }
 
-static int receive(uint16_t port)
+/* For all peers of the address's family; ::ffff:0.0.0.0 is that of IPv4 on an IPv6 socket. */
+static void set_key(int fd, const void *address, size_t size, const char *key)
+{
+    struct tcp_md5sig sig = {.tcpm_flags = TCP_MD5SIG_FLAG_PREFIX,
+                             .tcpm_keylen = (uint16_t)strlen(key)};
+
+    memcpy(&sig.tcpm_addr, address, size);
+    memcpy(sig.tcpm_key, key, sig.tcpm_keylen);
+    if (setsockopt(fd, IPPROTO_TCP, TCP_MD5SIG_EXT, &sig, sizeof sig))
+        fail("TCP_MD5SIG_EXT");
+}
+
+static int receive(uint16_t port, const char *key)
 {
     struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
     static uint64_t expected[CHUNK_BYTES / sizeof(uint64_t)];
@@ -117,6 +130,13 @@ static int receive(uint16_t port)
         fail("SO_REUSEADDR");
     if (bind(listener, (struct sockaddr *)&address, sizeof address))
         fail("bind");
+    if (key) {
+        struct sockaddr_in6 all = {.sin6_family = AF_INET6};
+
+        set_key(listener, &all, sizeof all, key);
+        all.sin6_addr.s6_addr[10] = all.sin6_addr.s6_addr[11] = 0xff;
+        set_key(listener, &all, sizeof all, key);
+    }
     if (listen(listener, 1))
         fail("listen");
     int fd = accept(listener, NULL, NULL);
@@ -141,7 +161,7 @@ static int receive(uint16_t port)
     return recv(fd, got, 1, 0) == 0 ? 0 : 1;
 }
 
-static int connect_to(const char *address, uint16_t port, const char *algorithm)
+static int connect_to(const char *address, uint16_t port, const char *algorithm, const char *key)
 {
     struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
     struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(port)};
@@ -158,6 +178,10 @@ static int connect_to(const char *address, uint16_t port, const char *algorithm)
             fail("socket");
         if (algorithm)
             set_algorithm(fd, algorithm);
+        if (key && is_v4)
+            set_key(fd, &v4, sizeof v4, key);
+        else if (key)
+            set_key(fd, &v6, sizeof v6, key);
         if (!(is_v4 ? connect(fd, (struct sockaddr *)&v4, sizeof v4)
                     : connect(fd, (struct sockaddr *)&v6, sizeof v6)))
             return fd;
@@ -191,17 +215,17 @@ static void send_stream(int fd, const struct header *header, char *const *algori
 int main(int argc, char **argv)
 {
     char *algorithms[ALGORITHMS_MAX];
-    const char *algorithm = NULL;
+    const char *algorithm = NULL, *key = NULL;
     unsigned int hold_s = 0;
     size_t n = 0;
     int option;
 
-    if (argc == 3 && !strcmp(argv[1], "recv"))
-        return receive((uint16_t)number(argv[2], "PORT", 65535));
-    if (argc < 2 || strcmp(argv[1], "send"))
+    int receiving = argc > 1 && !strcmp(argv[1], "recv");
+
+    if (argc < 2 || (!receiving && strcmp(argv[1], "send")))
         usage();
 
-    for (optind = 2; (option = getopt(argc, argv, "c:s:w:")) != -1;) {
+    for (optind = 2; (option = getopt(argc, argv, receiving ? "k:" : "c:s:w:k:")) != -1;) {
         switch (option) {
         case 'c':
             algorithm = optarg;
@@ -214,11 +238,18 @@ int main(int argc, char **argv)
         case 'w':
             hold_s = (unsigned int)number(optarg, "SECONDS", 3600);
             break;
+        case 'k':
+            key = optarg;
+            if (strlen(key) > TCP_MD5SIG_MAXKEYLEN)
+                usage();
+            break;
         default:
             usage();
         }
     }
-    if (argc - optind != 4)
+    if (receiving && argc - optind == 1)
+        return receive((uint16_t)number(argv[optind], "PORT", 65535), key);
+    if (receiving || argc - optind != 4)
         usage();
 
     struct header header = {.bytes = number(argv[optind + 2], "BYTES", UINT64_MAX),
@@ -226,7 +257,8 @@ int main(int argc, char **argv)
     char in_use[16] = "";
     socklen_t size = sizeof in_use;
     char answer;
-    int fd = connect_to(argv[optind], (uint16_t)number(argv[optind + 1], "PORT", 65535), algorithm);
+    int fd = connect_to(argv[optind], (uint16_t)number(argv[optind + 1], "PORT", 65535), algorithm,
+                        key);
 
     send_stream(fd, &header, algorithms, n);
     recv_all(fd, &answer, 1);
