@@ -198,7 +198,7 @@ void start_trace() {
 void copy_file(const std::string& from, const std::string& to) {
   Fd in = open_file(from, O_RDONLY);
   Fd out = open_file(to, O_WRONLY | O_CREAT | O_TRUNC);
-  std::vector<char> buffer(1 << 20);
+  std::vector<char> buffer(128 << 10);
   for (;;) {
     const ssize_t n = read(in.get(), buffer.data(), buffer.size());
     if (n < 0) throw system_error("read", from);

@@ -135,8 +135,20 @@ std::pair<std::string, std::string> base_rtt_sysctl(const Network& network, cons
   return {"net.ipv4.delaycc.base_rtt_paths", table};
 }
 
-int memory_mb(const Plan& plan) {
-  // Send buffers, receive queues and the port log; what is not touched costs the host nothing.
+int memory_mb(const Plan& plan, LogChoice log) {
+  // Send buffers, receive queues and the port log; what is not touched costs the host little.
+  if (plan.open_windows) {  // of a workload's flows few send at a time
+    int64_t bytes = int64_t{256} << 20;
+    int64_t packets = 0;
+    for (const FlowPlan& flow : plan.flows) {
+      const bool endless = flow.size_bytes == kNever;
+      bytes +=
+          endless ? int64_t{24} << 20 : (16 << 10) + std::min<int64_t>(flow.size_bytes, 1 << 20);
+      packets += endless ? plan.end_ns / 100 : flow.size_bytes / 1000 + 1;
+    }
+    if (log != LogChoice::kNone) bytes += packets * 48 * (log == LogChoice::kBottleneck ? 2 : 30);
+    return static_cast<int>(std::min<int64_t>(bytes >> 20, 6144));
+  }
   int64_t bytes = int64_t{512} << 20;
   for (const FlowPlan& flow : plan.flows) {
     const int64_t size = flow.size_bytes == kNever ? int64_t{8} << 20 : flow.size_bytes;
@@ -237,7 +249,8 @@ CompiledTrial compile_trial(const Scenario& scenario, const Trial& trial,
   plan.zero_ns = (ready_ns + kSecondNs - 1) / kSecondNs * kSecondNs;
 
   plan.modules = {"sch_dccport"};
-  std::set<std::string> used;
+  // Sysctls of the algorithm under test are there even in a trial without flows.
+  std::set<std::string> used = {algorithm.cc};
   for (const FlowPlan& flow : plan.flows) used.insert(flow.cc);
   bool shared = false;
   std::set<std::string> modules;
@@ -318,13 +331,14 @@ CompiledTrial compile_trial(const Scenario& scenario, const Trial& trial,
   measurement.mtu_bytes = plan.mtu_bytes;
   for (const SizeClass& c : scenario.workload.classes) measurement.class_names.push_back(c.name);
   measurement.log = log;
+  measurement.curves = trial.number == 0;
   measurement.event = scenario.event;
   measurement.measure = scenario.measure;
 
   plan.nodes = std::move(network.nodes);
   plan.links = std::move(network.links);
   plan.routes = std::move(network.routes);
-  plan.memory_mb = memory_mb(plan);
+  plan.memory_mb = memory_mb(plan, scenario.measure.log);
   return result;
 }
 

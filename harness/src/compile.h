@@ -32,6 +32,7 @@ struct Measurement {
   std::vector<int> return_port;       // by flow id: the last port before the sender
   std::vector<uint64_t> port_delay_ns;
   LogChoice log = LogChoice::kAll;       // what the port log has
+  bool curves = true;                    // only those of trial 0 are kept
   std::vector<std::string> class_names;  // of flow sizes; empty: no classes
   std::vector<int> size_class;           // by flow id; -1: none
   std::vector<double> uniform;           // by flow id: that its size came from

@@ -123,7 +123,7 @@ class Computation {
     completion(-1);
     for (size_t i = 0; i < m_.class_names.size(); i++) completion(static_cast<int>(i));
     losses();
-    if (m_.log != LogChoice::kNone) rates();
+    if (m_.log != LogChoice::kNone && m_.curves) rates();
     return std::move(result_);
   }
 

@@ -52,7 +52,7 @@ void put_link(nlmsghdr* nlh, ifinfomsg* info, const NetlinkBatch::VethEnd& end, 
 
 }  // namespace
 
-NetlinkBatch::NetlinkBatch() : buffer_(kBatchRequests * kLargestRequest) {
+NetlinkBatch::NetlinkBatch() : buffer_(new char[kBatchRequests * kLargestRequest]) {
   socket_.reset(mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC));
   if (!socket_) throw system_error("socket", "NETLINK_ROUTE");
   if (mnl_socket_bind(socket_.get(), 0, MNL_SOCKET_AUTOPID) < 0)
@@ -61,7 +61,7 @@ NetlinkBatch::NetlinkBatch() : buffer_(kBatchRequests * kLargestRequest) {
 
 void NetlinkBatch::add(std::string what, unsigned type, unsigned flags,
                        const std::function<void(nlmsghdr*)>& build) {
-  nlmsghdr* nlh = mnl_nlmsg_put_header(buffer_.data() + used_);
+  nlmsghdr* nlh = mnl_nlmsg_put_header(buffer_.get() + used_);
   nlh->nlmsg_type = static_cast<uint16_t>(type);
   nlh->nlmsg_flags = static_cast<uint16_t>(NLM_F_REQUEST | NLM_F_ACK | flags);
   nlh->nlmsg_seq = next_seq_ + static_cast<unsigned>(pending_.size());
@@ -73,7 +73,7 @@ void NetlinkBatch::add(std::string what, unsigned type, unsigned flags,
 
 void NetlinkBatch::flush() {
   if (pending_.empty()) return;
-  if (mnl_socket_sendto(socket_.get(), buffer_.data(), used_) < 0)
+  if (mnl_socket_sendto(socket_.get(), buffer_.get(), used_) < 0)
     throw system_error("sendto", "NETLINK_ROUTE");
   size_t answered = 0;
   while (answered < pending_.size()) {

@@ -55,7 +55,7 @@ class NetlinkBatch {
     void operator()(mnl_socket* s) const { mnl_socket_close(s); }
   };
   std::unique_ptr<mnl_socket, Close> socket_;
-  std::vector<char> buffer_;
+  std::unique_ptr<char[]> buffer_;  // not cleared: only what is used costs pages
   size_t used_ = 0;
   unsigned next_seq_ = 1;
   std::vector<std::string> pending_;  // descriptions of the requests in buffer_

@@ -30,6 +30,8 @@ constexpr int64_t kPrepareNs = 10'000;  // before time 0
 constexpr size_t kFewFlows = 50;
 constexpr int64_t kChunkFewBytes = 1 << 20;
 constexpr int64_t kChunkManyBytes = 256 << 10;
+// What is sent is this block again and again: it stays in the processor's cache.
+constexpr size_t kPayloadBytes = 32 << 10;
 
 // Half of what tcp_rmem allows a connection to queue.
 constexpr int kWindowBytes = 8 << 20;
@@ -91,9 +93,10 @@ int new_socket() {
 
 Traffic::Traffic(const Plan& plan, const std::vector<Fd>& netns, std::function<void()> at_zero)
     : plan_(plan), netns_(netns), at_zero_(std::move(at_zero)) {
-  const bool few = plan.flows.size() <= kFewFlows;
+  // Of a workload's flows few send at a time.
+  const bool few = plan.flows.size() <= kFewFlows || plan.open_windows;
   send_chunk_bytes_ = receive_chunk_bytes_ = few ? kChunkFewBytes : kChunkManyBytes;
-  payload_.assign(static_cast<size_t>(send_chunk_bytes_), '\0');
+  payload_.assign(kPayloadBytes, '\0');
 
   epoll_ = Fd(epoll_create1(EPOLL_CLOEXEC));
   if (!epoll_) throw system_error("epoll_create1", "");
@@ -283,11 +286,24 @@ void Traffic::connect(size_t index) {
   watch(EPOLL_CTL_ADD, fd, EPOLLOUT, Kind::kClient, index);
 }
 
+ssize_t Traffic::send_payload(const Flow& flow, int64_t bytes) {
+  iovec blocks[kChunkFewBytes / kPayloadBytes];
+  size_t count = 0;
+  for (size_t left = static_cast<size_t>(bytes); left > 0; count++) {
+    blocks[count] = {payload_.data(), std::min(left, kPayloadBytes)};
+    left -= blocks[count].iov_len;
+  }
+  msghdr message = {};
+  message.msg_iov = blocks;
+  message.msg_iovlen = count;
+  return sendmsg(flow.client.get(), &message, MSG_NOSIGNAL);
+}
+
 void Traffic::warm(size_t index) {
   Flow& flow = flows_[index];
   if (flow.warm_to_send == 0) return;
   const int64_t wanted = std::min(kWarmChunkBytes, flow.warm_to_send);
-  const ssize_t n = send(flow.client.get(), payload_.data(), static_cast<size_t>(wanted), 0);
+  const ssize_t n = send_payload(flow, wanted);
   if (n < 0) throw system_error("send", "warm-up of " + name(flow));
   flow.warm_to_send -= n;
   if (flow.warm_to_send > 0) schedule(monotonic_ns() + kWarmPeriodNs, Action::kWarm, index);
@@ -312,7 +328,9 @@ void Traffic::start(size_t index) {
   Flow& flow = flows_[index];
   flow.started = true;
   flow.record.start_ns = monotonic_ns() - plan_.zero_ns;
-  watch(EPOLL_CTL_MOD, flow.client.get(), EPOLLOUT, Kind::kClient, index);
+  // An idle connection takes what it is given, so a short flow needs no more than this.
+  if (plan_.open_windows) send_some(index);
+  if (flow.to_send != 0) watch(EPOLL_CTL_MOD, flow.client.get(), EPOLLOUT, Kind::kClient, index);
 }
 
 // The kernel paces payload.
@@ -370,12 +388,13 @@ void Traffic::send_some(size_t index) {
   }
   int64_t wanted = send_chunk_bytes_;
   if (flow.plan->size_bytes != kNever) wanted = std::min(wanted, flow.to_send);
-  const ssize_t n =
-      send(flow.client.get(), payload_.data(), static_cast<size_t>(wanted), MSG_NOSIGNAL);
+  const ssize_t n = send_payload(flow, wanted);
   if (n < 0) throw system_error("send", name(flow));
   if (flow.plan->size_bytes == kNever) return;
+  const bool whole = flow.to_send == flow.plan->size_bytes;
   flow.to_send -= n;
-  if (flow.to_send == 0) watch(EPOLL_CTL_MOD, flow.client.get(), 0, Kind::kClient, index);
+  if (flow.to_send == 0 && !(whole && plan_.open_windows))
+    watch(EPOLL_CTL_MOD, flow.client.get(), 0, Kind::kClient, index);
 }
 
 void Traffic::set_low_water(Flow& flow, int64_t bytes) {
@@ -401,8 +420,11 @@ void Traffic::receive_some(size_t index) {
   int64_t left = receive_chunk_bytes_;
   if (flow.plan->size_bytes != kNever) {
     const int64_t missing = flow.plan->size_bytes - flow.record.received_bytes;
-    if (missing == 0) flow.record.received_ns = now_ns;
-    if (missing > 0) left = std::min(left, missing);
+    if (missing == 0) {
+      flow.record.received_ns = now_ns;
+      return;
+    }
+    left = std::min(left, missing);
   }
   set_low_water(flow, left);
 }

@@ -67,6 +67,7 @@ class Traffic {
   void act(Action action, size_t index);
   void connect(size_t index);
   void warm(size_t index);
+  ssize_t send_payload(const Flow& flow, int64_t bytes);
   void prepare();
   void start(size_t index);
   void pace(Flow& flow, int64_t wire_bps);
