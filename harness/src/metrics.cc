@@ -120,6 +120,7 @@ class Computation {
       priorities();
       fairness();
     }
+    importance();
     completion(-1);
     for (size_t i = 0; i < m_.class_names.size(); i++) completion(static_cast<int>(i));
     losses();
@@ -455,6 +456,17 @@ class Computation {
     if (count > 0) set("jain_time_us", total_ns / count / kNsPerUs, missed);
   }
 
+  // Likelihood ratio of the whole trial, where its flows are weighted.
+  void importance() {
+    double log_ratio = 0;
+    bool weighted = false;
+    for (double weight : m_.log_weight) {
+      log_ratio += weight;
+      weighted = weighted || weight != 0;
+    }
+    if (weighted) set("log_ratio", log_ratio);
+  }
+
   // Completion of the measured flows of one class; of all with -1.
   void completion(int size_class) {
     std::vector<double> fcts_us, slowdowns;
@@ -587,6 +599,7 @@ const std::vector<MetricInfo>& all_metrics() {
       {"rtt_p999_us", "us"},
       {"jain", ""},
       {"jain_time_us", "us"},
+      {"log_ratio", ""},
       {"flows", "flows"},
       {"unfinished", "flows"},
       {"fct_mean_us", "us"},

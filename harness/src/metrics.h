@@ -33,10 +33,11 @@ struct FlowSample {
   int64_t size_bytes = 0;
   int64_t fct_ns = 0;  // until the end of the trial, where it was not complete
   int64_t ideal_ns = 0;
-  bool missed = false;    // it was not complete
-  int size_class = -1;    // of the scenario's; -1: none
-  double log_weight = 0;  // of its likelihood ratio; 0 without importance sampling
-  double uniform = 0;     // the number in [0, 1) that its size came from; 0 for a given size
+  bool missed = false;  // it was not complete
+  int size_class = -1;  // of the scenario's; -1: none
+  double log_weight =
+      0;  // ln of the trial's likelihood ratio when it ended; 0 without importance sampling
+  double uniform = 0;  // the number in [0, 1) that its size came from; 0 for a given size
 };
 
 struct TrialResult {

@@ -51,6 +51,35 @@ constexpr double kLargestUniform = 1 - 0x1p-53;
 
 }  // namespace
 
+////////// By the key `sampling` of a scenario
+
+const std::vector<std::string>& sampling_kinds() {
+  static const std::vector<std::string> kinds = {"plain", "stratified", "tail", "lognormal"};
+  return kinds;
+}
+
+EmpiricalCdf nominal_sizes(const SamplingSpec& spec, const EmpiricalCdf& sizes) {
+  if (spec.kind != "lognormal") return sizes;
+  return fit_lognormal(sizes, true).sizes.table(sizes.name() + ", log-normal");
+}
+
+std::unique_ptr<FlowSampler> make_sampler(const SamplingSpec& spec, const EmpiricalCdf& sizes,
+                                          uint64_t seed, int trial, uint64_t stream) {
+  if (spec.kind == "plain") return std::make_unique<PlainSampler>(seed, trial, stream);
+  if (spec.kind == "stratified")
+    return std::make_unique<StratifiedSampler>(seed, trial, stream, spec.group);
+  if (spec.kind == "tail")
+    return std::make_unique<TailSampler>(seed, trial, stream, spec.from, spec.share);
+  if (spec.kind == "lognormal") {
+    const LognormalSizes nominal = fit_lognormal(sizes, true).sizes;
+    const Lognormal& p = nominal.parameters();
+    const LognormalSizes drawn({p.mu + spec.shift * p.sigma, p.sigma * spec.factor},
+                               nominal.max_bytes());
+    return std::make_unique<TiltedSampler>(seed, trial, stream, nominal, drawn);
+  }
+  throw Error("sampling \"" + spec.kind + "\" is unknown");
+}
+
 ////////// Stratified
 
 StratifiedSampler::StratifiedSampler(uint64_t seed, int trial, uint64_t stream, int group)

@@ -632,7 +632,19 @@ WorkloadSpec read_workload(Section& section, const std::string& file, bool has_b
     spec.classes.push_back({names[i], i < class_limits.size() ? class_limits[i] : -1});
   }
   spec.priority_limits_bytes = limits("priority_limits_bytes");
-  spec.sampling.kind = section.choice("sampling", "plain", sampling_kinds());
+  SamplingSpec& sampling = spec.sampling;
+  sampling.kind = section.choice("sampling", "plain", sampling_kinds());
+  // A key of another kind is not read, so that finish() complains of it.
+  if (sampling.kind == "stratified")
+    sampling.group = static_cast<int>(section.integer("sampling_group", sampling.group, 2, 4096));
+  if (sampling.kind == "tail") {
+    sampling.from = section.number("sampling_from", sampling.from, 0, 0.999999);
+    sampling.share = section.number("sampling_share", sampling.share, 0, 0.99);
+  }
+  if (sampling.kind == "lognormal") {
+    sampling.shift = section.number("sampling_shift", sampling.shift, -3, 3);
+    sampling.factor = section.number("sampling_factor", sampling.factor, 0.3, 3);
+  }
 
   Section incast = section.section("incast");
   if (incast.present()) {

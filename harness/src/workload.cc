@@ -234,17 +234,6 @@ std::vector<FlowDraw> PlainSampler::draw(double horizon) {
   }
 }
 
-const std::vector<std::string>& sampling_kinds() {
-  static const std::vector<std::string> kinds = {"plain"};
-  return kinds;
-}
-
-std::unique_ptr<FlowSampler> make_sampler(const SamplingSpec& spec, const EmpiricalCdf&,
-                                          uint64_t seed, int trial, uint64_t stream) {
-  if (spec.kind == "plain") return std::make_unique<PlainSampler>(seed, trial, stream);
-  throw Error("sampling \"" + spec.kind + "\" is unknown");
-}
-
 double wire_bytes(double size_bytes, double packets) {
   return size_bytes + packets * (kEthernetBytes + kTcpIpBytes);
 }
@@ -270,6 +259,7 @@ std::vector<WorkloadFlow> generate_workload(const WorkloadSpec& spec, const Work
   if (spec.load > 0) {
     const double gap_ns = flow_gap_ns(spec, hosts);
     const auto sampler = make_sampler(spec.sampling, *spec.sizes, seed, trial, kFlows);
+    const EmpiricalCdf sizes = nominal_sizes(spec.sampling, *spec.sizes);
     const auto draws = sampler->draw(static_cast<double>(until_ns) / gap_ns);
     for (size_t i = 0; i < draws.size(); i++) {
       WorkloadFlow flow;
@@ -280,7 +270,7 @@ std::vector<WorkloadFlow> generate_workload(const WorkloadSpec& spec, const Work
       flow.destination = pick(others, draw(seed, trial, kFlows, kDestination, i));
       flow.uniform = draws[i].uniform;
       flow.log_weight = draws[i].log_weight;
-      flow.size_bytes = std::max<int64_t>(1, std::llround(spec.sizes->quantile(flow.uniform)));
+      flow.size_bytes = std::max<int64_t>(1, std::llround(sizes.quantile(flow.uniform)));
       add(flow);
     }
   }

@@ -89,9 +89,17 @@ class PlainSampler : public FlowSampler {
 // How a workload's flows are drawn: the key `sampling` of [workload].
 struct SamplingSpec {
   std::string kind = "plain";
+  int group = 20;        // "stratified": trials in a group
+  double from = 0.97;    // "tail": sizes above this quantile
+  double share = 0.03;   //   come from it with this probability, beside their own
+  double shift = 0.1;    // "lognormal": of mu, in sigmas
+  double factor = 1.05;  //   of sigma
 };
 const std::vector<std::string>& sampling_kinds();
 
+// The sizes that draws of this kind stand for: `sizes`, or the log-normal distribution that fits
+// them, cut at the largest.
+EmpiricalCdf nominal_sizes(const SamplingSpec& spec, const EmpiricalCdf& sizes);
 // `stream` tells independent parts of one trial apart.
 std::unique_ptr<FlowSampler> make_sampler(const SamplingSpec& spec, const EmpiricalCdf& sizes,
                                           uint64_t seed, int trial, uint64_t stream);

@@ -397,6 +397,33 @@ TEST(Completion, IsAlsoGivenForEachClassOfSizes) {
   EXPECT_EQ(r.metrics.count("large.fct_mean_us"), 0u);
 }
 
+TEST(Completion, WeighsAFlowByTheFlowsThatHadStartedWhenItEnded) {
+  SyntheticTrial t(3, 1'000'000);
+  Measurement& m = t.trial.measurement;
+  m.class_names = {"small"};
+  m.size_class.assign(3, 0);
+  m.uniform.assign(3, 0.5);
+  m.log_weight = {0.5, -0.25, 1};
+  for (int i = 0; i < 3; i++) {
+    FlowPlan& flow = t.trial.plan.flows[i];
+    flow.size_bytes = 1000;
+    flow.start_ns = 10'000 * (i + 1);
+    m.ideal_fct_ns[i] = 1000;
+    t.records.flows[i].start_ns = flow.start_ns;
+  }
+  t.records.flows[0].received_ns = 15'000;  // before the second starts
+  t.records.flows[1].received_ns = 90'000;
+  t.records.flows[2].received_ns = -1;  // until the end
+  const std::vector<FlowSample> samples = flow_samples(t.trial, t.records);
+  ASSERT_EQ(samples.size(), 3u);
+  EXPECT_DOUBLE_EQ(samples[0].log_weight, 0.5);
+  EXPECT_DOUBLE_EQ(samples[1].log_weight, 1.25);
+  EXPECT_DOUBLE_EQ(samples[2].log_weight, 1.25);
+  EXPECT_DOUBLE_EQ(t.compute().metrics.at("log_ratio").value, 1.25);
+  m.log_weight.assign(3, 0);
+  EXPECT_EQ(t.compute().metrics.count("log_ratio"), 0u);
+}
+
 TEST(Metrics, ThoseOfAClassAreKnownByTheirDottedName) {
   EXPECT_STREQ(find_metric("small.fct_p99_us")->name, "fct_p99_us");
   EXPECT_STREQ(find_metric("fct_p99_us")->unit, "us");

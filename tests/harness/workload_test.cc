@@ -179,6 +179,30 @@ TEST(Workload, ArrivalsArePoisson) {
   EXPECT_NEAR(u, 0.5, 0.02);
 }
 
+TEST(Workload, OtherSamplersKeepTheArrivalsAndWeighTheirSizes) {
+  for (const std::string& kind : sampling_kinds()) {
+    WorkloadSpec spec = all_to_all(0.3);
+    spec.sampling.kind = kind;
+    double ratios = 0, flows = 0;
+    constexpr int kTrials = 200;
+    for (int trial = 0; trial < kTrials; trial++) {
+      double log_ratio = 0;
+      for (const WorkloadFlow& flow : generate_workload(spec, hosts(10), 20'000'000, 1, trial)) {
+        log_ratio += flow.log_weight;
+        flows += 1.0 / kTrials;
+        EXPECT_GE(flow.size_bytes, 1);
+        EXPECT_LE(flow.size_bytes, 30'000'000);
+      }
+      ratios += std::exp(log_ratio) / kTrials;
+    }
+    EXPECT_NEAR(flows, 43, 3) << kind;  // the mean gap is that of the sizes given
+    if (kind == "plain" || kind == "stratified")
+      EXPECT_NEAR(ratios, 1, 1e-9) << kind;
+    else
+      EXPECT_NEAR(ratios, 1, 0.25) << kind;
+  }
+}
+
 TEST(Workload, EveryPairSendsAndNobodyToItself) {
   const auto flows = generate_workload(all_to_all(0.8), hosts(5), 1'000'000'000, 1, 0);
   std::map<std::pair<int, int>, int> pairs;
