@@ -25,7 +25,8 @@
  *     of its own, so the probe is a full packet of data: a window of one, at a
  *     pace that lets the next one leave after the time that the core asks for.  The
  *     ACK of a packet that left after the stop is the reply.  The flow thus never
- *     sends less than a packet per probe, lost ones are TCP's to send again, and a
+ *     sends less than a packet per probe (two, where the receiver holds back the
+ *     ACK of a lone one), lost ones are TCP's to send again, and a
  *     first one follows the stop as soon as what was in flight is acknowledged.
  *   - DELAYCC_BPF_SOCKET_PARAMS(sk, params) sets what differs between sockets, at
  *     the start; DELAYCC_BPF_EACH_ACK(sk, params) before each acknowledgment.
@@ -59,6 +60,12 @@ char LICENSE[] SEC("license") = "GPL";
 #define SHELL_NOTES 64
 /* Notes passed at one ACK, at most; those left are passed at the next. */
 #define SHELL_NOTES_AT_ONCE 16
+
+/*
+ * A receiver that waits for a second packet holds an ACK for 40 ms or more; no
+ * queue in a datacenter lasts 20 ms.
+ */
+#define SHELL_DELAYED_ACK_NS 20000000U
 
 /* A pause of this many RTTs is idle time, as in the module. */
 #define SHELL_IDLE_RTTS 8
@@ -110,6 +117,7 @@ struct shell_sock {
 	u32 tail;	    /* notes passed by ACKs */
 	u8 base_measured;
 	u8 loss_seen;
+	u8 delayed_acks; /* the peer holds back the ACK of a lone packet; a second one gets it */
 #ifdef DELAYCC_PROBES
 	u64 stopped_ns; /* 0: not */
 #endif
@@ -155,6 +163,7 @@ static __always_inline void shell_apply(struct tcp_sock *tp, struct shell_sock *
 	u64 cwnd_q16 = s->verdict.cwnd_q16;
 	u64 pacing_bps = s->verdict.pacing_bps;
 	u64 cwnd = (cwnd_q16 + DCC_WINDOW_ONE - 1) >> DCC_WINDOW_SHIFT;
+	u64 least = s->delayed_acks ? 2 : 1;
 	u64 payload_rate;
 
 	if (cwnd_q16 < DCC_WINDOW_ONE && s->rtt_ns) {
@@ -169,7 +178,7 @@ static __always_inline void shell_apply(struct tcp_sock *tp, struct shell_sock *
 	if (s->verdict.probe_ns) {
 		if (!s->stopped_ns)
 			s->stopped_ns = dcc_max_u64(tp->tcp_clock_cache, 1);
-		cwnd = 1;
+		cwnd = least;
 		/* The packet's own RTT passes before its ACK asks for the next. */
 		pacing_bps = dcc_div_u64((u64)s->path.wire_bytes * 8 * 1000000000,
 					 s->verdict.probe_ns + s->rtt_ns);
@@ -177,7 +186,7 @@ static __always_inline void shell_apply(struct tcp_sock *tp, struct shell_sock *
 		s->stopped_ns = 0;
 	}
 #endif
-	tp->snd_cwnd = (u32)dcc_clamp_u64(cwnd, 1, 1U << 24);
+	tp->snd_cwnd = (u32)dcc_clamp_u64(cwnd, least, 1U << 24);
 
 	/* The stack paces payload. */
 	payload_rate = dcc_muldiv_u64(pacing_bps / 8, s->mss, s->path.wire_bytes);
@@ -233,6 +242,7 @@ void BPF_PROG(dcc_shell_init, struct sock *sk)
 	s->head = 0;
 	s->tail = 0;
 	s->loss_seen = 0;
+	s->delayed_acks = 0;
 	s->last_ack_ns = 0;
 
 	DELAYCC_CORE(_init)(&s->core, &s->path, &s->params, &s->verdict);
@@ -353,15 +363,27 @@ static __always_inline void shell_sample(struct tcp_sock *tp, struct shell_sock 
 	ack->inflight_bytes = dcc_sat_u32((u64)packets * s->path.wire_bytes);
 	if (rs->is_app_limited)
 		ack->flags |= DCC_ACK_APP_LIMITED;
-	if (rs->is_ack_delayed)
-		ack->flags |= DCC_ACK_DELAYED;
 	if (!sent_ns || rs->delivered < 0) {
 		ack->flags |= DCC_ACK_NO_RTT;
 		return;
 	}
 	ack->rtt_ns = dcc_sat_u32(ack->now_ns - sent_ns);
-	if (rs->is_ack_delayed)
+	if (packets <= 1 && ack->rtt_ns > SHELL_DELAYED_ACK_NS &&
+	    ack->rtt_ns - SHELL_DELAYED_ACK_NS > s->path.base_rtt_ns) {
+		ack->flags |= DCC_ACK_DELAYED;
+		s->delayed_acks = 1;
 		return;
+	}
+	/* So TCP thinks of the ACK of each lone packet below the full size. */
+	if (rs->is_ack_delayed) {
+		ack->flags |= DCC_ACK_DELAYED;
+#ifdef DELAYCC_PROBES
+		/* But this one came soon, and no better sample may come to a stopped flow. */
+		if (s->stopped_ns && ack->rtt_ns <= SHELL_DELAYED_ACK_NS)
+			ack->flags &= ~DCC_ACK_DELAYED;
+#endif
+		return;
+	}
 	s->rtt_ns = ack->rtt_ns;
 	shell_measure_base(s);
 }

@@ -15,9 +15,9 @@
  *			tracepoint shows
  *   tcp_prioplus_ledbat.c	the same on LEDBAT
  *
- * The priority is the socket's (SO_PRIORITY), so applications, cgroups and
- * netfilter can set it, and the kernel's own rule holds that values above 6
- * need CAP_NET_ADMIN.
+ * The priority is the socket's (SO_PRIORITY), so applications can set it, and a
+ * BPF program can for a cgroup (bpf/priority.bpf.c); the kernel's own rule holds
+ * that a process needs CAP_NET_ADMIN for values above 6.
  */
 #include <linux/random.h>
 

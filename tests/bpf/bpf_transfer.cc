@@ -3,8 +3,11 @@
 // Loads an algorithm's BPF program, registers it as "bpf_<name>", carries a checksummed transfer
 // with it over a veth pair between two network namespaces, and unloads it.
 //
-//   bpf_transfer [--algorithm NAME] [--ipv6] [--megabytes N] [--base-rtt-ns N] [--set FIELD=N]...
+//   bpf_transfer [--algorithm NAME] [--ipv6] [--megabytes N] [--line-rate-mbps N] [--base-rtt-ns N]
+//                [--set FIELD=N]... [--run COMMAND [ARGUMENT]...]
 //
+// --run carries out a command in place of the transfer, while the algorithm is registered; all that
+// follows is the command.
 // --set changes a parameter: a field of struct dcc_<name>_params.  Delays between two namespaces
 // are mostly the scheduler's, so base RTT and targets are best set far above them: this is a test
 // of the mechanism, not of the law.
@@ -79,8 +82,10 @@ struct Options {
   std::string algorithm = "oscar";
   bool ipv6 = false;
   std::uint64_t bytes = 64 << 20;
+  std::uint64_t line_rate_bps = 10000000000;
   std::uint32_t base_rtt_ns = 200000;
   std::vector<std::pair<std::string, std::uint32_t>> parameters;
+  std::vector<std::string> command;  // in place of the transfer
 };
 
 // What both ends compute of the payload (FNV-1a over 64-bit words).
@@ -177,7 +182,7 @@ class ProgramOf : public Program {
     try {
       auto& rodata = *skeleton_->rodata;
       rodata.dcc_cong_control_is_long = CongControlIsLong();
-      rodata.dcc_line_rate_bps = 10000000000ULL;
+      rodata.dcc_line_rate_bps = options.line_rate_bps;
       rodata.dcc_base_rtt_ns = options.base_rtt_ns;
       for (const auto& [field, value] : options.parameters) Set(field, value);
     } catch (...) {
@@ -411,6 +416,15 @@ void Transfer(const Options& options, const std::string& algorithm) {
   Check(sent == received, "the checksums differ");
 }
 
+[[noreturn]] void Execute(const std::vector<std::string>& command) {
+  std::vector<char*> argv;
+  argv.reserve(command.size() + 1);
+  for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  execvp(argv[0], argv.data());
+  ThrowErrno("--run: " + command[0]);
+}
+
 // The transfer in a process of its own.  This one must live to take the algorithm off the kernel's
 // list, whatever happens: a registration outlives its loader.
 void TransferGuarded(const Options& options, const std::string& algorithm) {
@@ -425,6 +439,7 @@ void TransferGuarded(const Options& options, const std::string& algorithm) {
     sigprocmask(SIG_SETMASK, &before, nullptr);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     try {
+      if (!options.command.empty()) Execute(options.command);
       Transfer(options, algorithm);
       status = 0;
     } catch (const Unsupported& reason) {
@@ -468,9 +483,14 @@ Options Parse(int argc, char** argv) {
       options.algorithm = argv[++i];
     } else if (option == "--megabytes" && i + 1 < argc) {
       options.bytes = Number("--megabytes", argv[++i], 1, 100000) << 20;
+    } else if (option == "--line-rate-mbps" && i + 1 < argc) {
+      options.line_rate_bps = Number("--line-rate-mbps", argv[++i], 1, 800000) * 1000000;
     } else if (option == "--base-rtt-ns" && i + 1 < argc) {
       options.base_rtt_ns =
           static_cast<std::uint32_t>(Number("--base-rtt-ns", argv[++i], 0, 1000000000));
+    } else if (option == "--run" && i + 1 < argc) {
+      options.command.assign(argv + i + 1, argv + argc);
+      break;
     } else if (option == "--set" && i + 1 < argc) {
       const std::string setting = argv[++i];
       const std::size_t equals = setting.find('=');
@@ -480,9 +500,11 @@ Options Parse(int argc, char** argv) {
           setting.substr(0, equals),
           static_cast<std::uint32_t>(Number("--set", setting.c_str() + equals + 1, 0, 0xffffffff)));
     } else {
-      throw std::invalid_argument(option +
-                                  ": usage: bpf_transfer [--algorithm NAME] [--ipv6] "
-                                  "[--megabytes N] [--base-rtt-ns N] [--set FIELD=N]...");
+      throw std::invalid_argument(
+          option +
+          ": usage: bpf_transfer [--algorithm NAME] [--ipv6] "
+          "[--megabytes N] [--line-rate-mbps N] [--base-rtt-ns N] [--set FIELD=N]... "
+          "[--run COMMAND [ARGUMENT]...]");
     }
   }
   return options;
@@ -503,6 +525,7 @@ void Run(const Options& options) {
     std::cout << "sockets " << c.sockets << " acks " << c.acks << " ns_rtt " << c.notes_hit
               << " decisions " << c.decisions << " losses " << c.losses << " timeouts "
               << c.timeouts << "\n";
+    if (!options.command.empty()) return;
     Check(c.sockets == 1, "the program served another number of sockets than one");
     Check(c.decisions > 0, "the program decided nothing");
     Check(c.notes_hit * 2 > c.acks, "most RTTs were not in nanoseconds");
