@@ -151,10 +151,39 @@ static inline bool dcc_rate_unused(u64 rate_q8, u64 acked_bytes, u64 elapsed_ns)
 	return dcc_min_u64(acked_bytes, 1ULL << 60) * 5 < dcc_min_u64(allowed, 1ULL << 60) * 4;
 }
 
-/* One packet in an RTT. */
-static inline u64 dcc_rate_packet_q8(u32 wire_bytes, u32 rtt_ns)
+/* A parameter's rate. */
+static inline u64 dcc_rate_of_kbps_q8(u32 kbps)
 {
-	return dcc_div_u64(((u64)wire_bytes * 8000000000ULL) << DCC_RATE_SHIFT, rtt_ns);
+	return ((u64)kbps * 1000) << DCC_RATE_SHIFT;
+}
+
+/* Window and pace of a rate. */
+static inline void dcc_rate_verdict(u64 rate_q8, u32 rtt_ns, u32 wire_bytes,
+				    struct dcc_verdict *out)
+{
+	out->cwnd_q16 = dcc_rate_window_q16(rate_q8, rtt_ns, wire_bytes);
+	out->pacing_bps = dcc_max_u64(rate_q8 >> DCC_RATE_SHIFT, 1000);
+	out->probe_ns = 0;
+}
+
+/* Once per RTT; before_ns: of the last reaction, 0: none yet. */
+static inline bool dcc_rate_loss_counts(u64 now_ns, u64 before_ns, u32 rtt_ns)
+{
+	return !before_ns || now_ns - before_ns >= rtt_ns;
+}
+
+/* Half of it; with an empty queue the loss was hardly congestion. */
+static inline u64 dcc_rate_after_loss_q8(u64 rate_q8, bool empty)
+{
+	return rate_q8 - rate_q8 / (empty ? 8 : 2);
+}
+
+/* After a timeout: half of it, at most a packet in an RTT. */
+static inline u64 dcc_rate_after_rto_q8(u64 rate_q8, u32 wire_bytes, u32 rtt_ns)
+{
+	u64 packet_q8 = dcc_div_u64(((u64)wire_bytes * 8000000000ULL) << DCC_RATE_SHIFT, rtt_ns);
+
+	return dcc_min_u64(rate_q8 / 2, packet_q8);
 }
 
 #endif /* DCC_RATE_H */

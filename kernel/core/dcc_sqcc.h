@@ -303,15 +303,15 @@ static inline void dcc_sqcc_derive(struct dcc_sqcc *s, const struct dcc_path *pa
 	s->beta_q24 = dcc_ppm_to_q24(dcc_clamp_u32(p->beta_ppm, 1, 1000000));
 	s->alpha_q16 = dcc_ppm_to_q24(dcc_clamp_u32(p->alpha_ppm, 1, 1000000)) >> 8;
 	s->step_seg_bytes = s->seg_bytes;
-	s->delta0_q8 = kbps ? ((u64)kbps * 1000) << DCC_RATE_SHIFT : dcc_div_u64(s->line_q8, 1000);
+	s->delta0_q8 = kbps ? dcc_rate_of_kbps_q8(kbps) : dcc_div_u64(s->line_q8, 1000);
 	if (p->rules == DCC_SQCC_RULES_SMOOTH && p->parts == DCC_SQCC_PARTS_ALL) {
 		s->step_seg_bytes /= DCC_SQCC_STEPS;
 		s->beta_q24 /= DCC_SQCC_STEP_SHARE;
 		s->delta0_q8 /= DCC_SQCC_STEP_SHARE;
 	}
 	s->step_q8 = dcc_scale_q24(s->line_q8, s->beta_q24);
-	s->floor_q8 = ((u64)dcc_clamp_u32(p->min_rate_kbps, 1, DCC_RATE_MIN_MAX_KBPS) * 1000)
-		      << DCC_RATE_SHIFT;
+	s->floor_q8 = dcc_rate_of_kbps_q8(dcc_clamp_u32(p->min_rate_kbps, 1,
+							DCC_RATE_MIN_MAX_KBPS));
 	s->floor_q8 = dcc_min_u64(s->floor_q8, s->line_q8);
 }
 
@@ -516,9 +516,7 @@ static inline void dcc_sqcc_verdict(const struct dcc_sqcc *s, struct dcc_verdict
 		      dcc_min_u32(s->t_low0_ns, DCC_RATE_THRESHOLD_MAX_NS) * 2 : s->t_high_ns;
 	u32 rtt_ns = dcc_max_u32(dcc_min_u32(s->sample_ns, most_ns), s->base_ns);
 
-	out->cwnd_q16 = dcc_rate_window_q16(s->rate_q8, rtt_ns, s->wire_bytes);
-	out->pacing_bps = dcc_max_u64(s->rate_q8 >> DCC_RATE_SHIFT, 1000);
-	out->probe_ns = 0;
+	dcc_rate_verdict(s->rate_q8, rtt_ns, s->wire_bytes, out);
 }
 
 static inline void dcc_sqcc_set_rate(struct dcc_sqcc *s, u64 rate_q8)
@@ -556,8 +554,7 @@ static inline void dcc_sqcc_init(struct dcc_sqcc *s, const struct dcc_path *path
 	u64 start_q8;
 
 	DCC_STEP(dcc_sqcc_derive)(s, path, p);
-	start_q8 = ((u64)dcc_min_u32(p->start_kbps, DCC_RATE_START_MAX_KBPS) * 1000)
-		   << DCC_RATE_SHIFT;
+	start_q8 = dcc_rate_of_kbps_q8(dcc_min_u32(p->start_kbps, DCC_RATE_START_MAX_KBPS));
 	dcc_sqcc_set_rate(s, start_q8 ? start_q8 : s->line_q8 / 8);
 	dcc_sqcc_forget(s);
 	dcc_sqcc_verdict(s, out);
@@ -737,12 +734,13 @@ static inline void dcc_sqcc_loss(struct dcc_sqcc *s, const struct dcc_path *path
 				 const struct dcc_sqcc_params *p, u64 now_ns,
 				 struct dcc_verdict *out)
 {
-	u64 cut_q8 = s->sample_ns < s->t_low_ns ? s->rate_q8 / 8 : s->rate_q8 / 2;
+	u32 rtt_ns = dcc_max_u32(s->sample_ns, s->base_ns);
 
 	(void)path;
 	(void)p;
-	if (!s->loss_ns || now_ns - s->loss_ns >= dcc_max_u32(s->sample_ns, s->base_ns)) {
-		dcc_sqcc_set_rate(s, s->rate_q8 - cut_q8);
+	if (dcc_rate_loss_counts(now_ns, s->loss_ns, rtt_ns)) {
+		dcc_sqcc_set_rate(s, dcc_rate_after_loss_q8(s->rate_q8,
+							    s->sample_ns < s->t_low_ns));
 		s->loss_ns = now_ns;
 		s->last.branch = DCC_SQCC_LOSS;
 	}
@@ -758,8 +756,7 @@ static inline void dcc_sqcc_rto(struct dcc_sqcc *s, const struct dcc_path *path,
 
 	(void)path;
 	(void)p;
-	dcc_sqcc_set_rate(s, dcc_min_u64(s->rate_q8 / 2,
-					 dcc_rate_packet_q8(s->wire_bytes, rtt_ns)));
+	dcc_sqcc_set_rate(s, dcc_rate_after_rto_q8(s->rate_q8, s->wire_bytes, rtt_ns));
 	s->loss_ns = now_ns;
 	s->last.branch = DCC_SQCC_RTO;
 	dcc_sqcc_verdict(s, out);

@@ -187,10 +187,10 @@ static inline void dcc_timely_derive(struct dcc_timely *s, const struct dcc_path
 	s->beta_q24 = dcc_ppm_to_q24(dcc_min_u32(beta_ppm, 1000000));
 	s->alpha_q16 = dcc_ppm_to_q24(dcc_clamp_u32(p->alpha_ppm, 1, 1000000)) >> 8;
 
-	s->delta_q8 = ((u64)dcc_clamp_u32(p->delta_kbps, 1, DCC_RATE_DELTA_MAX_KBPS) * 1000)
-		      << DCC_RATE_SHIFT;
-	s->floor_q8 = ((u64)dcc_clamp_u32(p->min_rate_kbps, 1, DCC_RATE_MIN_MAX_KBPS) * 1000)
-		      << DCC_RATE_SHIFT;
+	s->delta_q8 = dcc_rate_of_kbps_q8(dcc_clamp_u32(p->delta_kbps, 1,
+							DCC_RATE_DELTA_MAX_KBPS));
+	s->floor_q8 = dcc_rate_of_kbps_q8(dcc_clamp_u32(p->min_rate_kbps, 1,
+							DCC_RATE_MIN_MAX_KBPS));
 	s->floor_q8 = dcc_min_u64(s->floor_q8, s->line_q8);
 	s->seg_bytes = dcc_clamp_u32(p->seg_bytes, DCC_RATE_SEG_MIN_BYTES, DCC_RATE_SEG_MAX_BYTES);
 }
@@ -200,9 +200,7 @@ static inline void dcc_timely_verdict(const struct dcc_timely *s, struct dcc_ver
 	/* A queue above T_high is no reason for a larger window. */
 	u32 rtt_ns = dcc_max_u32(dcc_min_u32(s->last.delay_ns, s->t_high_ns), s->base_ns);
 
-	out->cwnd_q16 = dcc_rate_window_q16(s->rate_q8, rtt_ns, s->wire_bytes);
-	out->pacing_bps = dcc_max_u64(s->rate_q8 >> DCC_RATE_SHIFT, 1000);
-	out->probe_ns = 0;
+	dcc_rate_verdict(s->rate_q8, rtt_ns, s->wire_bytes, out);
 }
 
 static inline void dcc_timely_set_rate(struct dcc_timely *s, u64 rate_q8)
@@ -230,8 +228,7 @@ static inline void dcc_timely_init(struct dcc_timely *s, const struct dcc_path *
 	u64 start_q8;
 
 	DCC_STEP(dcc_timely_derive)(s, path, p);
-	start_q8 = ((u64)dcc_min_u32(p->start_kbps, DCC_RATE_START_MAX_KBPS) * 1000)
-		   << DCC_RATE_SHIFT;
+	start_q8 = dcc_rate_of_kbps_q8(dcc_min_u32(p->start_kbps, DCC_RATE_START_MAX_KBPS));
 	if (!start_q8)
 		start_q8 = p->patched ? s->line_q8 / 8 : s->line_q8;
 	dcc_timely_set_rate(s, start_q8);
@@ -331,12 +328,13 @@ static inline void dcc_timely_loss(struct dcc_timely *s, const struct dcc_path *
 				   const struct dcc_timely_params *p, u64 now_ns,
 				   struct dcc_verdict *out)
 {
-	u64 cut_q8 = s->last.delay_ns < s->t_low_ns ? s->rate_q8 / 8 : s->rate_q8 / 2;
+	u32 rtt_ns = dcc_max_u32(s->last.delay_ns, s->base_ns);
 
 	(void)path;
 	(void)p;
-	if (!s->loss_ns || now_ns - s->loss_ns >= dcc_max_u32(s->last.delay_ns, s->base_ns)) {
-		dcc_timely_set_rate(s, s->rate_q8 - cut_q8);
+	if (dcc_rate_loss_counts(now_ns, s->loss_ns, rtt_ns)) {
+		dcc_timely_set_rate(s, dcc_rate_after_loss_q8(s->rate_q8,
+							      s->last.delay_ns < s->t_low_ns));
 		s->loss_ns = now_ns;
 		s->last.branch = DCC_TIMELY_LOSS;
 	}
@@ -352,8 +350,7 @@ static inline void dcc_timely_rto(struct dcc_timely *s, const struct dcc_path *p
 
 	(void)path;
 	(void)p;
-	dcc_timely_set_rate(s, dcc_min_u64(s->rate_q8 / 2,
-					   dcc_rate_packet_q8(s->wire_bytes, rtt_ns)));
+	dcc_timely_set_rate(s, dcc_rate_after_rto_q8(s->rate_q8, s->wire_bytes, rtt_ns));
 	s->loss_ns = now_ns;
 	s->last.branch = DCC_TIMELY_RTO;
 	dcc_timely_verdict(s, out);
