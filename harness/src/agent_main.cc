@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "module_info.h"
 #include "netlink.h"
 #include "plan.h"
 #include "posix.h"
@@ -79,18 +80,18 @@ void refuse_unpatched_kernel() {
 
 // What modprobe would load before: "depends=a,b" among a module's strings.
 std::vector<std::string> dependencies(const std::string& image) {
-  using namespace std::string_literals;
-  const std::string key = "\0depends="s;
-  const size_t at = image.find(key);
   std::vector<std::string> names;
-  if (at == std::string::npos) return names;
-  std::istringstream list(image.c_str() + at + key.size());
-  for (std::string name; std::getline(list, name, ',');) names.push_back(name);
+  for (const std::string& value : module_info(image, "depends")) {
+    std::istringstream list(value);
+    for (std::string name; std::getline(list, name, ',');) names.push_back(name);
+  }
   return names;
 }
 
-void load_module(const std::string& directory, const std::string& name,
+void load_module(const std::string& directory, const std::string& wanted,
                  std::set<std::string>* loaded) {
+  const std::string name = find_module(directory, wanted);
+  if (name.empty()) throw Error("no module " + wanted + " in " + directory);
   if (!loaded->insert(name).second) return;
   const std::string file = directory + "/" + name + ".ko";
   for (const std::string& other : dependencies(read_file(file)))

@@ -158,11 +158,6 @@ int memory_mb(const Plan& plan, LogChoice log) {
   return static_cast<int>(std::min<int64_t>(bytes >> 20, 6144));
 }
 
-// One module may bring several algorithms.
-std::string module_of(const std::string& cc) {
-  return "tcp_" + (cc == "patched_timely" ? "timely" : cc);
-}
-
 }  // namespace
 
 std::map<int, std::map<std::string, std::string>> sender_sysctls(const Scenario& scenario,
@@ -253,14 +248,14 @@ CompiledTrial compile_trial(const Scenario& scenario, const Trial& trial,
   std::set<std::string> used = {algorithm.cc};
   for (const FlowPlan& flow : plan.flows) used.insert(flow.cc);
   bool shared = false;
-  std::set<std::string> modules;
-  for (const std::string& cc : used) modules.insert(module_of(cc));
-  for (const std::string& module : modules)
-    if (has_module(module)) {
-      if (!shared) plan.modules.push_back("delaycc");
-      shared = true;
-      plan.modules.push_back(module);
-    }
+  for (const std::string& cc : used) {
+    // What TCP asks modprobe for; one module may bring several algorithms.
+    const std::string module = "tcp_" + cc;
+    if (!has_module(module)) continue;
+    if (!shared) plan.modules.push_back("delaycc");
+    shared = true;
+    plan.modules.push_back(module);
+  }
 
   plan.sysctls = {{"net.ipv4.tcp_mem", "4194304 6291456 8388608"}};
   const BaseRtt base_rtt = algorithm.base_rtt.value_or(scenario.hosts.base_rtt);

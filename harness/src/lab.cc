@@ -17,6 +17,8 @@
 #include <filesystem>
 #include <vector>
 
+#include "module_info.h"
+
 namespace delaycc {
 namespace {
 
@@ -103,9 +105,7 @@ class Child {
 
 }  // namespace
 
-bool Lab::has_module(const std::string& name) const {
-  return is_file(modules + "/" + name + ".ko");
-}
+bool Lab::has_module(const std::string& name) const { return !find_module(modules, name).empty(); }
 
 std::string Lab::build_id() const {
   std::vector<std::string> files = {kernel, agent, "/proc/self/exe"};

@@ -17,6 +17,7 @@ struct Lab {
   std::string modules;  // folder of *.ko
   std::string agent;    // delaycc-agent
 
+  // By its name or an alias.
   bool has_module(const std::string& name) const;
   // Hash of the kernel, every module, the agent and this program: what can change a figure.
   std::string build_id() const;

@@ -102,7 +102,7 @@ struct Plan {
   int64_t end_ns = 0;
   bool trace = false;
   int memory_mb = 0;
-  std::vector<std::string> modules;            // names, loaded in this order
+  std::vector<std::string> modules;            // names or aliases, loaded in this order
   std::map<std::string, std::string> sysctls;  // of the initial namespace
   std::vector<NodePlan> nodes;
   std::vector<LinkPlan> links;
