@@ -16,6 +16,7 @@
 
 #include "compile.h"
 #include "doctor.h"
+#include "eval_command.h"
 #include "experiment.h"
 #include "lab.h"
 #include "report.h"
@@ -230,7 +231,7 @@ int main_checked(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer(
       "Exit codes: 0 done, 1 a trial failed (or with --strict an expectation), 2 bad input,\n"
-      "130 interrupted.");
+      "3 (eval) not converged, 130 interrupted.");
 
   RunArguments arguments;
   CLI::App* run_command = app.add_subcommand("run", "run a scenario with several algorithms");
@@ -276,6 +277,13 @@ int main_checked(int argc, char** argv) {
                         "keep the records, with acks.txt: the tracepoint delaycc:ack");
   run_command->add_flag("--quiet", arguments.quiet, "no progress display");
 
+  EvalArguments eval_arguments;
+  CLI::App* eval_app = add_eval_command(app, eval_arguments);
+  std::string manifest;
+  CLI::App* task_command = app.add_subcommand("eval-task", "");
+  task_command->group("");  // for Slurm, not for people
+  task_command->add_option("manifest", manifest)->required();
+
   CLI::App* list_command = app.add_subcommand("list", "the scenarios there are");
   std::vector<std::string> names;
   CLI::App* validate_command = app.add_subcommand("validate", "check scenario files, run nothing");
@@ -301,6 +309,8 @@ int main_checked(int argc, char** argv) {
     return app.exit(e) == 0 ? 0 : kBadInput;
   }
   if (*run_command) return run(arguments);
+  if (*eval_app) return eval(eval_arguments, find_scenario(eval_arguments.scenario));
+  if (*task_command) return eval_task(manifest);
   if (*list_command) return list_scenarios();
   if (*validate_command) return validate(names, arguments.overrides);
   if (*workload_command)

@@ -253,6 +253,69 @@ void check_metrics(const json& metrics) {
   }
 }
 
+// Arrays of one length; the first rises.
+void check_columns(const json& object, const std::string& at, const char* first,
+                   std::initializer_list<const char*> others) {
+  double last = -std::numeric_limits<double>::infinity();
+  need_array(object[first], step(at, first));
+  for (std::size_t i = 0; i < object[first].size(); ++i) {
+    const std::string here = step(step(at, first), i);
+    need_number(object[first][i], here);
+    if (object[first][i].get<double>() < last) fail(here, "is less than the one before");
+    last = object[first][i].get<double>();
+  }
+  for (const char* other : others) {
+    const std::string here = step(at, other);
+    need_array(object[other], here);
+    if (object[other].size() != object[first].size()) {
+      fail(here, "has " + std::to_string(object[other].size()) + " values for " +
+                     std::to_string(object[first].size()));
+    }
+    for (std::size_t i = 0; i < object[other].size(); ++i) {
+      need_number_or_null(object[other][i], step(here, i));
+    }
+  }
+}
+
+void check_evaluation(const json& data) {
+  const json& evaluation = data["evaluation"];
+  const std::string at = "/evaluation";
+  need_keys(evaluation, at, {"goal", "margin", "converged", "text", "estimates"},
+            {"goal", "margin", "converged", "estimates"});
+  need_string(evaluation["goal"], step(at, "goal"));
+  need_number(evaluation["margin"], step(at, "margin"));
+  if (!(evaluation["margin"].get<double>() > 0)) fail(step(at, "margin"), "expected more than 0");
+  need_bool(evaluation["converged"], step(at, "converged"));
+  if (evaluation.contains("text")) need_strings(evaluation["text"], step(at, "text"));
+  const json& estimates = evaluation["estimates"];
+  need_array(estimates, step(at, "estimates"));
+  for (std::size_t i = 0; i < estimates.size(); ++i) {
+    const json& e = estimates[i];
+    const std::string here = step(step(at, "estimates"), i);
+    const auto keys = {"algorithm", "metric", "unit",      "estimand", "value",       "low",
+                       "high",      "trials", "converged", "history",  "distribution"};
+    need_keys(e, here, keys, keys);
+    for (const char* key : {"algorithm", "metric", "unit", "estimand"}) {
+      need_string(e[key], step(here, key));
+    }
+    if (!data["algorithms"].contains(e["algorithm"])) {
+      fail(step(here, "algorithm"), "no such member of algorithms");
+    }
+    need_number(e["value"], step(here, "value"));
+    for (const char* key : {"low", "high"}) need_number_or_null(e[key], step(here, key));
+    need_integer(e["trials"], step(here, "trials"), 0);
+    need_bool(e["converged"], step(here, "converged"));
+    const auto columns = {"value", "low", "high", "forecast", "forecast_low", "forecast_high"};
+    const auto history = {"trials",   "value",        "low",          "high",
+                          "forecast", "forecast_low", "forecast_high"};
+    need_keys(e["history"], step(here, "history"), history, history);
+    check_columns(e["history"], step(here, "history"), "trials", columns);
+    need_keys(e["distribution"], step(here, "distribution"), {"value", "share"},
+              {"value", "share"});
+    check_columns(e["distribution"], step(here, "distribution"), "value", {"share"});
+  }
+}
+
 // ---- what the page shows ----
 
 struct Point {
@@ -531,7 +594,7 @@ void validate_report(const json& data) {
             {"scenario", "algorithms",      "title",   "claim",        "subject",  "main_metric",
              "order",    "algorithm_notes", "metrics", "kernel",       "build",    "repeat",
              "seed",     "parameters",      "cases",   "expectations", "event_us", "event_label",
-             "focus_us", "references",      "curves",  "notes"},
+             "focus_us", "references",      "curves",  "evaluation",   "notes"},
             {"scenario", "algorithms"});
   for (const char* key : {"scenario", "title", "claim", "subject", "main_metric", "kernel", "build",
                           "repeat", "event_label"}) {
@@ -593,6 +656,7 @@ void validate_report(const json& data) {
     }
   }
   if (data.contains("curves")) check_curves(data);
+  if (data.contains("evaluation")) check_evaluation(data);
   if (data.contains("notes")) need_strings(data["notes"], "/notes");
 }
 

@@ -55,6 +55,18 @@
 //                  t_us never decreases and is as long as its values; samples that share a time
 //                  make a step. "main" (absent: false) marks the flow the claim is about (the long
 //                  flow), drawn strong.
+//   "evaluation"   object: how far the trials of `delaycc eval` have come
+//                    {"goal": string, "margin": number above 0 (of the estimate, 0.01), "converged":
+//                     boolean, "text": array of strings (verdicts and remarks), "estimates": array of
+//                     {"algorithm": string, "metric": string, "unit": string, "estimand": string,
+//                      "value": number, "low": number?, "high": number?, "trials": integer >= 0,
+//                      "converged": boolean,
+//                      "history": {"trials": [integer, rising], "value", "low", "high", "forecast",
+//                                  "forecast_low", "forecast_high": [number?]},
+//                      "distribution": {"value": [number, not falling], "share": [number]}}}
+//                  "history": the estimate after so many trials and the trials it was then thought
+//                  to take in all; "distribution": values of trials with the share of all that are
+//                  not above
 //   "notes"        array of strings: remarks shown under the results (limits of the experiment)
 // clang-format on
 //

@@ -135,24 +135,27 @@ Store::Store(const std::string& path, Sharing sharing) : path_(path) {
   }
   try {
     sqlite3_busy_timeout(database_, 10'000);
-    int64_t layout;
-    int64_t tables;
-    {
-      Statement version(*this, "PRAGMA user_version");
-      version.step();
-      layout = version.integer(0);
-      Statement count(*this, "SELECT count(*) FROM sqlite_master");
-      count.step();
-      tables = count.integer(0);
-    }
+    // One transaction: nobody sees the tables without their layout's number.
+    execute("BEGIN IMMEDIATE");
+    const int64_t layout = number("PRAGMA user_version");
+    const int64_t tables = number("SELECT count(*) FROM sqlite_master");
     if (tables > 0 && layout != kLayout)
       throw StoreError(path + ": was written by another version of delaycc; move it away");
-    execute(kSchema);
-    execute(("PRAGMA user_version = " + std::to_string(kLayout)).c_str());
+    if (tables == 0) {
+      execute(kSchema);
+      execute(("PRAGMA user_version = " + std::to_string(kLayout)).c_str());
+    }
+    execute("COMMIT");
   } catch (const Error&) {
     sqlite3_close(database_);
     throw;
   }
+}
+
+int64_t Store::number(const char* query) {
+  Statement statement(*this, query);
+  statement.step();
+  return statement.integer(0);
 }
 
 Store::~Store() { sqlite3_close(database_); }

@@ -70,6 +70,7 @@ class Store {
   class Statement;
   StoreError error(const std::string& what) const;
   void execute(const char* sql);
+  int64_t number(const char* query);
 
   std::string path_;
   Fd lock_;

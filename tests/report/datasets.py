@@ -84,6 +84,26 @@ def two_swept_parameters():
     return data
 
 
+def evaluated():
+    """What `delaycc eval` leaves: three algorithms of different spread, one of them not converged, two metrics."""
+    data = synthetic.microburst(("oscar", "dctcp", "cubic"))
+    data["evaluation"] = synthetic.evaluation(data, ("fct_p99_us", "queue_mean_bytes"),
+                                              {"oscar": (25.1, 0.05, 24), "dctcp": (56.7, 0.2, 620), "cubic": (161, 0.6, 3000)})
+    return data
+
+
+def evaluated_hardly():
+    """Ended after two trials, one value 0, nothing forecast."""
+    data = synthetic.microburst(("oscar", "dctcp"))
+    column = {"trials": [1, 2], "value": [0, 0], "low": [None, 0], "high": [None, 0], "forecast": [None, None],
+              "forecast_low": [None, None], "forecast_high": [None, None]}
+    estimate = {"metric": "drops", "unit": "", "estimand": "mean", "value": 0, "low": 0, "high": 0, "trials": 2,
+                "converged": False, "history": column, "distribution": {"value": [0, 0], "share": [0.5, 1]}}
+    data["evaluation"] = {"goal": "goal", "margin": 0.01, "converged": False, "text": [],
+                          "estimates": [{**estimate, "algorithm": "oscar"}, {**estimate, "algorithm": "dctcp", "value": 3}]}
+    return data
+
+
 def evil_strings():
     """Text that would do harm, were it taken for markup, wherever the schema has text."""
     data = synthetic.microburst(("oscar", "cubic"))
@@ -104,8 +124,11 @@ def evil_strings():
     data["references"][0]["label"] = EVIL
     data["curves"]["oscar"]["rates"][0]["label"] = EVIL
     data["notes"] = [EVIL]
+    data["evaluation"] = synthetic.evaluation(data, (EVIL,), {"oscar": (25.1, 0.05, 24), EVIL: (161, 0.6, 30)})
+    data["evaluation"]["goal"] = data["evaluation"]["text"][0] = EVIL
     return data
 
 
 ALL = {f.__name__: f for f in (synthetic.microburst, ten_algorithms, one_algorithm, no_curves, absent_metrics,
-                               no_expectations, summary_only, bare, two_swept_parameters, evil_strings)}
+                               no_expectations, summary_only, bare, two_swept_parameters, evaluated,
+                               evaluated_hardly, evil_strings)}

@@ -165,3 +165,31 @@ def _microburst(names, seed):
 if __name__ == "__main__":
     with open(sys.argv[1], "w", encoding="utf-8") as out:
         json.dump(microburst(), out)
+
+
+def evaluation(data, metrics, algorithms):
+    """The section of `delaycc eval`: {algorithm: (mean, relative deviation of a trial, trials)}."""
+    rng = random.Random(11)
+    estimates = []
+    for metric in metrics:
+        for name, (mean, spread, trials) in algorithms.items():
+            values = [mean * max(0.1, rng.gauss(1, spread)) for _ in range(trials)]
+            looks = sorted({n for n in (*range(1, 21), *(int(20 * 1.05 ** i) for i in range(200))) if n < trials} | {trials})
+            history = {key: [] for key in ("trials", "value", "low", "high", "forecast", "forecast_low", "forecast_high")}
+            for n in looks:
+                average = sum(values[:n]) / n
+                deviation = (sum((v - average) ** 2 for v in values[:n]) / max(1, n - 1)) ** 0.5
+                half = 2 * deviation / n ** 0.5
+                forecast = round((2 * deviation / (0.02 * average)) ** 2) or None
+                row = (n, average, average - half if n > 1 else None, average + half if n > 1 else None, forecast,
+                       forecast and forecast * 0.7, forecast and forecast * 1.5)
+                for key, value in zip(history, row):
+                    history[key].append(value)
+            estimates.append({
+                "algorithm": name, "metric": metric, "unit": "us" if metric.endswith("us") else "bytes", "estimand": "mean",
+                "value": history["value"][-1], "low": history["low"][-1], "high": history["high"][-1], "trials": trials,
+                "converged": name != "cubic", "history": history,
+                "distribution": {"value": sorted(values)[::max(1, trials // 400)], "share": [(i + 1) / trials for i in range(0, trials, max(1, trials // 400))]},
+            })
+    return {"goal": "mean over the trials, within 2 % at 95 % confidence", "margin": 0.02, "converged": False,
+            "text": ["fct_p99_us: oscar < dctcp with confidence 95 %", "Not converged: it was interrupted."], "estimates": estimates}

@@ -30,6 +30,17 @@ def with_figure(**changes):
     return with_(algorithms={"oscar": {"recover_us": {**FIGURE, **changes}}})
 
 
+ESTIMATE = {
+    "algorithm": "oscar", "metric": "recover_us", "unit": "us", "estimand": "mean", "value": 25, "low": 24, "high": None,
+    "trials": 2, "converged": True, "distribution": {"value": [24, 26], "share": [0.5, 1]},
+    "history": {"trials": [1, 2], **{key: [None, 25] for key in ("value", "low", "high", "forecast", "forecast_low", "forecast_high")}},
+}
+
+
+def with_evaluation(**changes):
+    return with_(evaluation={"goal": "g", "margin": 0.01, "converged": True, "text": ["t"], "estimates": [ESTIMATE], **changes})
+
+
 BAD = [
     ([], "/: expected an object, found array"),
     ({"algorithms": GOOD["algorithms"]}, "/scenario: missing"),
@@ -61,6 +72,13 @@ BAD = [
     (with_(curves={"oscar": {**CURVE, "t_us": [0, 2, 1]}}), "/curves/oscar/t_us/2: time runs backwards"),
     (with_(curves={"oscar": {**CURVE, "t_us": [0, 1]}}), "/curves/oscar/queue_bytes: has 3 values for 2 times"),
     (with_(curves={"oscar": {"rates": [{**RATE, "gbps": [1, "x"]}]}}), "/curves/oscar/rates/0/gbps/1: expected a finite number or null"),
+    (with_evaluation(margin=0), "/evaluation/margin: expected more than 0"),
+    (with_evaluation(converged="yes"), "/evaluation/converged: expected true or false"),
+    (with_evaluation(estimates=[{**ESTIMATE, "algorithm": "vegas"}]), "/evaluation/estimates/0/algorithm: no such member of algorithms"),
+    (with_evaluation(estimates=[{**ESTIMATE, "history": {**ESTIMATE["history"], "low": [1]}}]), "/evaluation/estimates/0/history/low: has 1 values for 2"),
+    (with_evaluation(estimates=[{**ESTIMATE, "history": {**ESTIMATE["history"], "trials": [2, 1]}}]),
+     "/evaluation/estimates/0/history/trials/1: is less than the one before"),
+    (with_evaluation(estimates=[{**ESTIMATE, "distribution": {"value": [2]}}]), "/evaluation/estimates/0/distribution/share: missing"),
     (with_(notes=["a", 1]), "/notes/1: expected a string"),
     (with_(algorithms={"a/b~c": {"m": 1}}), "/algorithms/a~1b~0c/m: expected an object"),
 ]

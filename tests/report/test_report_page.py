@@ -81,6 +81,37 @@ def test_all_charts_of_a_full_result_are_drawn(browser, render, out_dir, width, 
         assert label.startswith(start)
 
 
+@pytest.mark.parametrize("dark", (False, True), ids=("light", "dark"))
+@pytest.mark.parametrize("width", WIDTHS)
+def test_an_evaluation_shows_interval_distribution_and_forecast(browser, render, out_dir, width, dark):
+    browser.open(render(datasets.evaluated(), "evaluated"), width, dark=dark)
+    browser.picture(out_dir / f"evaluated-{width}-{'dark' if dark else 'light'}.png")
+    labels = [label for label, _, _ in assert_sound(browser, width)]
+    for label, start in zip(labels, ("Estimate and interval against the number of trials: oscar 24 trials; dctcp 620 trials; cubic 3000",
+                                     "Cumulative distribution of the trials\u2019 values of Flow completion time, 99th percentile",
+                                     "Trials forecast against trials done: oscar took 24; dctcp took 620; cubic took 3000")):
+        assert label.startswith(start)
+    assert "fct_p99_us: mean over the trials, within 2 %" in text(browser, "#evaluation-goal")[0]
+    assert text(browser, "#evaluation-text li") == ["fct_p99_us: oscar < dctcp with confidence 95 %", "Not converged: it was interrupted."]
+    assert [row.split("\t")[-1] for row in text(browser, "#evaluation-table tbody tr")] == ["yes", "yes", "no"]
+
+
+def test_the_interval_chart_has_the_margin_within_view_and_follows_the_choices(browser, render):
+    browser.open(render(datasets.evaluated(), "evaluated"))
+    limits = browser.js("const y = Chart.getChart(document.querySelector('#evaluation canvas')).scales.y; return [y.min, y.max];")
+    assert limits[0] <= -4 and limits[1] >= 4
+    last = browser.js("const d = Chart.getChart(document.querySelector('#evaluation canvas')).data.datasets[2].data; return d[d.length - 1];")
+    assert last == {"x": 24, "y": 0}
+    press(browser, "cubic", "#evaluation")
+    labels = browser.js("return [...document.querySelectorAll('#evaluation canvas')].map((c) => c.getAttribute('aria-label'))")
+    assert len(labels) == 3 and not any("cubic" in label for label in labels)
+    browser.js("const s = document.querySelector('#evaluation-tools select'); s.value = 'queue_mean_bytes'; s.dispatchEvent(new Event('change'));")
+    browser.settle()
+    assert "queue_mean_bytes" in text(browser, "#evaluation-goal")[0]
+    assert "Queue, mean" in browser.js("return document.querySelectorAll('#evaluation canvas')[1].getAttribute('aria-label')")
+    assert browser.console() == []
+
+
 def test_side_by_side_draws_two_charts_for_each_algorithm(browser, render, out_dir):
     browser.open(render(datasets.ten_algorithms(), "ten_algorithms"))
     press(browser, "Side by side")
@@ -238,7 +269,7 @@ def test_an_algorithm_can_be_taken_out_of_all_charts(browser, render):
     assert "cubic" not in chart_state(browser, "overlaid")["labels"]
     assert len(chart_state(browser, "overlaid", 1)["labels"]) == 6
     assert "cubic" not in chart_state(browser, "sweep-chart")["labels"]
-    assert browser.js("return [...document.querySelectorAll('.chip')].filter((c) => c.dataset.name === 'cubic')"
+    assert browser.js("return [...document.querySelectorAll('.chip')].filter((c) => c.offsetParent && c.dataset.name === 'cubic')"
                       ".map((c) => c.getAttribute('aria-pressed'))") == ["false", "false"]
     press(browser, "Only oscar", "#curves")
     assert chart_state(browser, "overlaid")["labels"] == ["oscar"]

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// `delaycc eval`: runs trials, here or on a cluster, until an Evaluation has what it needs.
+#ifndef DELAYCC_HARNESS_EVALUATE_H_
+#define DELAYCC_HARNESS_EVALUATE_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "evaluation.h"
+#include "lab.h"
+#include "scenario.h"
+#include "summary.h"
+#include "trials.h"
+
+namespace delaycc {
+
+struct EvalOptions {
+  std::string scenario;  // file
+  std::vector<std::string> overrides;
+  EvaluationSpec spec;
+  uint64_t seed = 1;
+  int jobs = 1;  // trials at a time; on a cluster: tasks of an array
+  int timeout_s = 300;
+  double max_time_s = 0;  // 0: no limit
+  bool slurm = false;
+  std::vector<std::string> slurm_options;  // of sbatch
+  std::string out;
+};
+
+// Set by signals: `drain` lets the trials under way end and gives what there is, `stop` ends them.
+struct EvalStop {
+  std::atomic<bool> drain{false};
+  std::atomic<bool> stop{false};
+};
+
+struct EvalProgress {
+  const Evaluation& evaluation;
+  int ran = 0;
+  int resumed = 0;
+  int failed = 0;
+  double elapsed_s = 0;
+  double left_s = -1;  // forecast; below 0: not known
+};
+
+struct EvalOutcome {
+  std::unique_ptr<Evaluation> evaluation;
+  RunResult run;  // of the trials used, the main case alone
+  enum class End { kFinished, kInterrupted, kMaxTime } end = End::kFinished;
+  bool converged = false;  // every algorithm
+  int ran = 0;
+  int resumed = 0;
+  double elapsed_s = 0;
+  std::vector<std::string> reruns;    // trials that failed once: "oscar trial 3: why"
+  std::vector<std::string> failures;  // that failed twice and are among those used
+};
+
+// What both executors deliver to and ask. All functions may be called from several threads.
+class EvalSink {
+ public:
+  EvalSink(const EvalOptions& options, const Scenario& scenario, const std::string& build,
+           const EvalStop& stop, const std::function<void(const EvalProgress&)>& progress);
+
+  // As Evaluation::next(); empty when there is nothing to do before another trial has come.
+  std::vector<TrialId> next(size_t limit, int ahead);
+  // False once no further trial is wanted, for whatever reason.
+  bool wanted();
+  // Sleeps until a trial has come, or a tenth of a second.
+  void wait();
+  void deliver(TrialId id, TrialOutcome&& outcome);
+  // No further trial: a worker failed.
+  void abandon();
+  void show();
+  // Once all workers have ended.
+  EvalOutcome outcome();
+
+ private:
+  bool past_deadline() const;
+
+  const EvalOptions& options_;
+  const EvalStop& stop_;
+  const std::function<void(const EvalProgress&)>& progress_;
+  const int64_t started_ns_;
+  std::mutex mutex_;  // of all below
+  std::condition_variable arrived_;
+  EvalOutcome outcome_;
+  std::map<TrialId, TrialResult> results_;
+  std::map<TrialId, std::string> failures_;
+  bool abandoned_ = false;
+};
+
+// Throws Interrupted once `stop.stop` is true.
+EvalOutcome run_evaluation(const EvalOptions& options, const ScenarioFile& file, const Lab& lab,
+                           const EvalStop& stop,
+                           const std::function<void(const EvalProgress&)>& progress);
+
+}  // namespace delaycc
+
+#endif  // DELAYCC_HARNESS_EVALUATE_H_

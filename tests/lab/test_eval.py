@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0
+"""delaycc eval: trials in the lab until a metric is known well enough."""
+
+import json
+import os
+import pathlib
+import signal
+import sqlite3
+import stat
+import subprocess
+import time
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("DELAYCC_BUILD", ROOT / "build"))
+LAB = pathlib.Path(os.environ.get("DELAYCC_LAB") or BUILD / "lab")
+DELAYCC = BUILD / "delaycc"
+
+# Two flows over one link, the second at a random time: about 0.3 s a trial.
+SMALL = """
+name = "small"
+cc = ["oscar", "cubic"]
+[topology]
+kind = "dumbbell"
+senders = 2
+base_rtt_ns = 12000
+[[flows]]
+name = "long"
+from = "senders[0]"
+to = "receivers"
+[[flows]]
+name = "short"
+from = "senders[1]"
+to = "receivers"
+start_us = 50
+start_jitter_us = 100
+size_bytes = 100000
+[measure]
+duration_us = 300
+flows = ["short"]
+[algorithms.oscar.sysctl]
+net.ipv4.delaycc.line_rate_mbps = 100000
+net.ipv4.delaycc.base_rtt_ns = 12000
+"""
+
+
+@pytest.fixture
+def scenario(tmp_path):
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL)
+    return path
+
+
+def command(scenario, out, *arguments):
+    return [DELAYCC, "eval", scenario, "--quiet", "--out", out, *map(str, arguments)]
+
+
+def evaluate(scenario, out, *arguments, code=0, **options):
+    done = subprocess.run(command(scenario, out, *arguments), capture_output=True, text=True, timeout=300, **options)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done
+
+
+METRIC = ["--metric", "fct_mean_us", "--min-trials", "6"]
+GOAL = [*METRIC, "--margin", "5%"]
+FAR_GOAL = [*METRIC, "--margin", "0.01%"]
+
+
+def result(out):
+    return json.loads((out / "eval.json").read_text())
+
+
+def stored_trials(out):
+    try:
+        with sqlite3.connect(f"file:{out / 'results.sqlite'}?mode=ro", uri=True) as database:
+            return database.execute("SELECT count(*) FROM trials").fetchone()[0]
+    except sqlite3.OperationalError:  # not made yet
+        return 0
+
+
+def wait_for(condition, process):
+    while not condition():
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.05)
+
+
+def broken_lab(folder, script):
+    """The lab with `script` (sh) run before each trial; its $SEED and $PLAN tell the trial."""
+    lab = folder / "lab"
+    lab.mkdir()
+    for module in LAB.glob("*.ko"):
+        (lab / module.name).symlink_to(module.resolve())
+    linux = lab / "linux"
+    linux.write_text(f"""#!/bin/sh
+for word; do case $word in DCC_DIR=*) PLAN=${{word#DCC_DIR=}}/plan.json;; dcc_seed=*) SEED=${{word#dcc_seed=}};; esac; done
+{script}
+exec {(LAB / 'linux').resolve()} "$@"
+""")
+    linux.chmod(linux.stat().st_mode | stat.S_IXUSR)
+    return {**os.environ, "DELAYCC_LAB": str(lab)}
+
+
+def test_stops_when_every_algorithm_has_converged(scenario, tmp_path):
+    done = evaluate(scenario, tmp_path / "out", *GOAL)
+    assert "converged" in done.stdout and "NOT CONVERGED" not in done.stdout
+    got = result(tmp_path / "out")
+    assert got["converged"] and got["end"] == "converged"
+    assert set(got["algorithms"]) == {"oscar", "cubic"}
+    for algorithm in got["algorithms"].values():
+        e = algorithm["metrics"]["fct_mean_us"]
+        assert algorithm["trials"] >= 6
+        assert e["converged"] and e["relative_margin"] <= 0.05
+        assert e["low"] < e["value"] < e["high"]
+        assert e["over"] == "mean" and e["unit"] == "us"
+        assert e["history"]["trials"][-1] == algorithm["trials"]
+    run = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert run["trials_run"] > 0 and run["trials_per_hour"] > 0
+    assert 0 < run["estimator_share"] < 0.05
+    assert "evaluation" in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_the_same_bytes_whatever_the_jobs_and_whether_interrupted(scenario, tmp_path):
+    goal = ["--metric", "fct_mean_us,queue_mean_bytes", "--margin", "4%", "--min-trials", "10", "--cc", "oscar,cubic"]
+    evaluate(scenario, tmp_path / "one", *goal, "--jobs", "1")
+    evaluate(scenario, tmp_path / "four", *goal, "--jobs", "4")
+    whole = (tmp_path / "one" / "eval.json").read_bytes()
+    assert (tmp_path / "four" / "eval.json").read_bytes() == whole
+    assert (tmp_path / "four" / "report.html").read_bytes() == (tmp_path / "one" / "report.html").read_bytes()
+
+    # Killed without a warning, twice, then left to end.
+    out = tmp_path / "killed"
+    for more in (2, 5):
+        with subprocess.Popen(command(scenario, out, *goal, "--jobs", "2"), stderr=subprocess.PIPE, text=True) as process:
+            wait_for(lambda: stored_trials(out) >= more, process)
+            process.kill()
+    with sqlite3.connect(out / "results.sqlite") as database:
+        assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        parts = database.execute("SELECT (SELECT count(*) FROM metrics WHERE trial = id) > 5, "
+                                 "(SELECT count(*) FROM samples WHERE trial = id), "
+                                 "(SELECT count(*) FROM flows WHERE trial = id) FROM trials").fetchall()
+        assert set(parts) == {(1, 1, 2)}, "a trial is there as a whole or not at all"
+    done = evaluate(scenario, out, *goal)
+    assert " taken from " in done.stdout and " 0 taken" not in done.stdout
+    assert (out / "eval.json").read_bytes() == whole
+
+
+def test_interrupted_once_it_gives_what_it_has(scenario, tmp_path):
+    out = tmp_path / "out"
+    with subprocess.Popen(command(scenario, out, *FAR_GOAL), stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True) as process:
+        wait_for(lambda: stored_trials(out) >= 4, process)
+        process.send_signal(signal.SIGINT)
+        shown, errors = process.communicate(timeout=60)
+    assert process.returncode == 3, errors
+    assert "NOT CONVERGED (interrupted)" in shown
+    got = result(out)
+    assert not got["converged"] and got["end"] == "interrupted"
+    assert got["algorithms"]["oscar"]["trials"] >= 2
+    assert got["algorithms"]["oscar"]["metrics"]["fct_mean_us"]["low"] is not None
+    assert "Not converged: it was interrupted." in (out / "report.html").read_text()
+
+
+def test_interrupted_twice_it_ends_at_once(scenario, tmp_path):
+    out = tmp_path / "out"
+    # A trial that never ends: only the second ^C gets rid of it.
+    env = broken_lab(tmp_path, "[ -e $0.hangs ] && touch $0.hung && exec sleep 1000")
+    with subprocess.Popen(command(scenario, out, *FAR_GOAL, "--jobs", "1"), stderr=subprocess.PIPE,
+                          text=True, env=env) as process:
+        wait_for(lambda: stored_trials(out) >= 2, process)
+        (tmp_path / "lab" / "linux.hangs").touch()
+        wait_for((tmp_path / "lab" / "linux.hung").exists, process)
+        process.send_signal(signal.SIGINT)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(timeout=1)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert "interrupted; finished trials are in" in errors
+    assert not (out / "eval.json").exists()
+
+
+def test_a_second_program_on_the_same_store_is_refused(scenario, tmp_path):
+    out = tmp_path / "out"
+    both = [subprocess.Popen(command(scenario, out, *GOAL), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            for _ in range(2)]
+    ended = [(p.communicate(timeout=120)[1], p.returncode) for p in both]
+    assert sorted(code for _, code in ended) == [0, 1]
+    owner = next(p.pid for p in both if p.returncode == 0)
+    refused = next(errors for errors, code in ended if code == 1)
+    assert f"results.sqlite: is in use by process {owner}" in refused
+    assert result(out)["converged"]
+    evaluate(scenario, out, *GOAL)  # the lock went with its owner
+
+
+def test_a_trial_that_fails_once_is_run_again_and_reported(scenario, tmp_path):
+    evaluate(scenario, tmp_path / "good", *GOAL)
+    env = broken_lab(tmp_path, """[ $SEED = "$(cat $0.seed 2>/dev/null)" ] && rm $0.seed && exit 3
+[ -e $0.first ] || { touch $0.first; echo $SEED >$0.seed; echo no kernel; exit 3; }""")
+    done = evaluate(scenario, tmp_path / "out", *GOAL, "--jobs", "1", env=env, code=1)
+    # The wrapper failed the first trial twice: it is counted, and the others stand.
+    assert done.stderr.count("failed twice: oscar trial 0: the lab ended before the trial did") == 1
+    assert result(tmp_path / "out")["algorithms"]["oscar"]["failed"] == [0]
+    assert result(tmp_path / "out")["algorithms"]["oscar"]["metrics"]["fct_mean_us"]["missing"] == 1
+    # Now the wrapper lets it pass: the failed one is run again, and is there.
+    done = evaluate(scenario, tmp_path / "out", *GOAL, env=env)
+    assert result(tmp_path / "out")["failures"] == []
+    assert result(tmp_path / "out")["algorithms"]["oscar"]["failed"] == []
+
+    (tmp_path / "lab" / "linux.first").unlink()
+    linux = tmp_path / "lab" / "linux"
+    linux.write_text(linux.read_text().replace("echo $SEED >$0.seed;", ""))
+    done = evaluate(scenario, tmp_path / "again", *GOAL, "--jobs", "1", env=env)
+    assert "run again: oscar trial 0: the lab ended before the trial did" in done.stderr
+    wanted, got = result(tmp_path / "good"), result(tmp_path / "again")
+    assert got.pop("build") != wanted.pop("build")  # the wrapper is another lab
+    assert got == wanted
+
+
+def test_trials_that_hang_are_reported_and_counted(scenario, tmp_path):
+    env = broken_lab(tmp_path, "exec sleep 100")
+    done = evaluate(scenario, tmp_path / "out", *GOAL, "--cc", "cubic", "--timeout", "1", env=env, code=1)
+    for number in range(3):
+        assert f"failed twice: cubic trial {number}: the trial took more than 1 s" in done.stderr
+    assert "delaycc: cubic: 3 of 3 trials failed" in done.stderr
+    got = result(tmp_path / "out")
+    assert got["end"] == "failures" and len(got["failures"]) == 3
+    assert got["algorithms"]["cubic"]["failed"] == [0, 1, 2]
+
+
+def test_a_comparison_says_which_is_less(scenario, tmp_path):
+    done = evaluate(scenario, tmp_path / "out", *GOAL, "--compare", "oscar", "cubic")
+    compare = result(tmp_path / "out")["compare"]
+    assert compare["metrics"]["fct_mean_us"]["verdict"] in ("a < b", "b < a")
+    less = "oscar < cubic" if compare["metrics"]["fct_mean_us"]["verdict"] == "a < b" else "cubic < oscar"
+    assert f"fct_mean_us: {less} with confidence 95 %" in done.stdout
+    algorithms = result(tmp_path / "out")["algorithms"]
+    assert algorithms["oscar"]["trials"] == algorithms["cubic"]["trials"] == compare["metrics"]["fct_mean_us"]["pairs"]
+
+
+def test_two_that_are_the_same_are_alike(scenario, tmp_path):
+    scenario.write_text(SMALL + '[algorithms.twin]\ncc = "cubic"\nsysctl."net.ipv4.tcp_reordering" = 4\n')
+    done = evaluate(scenario, tmp_path / "twin", *GOAL, "--cc", "cubic,twin", "--compare", "cubic", "twin")
+    assert "cubic and twin are alike within 5 %" in done.stdout
+
+
+def test_a_pooled_quantile_is_over_the_flows_of_all_trials(scenario, tmp_path):
+    evaluate(scenario, tmp_path / "out", "--metric", "fct_p90_us", "--estimand", "pooled", "--margin", "20%", "--cc", "cubic")
+    e = result(tmp_path / "out")["algorithms"]["cubic"]["metrics"]["fct_p90_us"]
+    assert e["estimand"] == "pooled p90" and e["over"] == "pooled"
+    assert e["flows"] == e["trials"] >= 20  # one measured flow a trial
+
+
+def test_a_metric_without_a_sample_is_named(scenario, tmp_path):
+    done = evaluate(scenario, tmp_path / "out", "--metric", "recover_us", "--min-trials", "3", "--cc", "cubic", code=1)
+    assert "cubic: no trial of 3 has a sample of recover_us, which does not apply to this scenario" in done.stderr
+
+
+def test_a_limit_of_time_or_trials_ends_it_unconverged(scenario, tmp_path):
+    done = evaluate(scenario, tmp_path / "out", *FAR_GOAL, "--max-time", "2s", code=3)
+    assert "NOT CONVERGED (max-time)" in done.stdout
+    done = evaluate(scenario, tmp_path / "few", *FAR_GOAL, "--max-trials", "6", code=3)
+    assert "NOT CONVERGED (max-trials)" in done.stdout
+    assert result(tmp_path / "few")["algorithms"]["oscar"]["trials"] == 6
+
+
+@pytest.mark.parametrize("arguments, message", [
+    (["--metric", "fct_mean_us", "--margin", "0"], "--margin 0: allowed is a share of the estimate above 0"),
+    (["--metric", "fct_mean_us", "--margin", "0%"], "--margin 0%: allowed is"),
+    (["--metric", "fct_mean_us", "--margin", "1"], "--margin 1: allowed is"),
+    (["--metric", "fct_mean_us", "--margin", "-1%"], "--margin -1%: allowed is"),
+    (["--metric", "fct_mean_us", "--confidence", "100%"], "--confidence 100%: allowed is 50% to 99.99%"),
+    (["--metric", "fct_mean_us", "--confidence", "95"], "--confidence 95: allowed is"),
+    (["--metric", "fct_mean_us", "--max-time", "soon"], "--max-time soon: allowed is a time such as 90s"),
+    (["--metric", "fct_meen_us"], "--metric fct_meen_us: no such metric; allowed are"),
+    (["--metric", "small.fct_p99_us"], "the scenario has no size class \"small\""),
+    (["--metric", "fct_mean_us", "--estimand", "pooled"], "--estimand pooled needs a quantile of flows"),
+    (["--metric", "fct_mean_us", "--compare", "oscar", "oscar"], "\"oscar\" is compared with itself"),
+    (["--metric", "fct_mean_us", "--compare", "oscar", "bbr", "--cc", "oscar,cubic"], "--compare: \"bbr\" does not run"),
+    (["--metric", "fct_p99_us", "--estimand", "pooled", "--compare", "oscar", "cubic"], "--compare needs --estimand mean"),
+    (["--metric", "fct_mean_us", "--cc", "oscar,oscar"], "\"oscar\" is there twice"),
+    (["--metric", "fct_mean_us", "--max-trials", "10"], "--max-trials 10: allowed is --min-trials (20) or more"),
+    (["--metric", "fct_mean_us", "--executor", "cloud"], "--executor"),
+    ([], "--metric is required"),
+], ids=lambda a: "-".join(a) if isinstance(a, list) else "")
+def test_bad_input_is_refused_before_anything_runs(scenario, tmp_path, arguments, message):
+    done = evaluate(scenario, tmp_path / "out", *arguments, code=2)
+    assert message in done.stderr + done.stdout
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval_command.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "eval_result.h"
+#include "report.h"
+#include "slurm.h"
+
+namespace delaycc {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kFailed = 1;
+constexpr int kNotConverged = 3;
+constexpr int kInterrupted = 130;
+
+EvalStop stop_flags;
+
+// The first signal lets the trials under way end, the second ends them.
+extern "C" void stop_eval(int) {
+  if (stop_flags.drain.exchange(true)) stop_flags.stop = true;
+}
+extern "C" void stop_task(int) { stop_flags.stop = true; }
+
+void on_signals(void (*handler)(int)) {
+  struct sigaction action = {};
+  action.sa_handler = handler;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+// "1%" and "0.01" are 0.01.
+double share_of(const std::string& option, const std::string& text, double low, double high,
+                const std::string& allowed) {
+  char* end = nullptr;
+  double value = std::strtod(text.c_str(), &end);
+  const std::string rest = end;
+  const bool number = end != text.c_str() && (rest.empty() || rest == "%");
+  if (rest == "%") value /= 100;
+  if (!number || !(value >= low && value <= high))
+    throw ScenarioError(option + " " + text + ": allowed is " + allowed);
+  return value;
+}
+
+double seconds_of(const std::string& text) {
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  const std::string unit = end;
+  const double scale = unit.empty() || unit == "s" ? 1
+                       : unit == "m"               ? 60
+                       : unit == "h"               ? 3600
+                       : unit == "d"               ? 86400
+                                                   : 0;
+  if (end == text.c_str() || !(value * scale > 0 && value * scale < 1e9))
+    throw ScenarioError("--max-time " + text + ": allowed is a time such as 90s, 30m, 2h or 1d");
+  return value * scale;
+}
+
+// Lines that renew themselves on a terminal, and a set of lines now and then elsewhere.
+class Display {
+ public:
+  explicit Display(bool quiet) : quiet_(quiet), terminal_(isatty(STDERR_FILENO)) {}
+
+  void show(const EvalProgress& progress) {
+    const double since_s = progress.elapsed_s - last_s_;
+    if (quiet_ || since_s < (terminal_ ? kTerminalEvery_s : kLogEvery_s)) return;
+    last_s_ = progress.elapsed_s;
+    clear();
+    for (const std::string& line : progress_lines(progress)) {
+      fmt::print(stderr, "{}\n", line);
+      if (terminal_) lines_++;
+    }
+    std::fflush(stderr);
+  }
+
+  void clear() {
+    // A line that is wider than the terminal would make two: wrapping is off while they stand.
+    if (lines_ > 0) fmt::print(stderr, "\033[{}A\033[J\033[?7h", lines_);
+    lines_ = 0;
+    if (terminal_ && !quiet_) fmt::print(stderr, "\033[?7l");
+  }
+
+  ~Display() {
+    if (terminal_ && !quiet_) fmt::print(stderr, "\033[?7h");
+  }
+
+ private:
+  static constexpr double kTerminalEvery_s = 0.2;
+  static constexpr double kLogEvery_s = 10;
+  bool quiet_;
+  bool terminal_;
+  int lines_ = 0;
+  double last_s_ = 0;
+};
+
+EvaluationSpec make_spec(const EvalArguments& arguments, const Scenario& scenario) {
+  EvaluationSpec spec = arguments.options.spec;
+  spec.goal.relative_margin =
+      share_of("--margin", arguments.margin, 1e-9, 0.999,
+               "a share of the estimate above 0 and below 100 %, such as 1% or 0.01");
+  spec.goal.confidence =
+      share_of("--confidence", arguments.confidence, 0.5, 0.9999,
+               "50% to 99.99%, such as 95% or 0.95; no number of trials gives 100 %");
+  for (const Interval interval :
+       {Interval::kStudent, Interval::kNormal, Interval::kSkewed, Interval::kAnytime})
+    if (arguments.interval == interval_name(interval)) spec.goal.interval = interval;
+  const Estimand estimand = arguments.estimand == "pooled" ? Estimand::kPooled : Estimand::kMean;
+  for (const std::string& name : arguments.metrics)
+    spec.metrics.push_back(parse_metric(name, estimand, scenario));
+  if (!arguments.compare.empty() && arguments.compare[0] == arguments.compare[1])
+    throw ScenarioError("--compare: \"" + arguments.compare[0] + "\" is compared with itself");
+  spec.algorithms = arguments.algorithms;
+  if (spec.algorithms.empty())
+    spec.algorithms = arguments.compare.empty() ? scenario.algorithms : arguments.compare;
+  for (size_t i = 0; i < spec.algorithms.size(); i++)
+    if (std::count(spec.algorithms.begin(), spec.algorithms.end(), spec.algorithms[i]) > 1)
+      throw ScenarioError("--cc: \"" + spec.algorithms[i] + "\" is there twice");
+  for (size_t i = 0; i < spec.metrics.size(); i++)
+    for (size_t j = 0; j < i; j++)
+      if (spec.metrics[i].name == spec.metrics[j].name)
+        throw ScenarioError("--metric: \"" + spec.metrics[i].name + "\" is there twice");
+  if (!arguments.compare.empty()) {
+    std::vector<size_t> index;
+    for (const std::string& name : arguments.compare) {
+      const auto it = std::find(spec.algorithms.begin(), spec.algorithms.end(), name);
+      if (it == spec.algorithms.end())
+        throw ScenarioError(fmt::format("--compare: \"{}\" does not run, allowed are {}", name,
+                                        fmt::join(spec.algorithms, ", ")));
+      index.push_back(static_cast<size_t>(it - spec.algorithms.begin()));
+    }
+    if (estimand == Estimand::kPooled)
+      throw ScenarioError(
+          "--compare needs --estimand mean: pairs are of trials, and a pooled quantile has none");
+    spec.compare = {index[0], index[1]};
+  }
+  if (spec.max_trials < spec.goal.min_units)
+    throw ScenarioError(fmt::format("--max-trials {}: allowed is --min-trials ({}) or more",
+                                    spec.max_trials, spec.goal.min_units));
+  return spec;
+}
+
+// The command that gives the same figures: without what only says where and how fast.
+std::string repeat_command(const EvalArguments& arguments) {
+  std::string text =
+      "build/delaycc eval " + fs::path(arguments.scenario).stem().string() +
+      fmt::format(" --metric {} --margin {} --confidence {}", fmt::join(arguments.metrics, ","),
+                  arguments.margin, arguments.confidence);
+  if (arguments.estimand != "mean") text += " --estimand " + arguments.estimand;
+  if (arguments.interval != "student") text += " --interval " + arguments.interval;
+  const EvaluationSpec& spec = arguments.options.spec;
+  if (spec.goal.min_units != Goal().min_units)
+    text += fmt::format(" --min-trials {}", spec.goal.min_units);
+  if (spec.max_trials != EvaluationSpec().max_trials)
+    text += fmt::format(" --max-trials {}", spec.max_trials);
+  if (!arguments.algorithms.empty())
+    text += fmt::format(" --cc {}", fmt::join(arguments.algorithms, ","));
+  if (!arguments.compare.empty())
+    text += fmt::format(" --compare {}", fmt::join(arguments.compare, " "));
+  text += fmt::format(" --seed {}", arguments.options.seed);
+  for (const std::string& item : arguments.options.overrides) text += " --set '" + item + "'";
+  return text;
+}
+
+}  // namespace
+
+CLI::App* add_eval_command(CLI::App& app, EvalArguments& arguments) {
+  EvalOptions& options = arguments.options;
+  options.jobs = 0;
+  CLI::App* command = app.add_subcommand(
+      "eval", "run trials until every metric asked for is known to a margin (docs/eval.md)");
+  command->add_option("scenario", arguments.scenario, "a TOML file, or a name of \"delaycc list\"")
+      ->required();
+  command
+      ->add_option("--metric", arguments.metrics,
+                   "metrics of docs/metrics.md, separated by commas; also any quantile of flows:\n"
+                   "fct_p95_us, slowdown_p999")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->required();
+  command->add_option("--margin", arguments.margin,
+                      "half-width of the interval over the estimate (default 1%)");
+  command->add_option("--confidence", arguments.confidence, "of the interval (default 95%)");
+  command
+      ->add_option("--estimand", arguments.estimand,
+                   "what is estimated: the mean of the trials' metric, or the quantile over the\n"
+                   "flows of all trials pooled (default mean)")
+      ->check(CLI::IsMember({"mean", "pooled"}));
+  command
+      ->add_option("--interval", arguments.interval,
+                   "student, normal, skewed (long tails) or anytime (holds however often one\n"
+                   "looks; default student)")
+      ->check(CLI::IsMember({"student", "normal", "skewed", "anytime"}));
+  command
+      ->add_option("--compare", arguments.compare,
+                   "two algorithms, run on the same flows until one is known to be less")
+      ->expected(2);
+  command
+      ->add_option("--min-trials", options.spec.goal.min_units,
+                   "no estimate counts as converged before (default 20)")
+      ->check(CLI::Range(2, 1'000'000));
+  command->add_option("--max-trials", options.spec.max_trials, "of each algorithm (default 100000)")
+      ->check(CLI::Range(2, 10'000'000));
+  command->add_option("--max-time", arguments.max_time, "such as 90s, 30m or 2h (default: none)");
+  command
+      ->add_option("--cc", arguments.algorithms,
+                   "algorithms, separated by commas (default: those compared, or the scenario's)")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command->add_option("--seed", options.seed, "of all random times (default 1)");
+  command->add_option("--set", options.overrides, "key=value, as for run; may be repeated")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--jobs", options.jobs,
+                   "trials at a time (default: one per core); with slurm: tasks of an array\n"
+                   "(default 16)")
+      ->check(CLI::Range(1, 1024))
+      ->default_str("");
+  command->add_option("--executor", arguments.executor, "local (default) or slurm")
+      ->check(CLI::IsMember({"local", "slurm"}));
+  command
+      ->add_option("--slurm-option", options.slurm_options,
+                   "of sbatch, such as --slurm-option=--partition=lab; may be repeated")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--timeout", options.timeout_s, "seconds of wall time for a trial (default 300)")
+      ->check(CLI::Range(1, 86400));
+  command->add_option("--out", options.out, "folder of the results (default: results/NAME-eval)");
+  command->add_flag("--json", arguments.json, "print eval.json instead of the table");
+  command->add_flag("--quiet", arguments.quiet, "no progress display");
+  return command;
+}
+
+int eval(EvalArguments& arguments, const std::string& path) {
+  EvalOptions& options = arguments.options;
+  const ScenarioFile file(path, options.overrides);
+  const Scenario scenario = file.resolve(file.main_parameters());
+  options.scenario = path;
+  options.spec = make_spec(arguments, scenario);
+  options.slurm = arguments.executor == "slurm";
+  if (!arguments.max_time.empty()) options.max_time_s = seconds_of(arguments.max_time);
+  if (options.out.empty()) options.out = "results/" + scenario.name + "-eval";
+  if (options.jobs <= 0)
+    options.jobs =
+        options.slurm ? 16 : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  const Lab lab = find_lab();
+  on_signals(stop_eval);
+
+  EvalOutcome outcome;
+  {
+    Display display(arguments.quiet);
+    try {
+      outcome = run_evaluation(options, file, lab, stop_flags,
+                               [&](const EvalProgress& p) { display.show(p); });
+      display.clear();
+    } catch (const Interrupted&) {
+      display.clear();
+      fmt::print(
+          stderr,
+          "interrupted; finished trials are in {}/results.sqlite, the same command goes on\n",
+          options.out);
+      return kInterrupted;
+    }
+  }
+  outcome.run.repeat = repeat_command(arguments);
+  for (const std::string& text : outcome.reruns) fmt::print(stderr, "run again: {}\n", text);
+  for (const std::string& text : outcome.failures) fmt::print(stderr, "failed twice: {}\n", text);
+
+  const nlohmann::json result = eval_json(options, outcome);
+  write_file_atomically(options.out + "/eval.json", result.dump(2) + "\n");
+  write_file_atomically(options.out + "/run.json", eval_run_json(options, outcome).dump(2) + "\n");
+  const nlohmann::json report = eval_report_json(options, outcome);
+  if (!report.at("algorithms").empty())
+    write_file_atomically(options.out + "/report.html", render_report(report));
+  if (arguments.json) {
+    fmt::print("{}\n", result.dump(2));
+  } else {
+    fmt::print("{}see {}/report.html and {}/eval.json\n", eval_table(options, outcome), options.out,
+               options.out);
+  }
+  bool trouble = !outcome.failures.empty();
+  for (size_t a = 0; a < options.spec.algorithms.size(); a++) {
+    const std::string text = outcome.evaluation->trouble(a);
+    if (text.empty()) continue;
+    fmt::print(stderr, "delaycc: {}\n", text);
+    trouble = true;
+  }
+  if (trouble) return kFailed;
+  return outcome.converged ? 0 : kNotConverged;
+}
+
+int eval_task(const std::string& manifest) {
+  on_signals(stop_task);
+  try {
+    return run_slurm_task(manifest, find_lab(), stop_flags.stop);
+  } catch (const Interrupted&) {
+    return kInterrupted;
+  }
+}
+
+}  // namespace delaycc
