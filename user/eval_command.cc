@@ -157,7 +157,8 @@ std::string repeat_command(const EvalArguments& arguments) {
       fmt::format(" --metric {} --margin {} --confidence {}", fmt::join(arguments.metrics, ","),
                   arguments.margin, arguments.confidence);
   if (arguments.estimand != "mean") text += " --estimand " + arguments.estimand;
-  if (arguments.interval != "student") text += " --interval " + arguments.interval;
+  if (arguments.interval != interval_name(Goal().interval))
+    text += " --interval " + arguments.interval;
   const EvaluationSpec& spec = arguments.options.spec;
   if (spec.goal.min_units != Goal().min_units)
     text += fmt::format(" --min-trials {}", spec.goal.min_units);
@@ -198,8 +199,8 @@ CLI::App* add_eval_command(CLI::App& app, EvalArguments& arguments) {
       ->check(CLI::IsMember({"mean", "pooled"}));
   command
       ->add_option("--interval", arguments.interval,
-                   "student, normal, skewed (long tails) or anytime (holds however often one\n"
-                   "looks; default student)")
+                   "skewed (the default: Student's, corrected for skewness), student, normal, or\n"
+                   "anytime (holds however often one looks; wider)")
       ->check(CLI::IsMember({"student", "normal", "skewed", "anytime"}));
   command
       ->add_option("--compare", arguments.compare,

@@ -15,7 +15,7 @@ struct EvalArguments {
   std::string scenario;
   std::string margin = "1%";
   std::string confidence = "95%";
-  std::string interval = "student";
+  std::string interval = interval_name(Goal().interval);
   std::string estimand = "mean";
   std::string max_time;
   std::string executor = "local";
