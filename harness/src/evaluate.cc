@@ -148,7 +148,7 @@ EvalOutcome run_evaluation(const EvalOptions& options, const ScenarioFile& file,
   trial_options.seed = options.seed;
   trial_options.timeout_s = options.timeout_s;
   TrialRunner runner(trial_options, lab, store, stop.stop);
-  const Parameters parameters = file.main_parameters();
+  const Parameters& parameters = file.main_parameters();
   const Scenario scenario = file.resolve(parameters);
   EvalSink sink(options, scenario, runner.build(), stop, progress);
   if (options.slurm)

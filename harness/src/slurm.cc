@@ -401,7 +401,7 @@ int run_slurm_task(const std::string& manifest_path, const Lab& lab,
         fmt::format("{}: has {} tasks, and this is number {}", manifest_path, tasks.size(), task));
   const ScenarioFile file(manifest.at("scenario").get<std::string>(),
                           manifest.at("overrides").get<std::vector<std::string>>());
-  const Parameters parameters = file.main_parameters();
+  const Parameters& parameters = file.main_parameters();
   const Scenario scenario = file.resolve(parameters);
   TrialOptions options;
   options.seed = manifest.at("seed");
