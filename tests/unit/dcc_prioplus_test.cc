@@ -127,6 +127,15 @@ TEST(PrioplusChannels, LevelsFromTheGivenOneOnHaveNoLimit) {
   EXPECT_FALSE(flow.stopped());
 }
 
+TEST(PrioplusChannels, WhatMayBeNoiseIsNoQueue) {
+  dcc_prioplus_params params = Params(3);
+  EXPECT_EQ(Flow(params).state.idle_ns, 13000u);
+  params.channel_b_ns = 7000;
+  EXPECT_EQ(Flow(params).state.idle_ns, 19000u);
+  params.tolerance_ns = 2000;
+  EXPECT_EQ(Flow(params).state.idle_ns, 14000u);
+}
+
 TEST(PrioplusStart, AHighLevelSendsAtOnceALowOneProbes) {
   const Flow high(Params(7)), low(Params(0));
   EXPECT_FALSE(high.stopped());
@@ -150,7 +159,8 @@ TEST(PrioplusStart, StaysStoppedWhileAHigherLevelSends) {
   for (int i = 0; i < 50; ++i) {
     EXPECT_TRUE(flow.Reply(44000));
     EXPECT_GE(flow.verdict.probe_ns, 44000u - 16000u) << "not before the queue can have fallen";
-    EXPECT_LE(flow.verdict.probe_ns, 44000u - 16000u + 12000u);
+    // A probe saves the time of two packets at least.
+    EXPECT_LE(flow.verdict.probe_ns, 44000u + 240u - 16000u + 12000u);
   }
 }
 
@@ -172,6 +182,33 @@ TEST(PrioplusProbe, AReplyToAFlowThatSendsIsIgnored) {
   const dcc_verdict before = flow.verdict;
   EXPECT_FALSE(flow.Reply(12000));
   EXPECT_EQ(flow.verdict.cwnd_q16, before.cwnd_q16);
+}
+
+TEST(PrioplusProbe, IsTakenForAFullPacket) {
+  // 1.2 us a packet: over three hops a probe is 3.4 us faster.  D_limit is 19.4 us.
+  Flow flow(Listing(0), {10000000000ULL, 13000, 1514});
+  flow.Reply(9600);
+  ASSERT_FALSE(flow.stopped());
+  flow.Over(30000);
+  flow.Reply(16100);
+  EXPECT_TRUE(flow.stopped());
+  flow.Reply(9600);
+  EXPECT_FALSE(flow.stopped());
+}
+
+TEST(PrioplusIncrease, ANewFlowsLinearStartTakesAStepInEachRtt) {
+  Flow flow(Params(4));
+  flow.Reply(11900);
+  const double w_ls = flow.cwnd();
+  double sent = w_ls;  // each packet finds the window of the RTT before in flight
+  for (int i = 1; i <= 4; ++i) {
+    const double window = flow.cwnd();
+    flow.now_ns += 12001;
+    flow.Ack(12000, 0, static_cast<u32>(sent * 1500));
+    flow.Ack(12000, 0, static_cast<u32>(window * 1500));
+    sent = window;
+    EXPECT_NEAR(flow.cwnd(), w_ls * (i + 1), 1) << i;
+  }
 }
 
 TEST(PrioplusStop, OneLongDelayIsNoise) {
@@ -315,9 +352,11 @@ TEST(PrioplusIncrease, WithoutDualRttEachRttIncreases) {
 
 TEST(PrioplusIncrease, AFlowThatDoesNotUseItsWindowDoesNotGrow) {
   Flow flow(Listing());
-  flow.Set(200);
-  flow.now_ns += 50000;
-  flow.Ack(12000, 0, 100 * 1500);
+  for (int i = 0; i < 3; ++i) {
+    flow.Set(200);
+    flow.now_ns += 50000;
+    flow.Ack(12000, 0, 100 * 1500);
+  }
   EXPECT_EQ(flow.cwnd(), 200);
   flow.now_ns += 50000;
   flow.Ack(12000, DCC_ACK_APP_LIMITED);
@@ -425,6 +464,7 @@ TEST(PrioplusHold, ResumesAtOnceAfterTheNextLevel) {
   flow.Reply(11900);
   flow.Settle(10);
   flow.Over(40000);
+  flow.Reply(40000);
   flow.Reply(11900);
   EXPECT_FALSE(flow.stopped());
   // 80 % of the part of the window that stood in the queue.
@@ -444,11 +484,49 @@ TEST(PrioplusHold, WaitsForThoseBetweenItAndALevelFarAbove) {
   EXPECT_FALSE(flow.stopped()) << "confirmed";
 }
 
+TEST(PrioplusHold, AsksTwiceWhetherTheHigherLevelFailedToCome) {
+  Flow flow(Params(5));
+  flow.Reply(11900);
+  flow.Settle(10);
+  flow.Over(40000);
+  flow.Reply(11900);
+  EXPECT_TRUE(flow.stopped()) << "its own leaving has emptied the queue";
+  EXPECT_GE(flow.verdict.probe_ns, 12000u);
+  flow.Reply(11900);
+  EXPECT_FALSE(flow.stopped());
+}
+
+TEST(PrioplusHold, AsksTheLessOftenTheFurtherTheHighestLevelIs) {
+  for (const u32 priority : {6u, 5u, 4u}) {
+    Flow flow((Params(priority)));
+    flow.Reply(11900);
+    flow.Settle(10);
+    flow.Over(60000);
+    flow.Reply(44000);
+    EXPECT_GE(flow.verdict.probe_ns, (6 - priority) * 24000u);
+    EXPECT_LE(flow.verdict.probe_ns, (6 - priority) * 24000u + (7 - priority) * 4000u + 12241u);
+  }
+}
+
+TEST(PrioplusHold, TheDelayOfAQueueThatIsEmptyingDoesNotTellWhoKeptIt) {
+  for (const int low_delays : {1, 2}) {
+    Flow flow(Params(3));  // D_target 28 us
+    flow.Reply(11900);
+    flow.Settle(10);
+    flow.Over(44000);
+    flow.Reply(44000);
+    for (int i = 0; i < low_delays; ++i) flow.Reply(32000);  // the next level's
+    flow.Reply(11900);
+    EXPECT_EQ(flow.stopped(), low_delays == 1);
+  }
+}
+
 TEST(PrioplusHold, DoublesAtNoQueueUpToItsWindowWithoutOne) {
   Flow flow(Params(5));
   flow.Reply(11900);
   flow.Settle(36);
   flow.Over(40000);
+  flow.Reply(40000);
   flow.Reply(11900);
   flow.Set(4);
   flow.Round(12000);

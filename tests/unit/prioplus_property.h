@@ -80,6 +80,8 @@ PrioplusTwin::Discrete Discrete(const dcc_prioplus_flow& f) {
   d.stopped = f.stopped;
   d.yielded = f.yielded;
   d.asked = f.asked;
+  d.seen = f.seen;
+  d.falling = f.falling;
   return d;
 }
 

@@ -26,12 +26,13 @@ class PrioplusTwin {
   struct Discrete {
     int countdown = 0, rounds = 0, settled = 0, consec = 0, cuts = 0, tries = 0, fresh = 0,
         middle = 0;
-    bool odd = false, stopped = false, yielded = false, asked = false;
+    bool odd = false, stopped = false, yielded = false, asked = false, seen = false,
+         falling = false;
     bool operator==(const Discrete& o) const {
       return countdown == o.countdown && rounds == o.rounds && settled == o.settled &&
              consec == o.consec && cuts == o.cuts && tries == o.tries && fresh == o.fresh &&
              middle == o.middle && odd == o.odd && stopped == o.stopped && yielded == o.yielded &&
-             asked == o.asked;
+             asked == o.asked && seen == o.seen && falling == o.falling;
     }
   };
 
@@ -46,7 +47,13 @@ class PrioplusTwin {
     if (p.unlimited_from && level >= p.unlimited_from) limit_ = 4294967295.0;
     low_ = target_ - std::floor(p.channel_a_ns / 2.0);
     const double packet = std::floor(1 / mu_);
-    const double tolerance = p.tolerance_ns ? p.tolerance_ns : std::clamp(packet, 1e3, 1e7);
+    const double tolerance = p.tolerance_ns
+                                 ? p.tolerance_ns
+                                 : std::clamp(std::max(packet, 1.0 * p.channel_b_ns), 1e3, 1e7);
+    highest_ = base_ + p.levels * channel_;
+    const double hop = std::min(packet, std::floor(base_ / 12));
+    probe_first_ = base_ - 2 * hop;
+    probe_shortest_ = base_ - 6 * hop;
     idle_ = base_ + std::min(tolerance, level * channel_);
     bdp_ = std::min(base_ * mu_, kMost);
     max_ = std::clamp(2 * target_ * mu_, 2.0, kMost);
@@ -71,8 +78,10 @@ class PrioplusTwin {
     hold = adaptive = largest = before = 0;
     flows = 1;
     high = 0;
+    probe_rtt = probe_first_;
     round_end = since = last_decrease = 0;
-    cwnd = std::clamp(w_ls_, kLeast, std::max(max_, 1.0));
+    cwnd = began = std::clamp(w_ls_, kLeast, std::max(max_, 1.0));
+    began_before = 0;
     delay_ = base_;
     return d.stopped;
   }
@@ -83,6 +92,8 @@ class PrioplusTwin {
     hold = Packets(f.hold_q24);
     adaptive = Packets(f.step_q24);
     largest = Packets(f.largest_q24);
+    began = f.started_q8 / 256.0;
+    began_before = f.started_before_q8 / 256.0;
     before = Packets(f.largest_before_q24);
     flows = f.flows_q8 / 256.0;
     last_decrease = f.decreased_ns;
@@ -99,14 +110,18 @@ class PrioplusTwin {
     probe_least = probe_below = 0;
     const bool rtt_pass = ack.send_ns >= round_end || round_end > ack.now_ns;
     double used = static_cast<double>(ack.inflight_bytes) / wire_;
-    const bool in_use = cwnd <= used * 1.25 + 2;
-    knife_edge = std::fabs(cwnd - (used * 1.25 + 2)) < 1e-6;
+    // Before N is known the window is held against the one when the packet left.
+    const double then = hold > 0 ? cwnd : std::min(cwnd, began_before);
+    const bool in_use = then <= used * 1.25 + 2;
+    knife_edge = std::fabs(then - (used * 1.25 + 2)) < 1e-6;
     if (in_use) used = 0;
     if (rtt_pass && d.fresh) --d.fresh;
     if (d.fresh && hold > 0) used = 0;
     const bool may_grow = used == 0 && !(ack.flags & DCC_ACK_APP_LIMITED);
     if (rtt_pass) {
       round_end = ack.now_ns;
+      began_before = began;
+      began = cwnd;
       d.odd = !d.odd;
       if (!d.odd) adaptive = 0;
     }
@@ -137,12 +152,17 @@ class PrioplusTwin {
   // The probe's reply.  False: nothing waits for one.
   bool NewProbeAck(const dcc_ack& ack) {
     if (!d.stopped) return false;
-    const double delay = ack.rtt_ns;
-    delay_ = delay;
+    // A probe is short: what a full packet would have taken.
+    probe_rtt = std::min<double>(probe_rtt, ack.rtt_ns);
+    const double delay =
+        std::min(ack.rtt_ns + base_ - std::clamp(probe_rtt, probe_shortest_, base_), 4294967295.0);
+    delay_ = ack.rtt_ns;
     probe_least = probe_below = 0;
     if (delay >= limit_) {
-      high = delay;
+      d.falling = !d.falling && delay < high;
+      if (!d.falling) high = delay;
       d.asked = false;
+      d.seen = true;
       d.middle = 0;
       Schedule(delay);
     } else if (delay >= idle_) {
@@ -156,12 +176,9 @@ class PrioplusTwin {
         w = std::max(w, std::min(std::max(w_ls_ / flows, 0.5), HalfGap(delay)));
       Resume(w, ack.now_ns);
     } else {
-      const double above = std::max(0.0, high - target_);
-      if (d.yielded && !d.asked && above > channel_ + std::floor(channel_ / 2)) {
+      if (d.yielded && !d.asked && (Away() > 0 || !d.seen)) {
         d.asked = true;
-        const double away =
-            std::min(3.0, std::floor((above + std::floor(channel_ / 2)) / channel_) - 1);
-        probe_least = 1 + 2 * base_ * away;
+        probe_least = 1 + (Away() > 0 ? 2 * Away() : 1) * base_;
         probe_below = probe_least + base_ / 3;
         return true;
       }
@@ -191,6 +208,7 @@ class PrioplusTwin {
 
   Discrete d;
   double cwnd = 0, hold = 0, adaptive = 0, largest = 0, before = 0, flows = 1, high = 0;
+  double probe_rtt = 0, began = 0, began_before = 0;
   // The next probe's time lies in [probe_least, probe_below); 0: go on.
   double probe_least = 0, probe_below = 0;
   u64 round_end = 0, since = 0, last_decrease = 0;
@@ -215,15 +233,22 @@ class PrioplusTwin {
     cwnd = w;
   }
 
+  // Levels between this one and the one that keeps the queue, 3 at the most.
+  double Away() const {
+    const double above = std::min(high, highest_) - target_;
+    if (!d.yielded || above <= channel_ + std::floor(channel_ / 2)) return 0;
+    return std::min(3.0, std::floor((above + std::floor(channel_ / 2)) / channel_) - 1);
+  }
+
   void Schedule(double delay) {
-    probe_least = 1 + std::max(0.0, delay - target_);
+    probe_least = 1 + std::max(0.0, delay - target_) + 2 * base_ * Away();
     probe_below = probe_least + base_;
   }
 
   void Stop(double delay, bool yielded) {
     d.stopped = true;
     d.yielded = yielded;
-    d.asked = false;
+    d.asked = d.seen = d.falling = false;
     d.middle = 0;
     d.consec = 0;
     d.settled = 0;
@@ -237,9 +262,10 @@ class PrioplusTwin {
     d = Discrete();
     d.countdown = countdown;
     d.fresh = 2;
-    adaptive = largest = before = 0;
+    adaptive = largest = before = began_before = 0;
     round_end = since = now;
     SetCwnd(w, now);
+    began = cwnd;
   }
 
   void OverLimit(double delay, u64 now) {
@@ -329,6 +355,7 @@ class PrioplusTwin {
   }
 
   dcc_prioplus_params p_;
+  double highest_, probe_first_, probe_shortest_;
   double mu_, wire_, base_, channel_, target_, limit_, low_, idle_, bdp_, max_, w_ls_, ai_;
   double delay_ = 0;
   int start_countdown_ = 0;
