@@ -14,6 +14,7 @@ enum {
 	TCA_DCCPORT_UNSPEC,
 	TCA_DCCPORT_PARMS, /* struct tc_dccport_parms */
 	TCA_DCCPORT_PAD,
+	TCA_DCCPORT_NOISE, /* struct tc_dccport_quantile[]; absent: none */
 	TCA_DCCPORT_END,
 };
 
@@ -45,6 +46,19 @@ struct tc_dccport_parms {
 	__u32 reorder_ppm;      /* packets that get reorder_delay_ns, 0 .. 1000000 */
 	__u32 port_id;          /* written into every event; 0 .. 65535 */
 	__u32 log_flags;        /* DCCPORT_LOG_*, DCCPORT_DROP_RST */
+};
+
+/*
+ * Noise: extra wire delay, drawn for each packet from a distribution that is
+ * given by its quantiles, linear between them.  The first is that of 0 ppm, the
+ * last that of 1000000; ppm rises, delay_ns does not fall.  The wire keeps the
+ * order: a packet behind one that is late is as late as it must be.
+ */
+#define DCCPORT_QUANTILES_MAX 64
+
+struct tc_dccport_quantile {
+	__u32 ppm;
+	__u32 delay_ns;
 };
 
 /*

@@ -19,7 +19,7 @@
  *   (1514 bytes at 800 Gbit/s) take exactly 15.14 ms;
  * - the backlog counts what waits for the server, not what is on the wire;
  * - ECN marks by that backlog; drops by bytes; both at arrival;
- * - loss and reordering come from the port's own seed;
+ * - loss, reordering and noise come from the port's own seed;
  * - super-packets are cut into frames first;
  * - drops are not told to the sender: a switch does not do that either;
  * - ports that ask for it write an event per TCP segment, see dccport.h.
@@ -228,6 +228,9 @@ struct dccport {
 
 	u64 loss_state;
 	u64 reorder_state;
+	u64 noise_state;
+	u32 quantiles; /* of the noise; 0: none */
+	struct tc_dccport_quantile quantile[DCCPORT_QUANTILES_MAX];
 	struct qdisc_watchdog watchdog;
 };
 
@@ -243,18 +246,35 @@ static struct dccport_cb *dccport_cb(const struct sk_buff *skb)
 	return (struct dccport_cb *)qdisc_skb_cb(skb)->data;
 }
 
-/* splitmix64: one addition per draw, any seed will do. */
-static bool dccport_chance(u64 *state, u32 ppm)
+/* splitmix64: one addition per draw, any seed will do.  In millionths, Q32. */
+static u64 dccport_draw(u64 *state)
 {
-	u64 z;
+	u64 z = *state += 0x9e3779b97f4a7c15ULL;
 
-	if (!ppm)
-		return false;
-	z = *state += 0x9e3779b97f4a7c15ULL;
 	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
 	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
 	z ^= z >> 31;
-	return ((z >> 32) * PPM) >> 32 < ppm;
+	return (z >> 32) * PPM;
+}
+
+static bool dccport_chance(u64 *state, u32 ppm)
+{
+	return ppm && dccport_draw(state) >> 32 < ppm;
+}
+
+/* The noise of one packet. */
+static u32 dccport_noise(struct dccport *q)
+{
+	const struct tc_dccport_quantile *from = q->quantile, *to = from + 1;
+	u64 draw, part;
+
+	if (!q->quantiles)
+		return 0;
+	draw = dccport_draw(&q->noise_state);
+	while (draw >> 32 >= to->ppm)
+		from = to++;
+	part = div_u64(draw - ((u64)from->ppm << 32), to->ppm - from->ppm);
+	return from->delay_ns + (((u64)(to->delay_ns - from->delay_ns) * part) >> 32);
 }
 
 /*
@@ -310,7 +330,7 @@ static void lane_append(struct lane *lane, struct sk_buff *skb)
 {
 	struct dccport_cb *cb = dccport_cb(skb);
 
-	/* After the delay was shortened: a wire does not overtake itself. */
+	/* Noise, or a delay that was shortened: a wire does not overtake itself. */
 	if (lane->head)
 		cb->deliver_ns = max(cb->deliver_ns, dccport_cb(lane->tail)->deliver_ns);
 
@@ -466,7 +486,7 @@ static int dccport_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, struct sk
 
 	cb = dccport_cb(skb);
 	cb->depart_ns = dccport_serve(q, len, now);
-	cb->deliver_ns = cb->depart_ns + q->parms.delay_ns;
+	cb->deliver_ns = cb->depart_ns + q->parms.delay_ns + dccport_noise(q);
 	lane = &q->straight;
 	if (dccport_chance(&q->reorder_state, q->parms.reorder_ppm)) {
 		cb->deliver_ns += q->parms.reorder_delay_ns;
@@ -595,7 +615,26 @@ static void dccport_replan(struct dccport *q)
 
 static const struct nla_policy dccport_policy[TCA_DCCPORT_MAX + 1] = {
 	[TCA_DCCPORT_PARMS] = NLA_POLICY_EXACT_LEN(sizeof(struct tc_dccport_parms)),
+	[TCA_DCCPORT_NOISE] = { .type = NLA_BINARY,
+				.len = DCCPORT_QUANTILES_MAX * sizeof(struct tc_dccport_quantile) },
 };
+
+static int dccport_check_noise(const struct nlattr *noise, struct netlink_ext_ack *extack)
+{
+	const struct tc_dccport_quantile *q = nla_data(noise);
+	int n = nla_len(noise) / sizeof(*q), i;
+
+	if (nla_len(noise) % sizeof(*q) || n < 2 || q[0].ppm || q[n - 1].ppm != PPM)
+		goto bad;
+	for (i = 1; i < n; i++)
+		if (q[i].ppm <= q[i - 1].ppm || q[i].delay_ns < q[i - 1].delay_ns)
+			goto bad;
+	return 0;
+
+bad:
+	NL_SET_ERR_MSG(extack, "noise must be quantiles from 0 to 1000000 ppm, rising");
+	return -EINVAL;
+}
 
 static int dccport_check(const struct tc_dccport_parms *p, struct netlink_ext_ack *extack)
 {
@@ -635,6 +674,8 @@ static int dccport_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_
 	}
 	nla_memcpy(&p, tb[TCA_DCCPORT_PARMS], sizeof(p));
 	err = dccport_check(&p, extack);
+	if (!err && tb[TCA_DCCPORT_NOISE])
+		err = dccport_check_noise(tb[TCA_DCCPORT_NOISE], extack);
 	if (err)
 		return err;
 
@@ -643,11 +684,16 @@ static int dccport_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_
 	new_rate = p.rate_bps != q->parms.rate_bps;
 	new_seed = p.seed != q->parms.seed;
 	q->parms = p;
+	q->quantiles = 0;
+	if (tb[TCA_DCCPORT_NOISE])
+		q->quantiles = nla_memcpy(q->quantile, tb[TCA_DCCPORT_NOISE],
+					  sizeof(q->quantile)) / sizeof(q->quantile[0]);
 	if (new_rate)
 		dccport_replan(q);
 	if (new_seed) {
 		q->loss_state = p.seed;
 		q->reorder_state = ~p.seed;
+		q->noise_state = p.seed ^ (1ULL << 63);
 	}
 	sch_tree_unlock(sch);
 
@@ -698,19 +744,25 @@ static void dccport_destroy(struct Qdisc *sch)
 static int dccport_dump(struct Qdisc *sch, struct sk_buff *skb)
 {
 	struct dccport *q = qdisc_priv(sch);
+	struct tc_dccport_quantile quantile[DCCPORT_QUANTILES_MAX];
 	struct tc_dccport_parms p;
 	struct nlattr *opts;
+	u32 quantiles;
 
 	/* The backlog of the statistics is that of now. */
 	sch_tree_lock(sch);
 	dccport_advance(sch, ktime_get_ns());
 	p = q->parms;
+	quantiles = q->quantiles;
+	memcpy(quantile, q->quantile, sizeof(quantile));
 	sch_tree_unlock(sch);
 
 	opts = nla_nest_start_noflag(skb, TCA_OPTIONS);
 	if (!opts)
 		return -EMSGSIZE;
-	if (nla_put(skb, TCA_DCCPORT_PARMS, sizeof(p), &p)) {
+	if (nla_put(skb, TCA_DCCPORT_PARMS, sizeof(p), &p) ||
+	    (quantiles && nla_put(skb, TCA_DCCPORT_NOISE, quantiles * sizeof(quantile[0]),
+				  quantile))) {
 		nla_nest_cancel(skb, opts);
 		return -EMSGSIZE;
 	}

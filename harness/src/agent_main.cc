@@ -136,6 +136,12 @@ tc_dccport_parms port_parms(const PortPlan& port) {
   return parms;
 }
 
+std::vector<tc_dccport_quantile> port_noise(const PortPlan& port) {
+  std::vector<tc_dccport_quantile> noise;
+  for (const auto& [ppm, ns] : port.noise) noise.push_back({ppm, ns});
+  return noise;
+}
+
 std::vector<Fd> build_network(const Plan& plan) {
   std::vector<Fd> netns;
   for (const NodePlan& node : plan.nodes) {
@@ -174,7 +180,8 @@ std::vector<Fd> build_network(const Plan& plan) {
       batch.set_up(interface.here->ifindex);
       if (host) batch.add_address(interface.here->ifindex, plan.nodes[i].address);
       batch.add_neighbour(interface.here->ifindex, kGateway, interface.there->mac);
-      batch.add_port(interface.here->ifindex, port_parms(interface.here->port));
+      batch.add_port(interface.here->ifindex, port_parms(interface.here->port),
+                     port_noise(interface.here->port));
     }
     NetlinkBatch::RouteMetrics metrics;
     if (host) {

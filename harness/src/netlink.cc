@@ -188,7 +188,8 @@ void NetlinkBatch::add_route(const std::string& destination, const std::string& 
   });
 }
 
-void NetlinkBatch::add_port(int ifindex, const tc_dccport_parms& parms) {
+void NetlinkBatch::add_port(int ifindex, const tc_dccport_parms& parms,
+                            const std::vector<tc_dccport_quantile>& noise) {
   add("add qdisc " DCCPORT_KIND " with port_id " + std::to_string(parms.port_id), RTM_NEWQDISC,
       NLM_F_CREATE | NLM_F_REPLACE, [&](nlmsghdr* nlh) {
         auto* info = static_cast<tcmsg*>(mnl_nlmsg_put_extra_header(nlh, sizeof(tcmsg)));
@@ -199,6 +200,8 @@ void NetlinkBatch::add_port(int ifindex, const tc_dccport_parms& parms) {
         mnl_attr_put_strz(nlh, TCA_KIND, DCCPORT_KIND);
         nlattr* options = mnl_attr_nest_start(nlh, TCA_OPTIONS);
         mnl_attr_put(nlh, TCA_DCCPORT_PARMS, sizeof(parms), &parms);
+        if (!noise.empty())
+          mnl_attr_put(nlh, TCA_DCCPORT_NOISE, noise.size() * sizeof(noise[0]), noise.data());
         mnl_attr_nest_end(nlh, options);
       });
 }

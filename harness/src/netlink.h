@@ -41,7 +41,8 @@ class NetlinkBatch {
   // `destination` is "a.b.c.d/32" or "default"; more than one ifindex makes a multipath route.
   void add_route(const std::string& destination, const std::string& gateway,
                  const std::vector<int>& ifindexes, const RouteMetrics& metrics);
-  void add_port(int ifindex, const tc_dccport_parms& parms);
+  void add_port(int ifindex, const tc_dccport_parms& parms,
+                const std::vector<tc_dccport_quantile>& noise);
 
   // Sends what is left; must be called before destruction, or requests are lost.
   void flush();

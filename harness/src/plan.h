@@ -38,6 +38,7 @@ struct PortPlan {
   uint32_t loss_ppm = 0;
   uint32_t reorder_ppm = 0;
   uint32_t log_flags = 0;
+  std::vector<std::pair<uint32_t, uint32_t>> noise;  // quantiles: ppm, ns; empty: none
 };
 
 // One end of a link: an interface of a node, and the port through which it sends.

@@ -12,6 +12,7 @@
 #include <set>
 
 #include "compile.h"
+#include "dccport.h"
 #include "metrics.h"
 #include "topology.h"
 
@@ -324,6 +325,25 @@ class Section {
     return result;
   }
 
+  // [[ppm, value], ...] from 0 to 1000000 ppm.
+  std::vector<std::pair<double, double>> quantiles(const std::string& key, size_t most,
+                                                   double highest) {
+    const std::string allowed = "2 to " + std::to_string(most) +
+                                " [ppm, ns] pairs, from 0 to 1000000 ppm, ns from 0 to " +
+                                format_number(highest) + ", both rising";
+    const auto result = pairs(key, allowed);
+    if (!has(key)) return result;
+    bool right = result.size() >= 2 && result.size() <= most && result.front().first == 0 &&
+                 result.back().first == 1e6 && result.front().second >= 0 &&
+                 result.back().second <= highest;
+    for (size_t i = 1; right && i < result.size(); i++)
+      right = std::floor(result[i].first) > std::floor(result[i - 1].first) &&
+              result[i].second >= result[i - 1].second;
+    if (right) return result;
+    complain(key, "is no distribution, allowed are " + allowed);
+    return {};
+  }
+
   // Names to values; a dotted name may be written with or without quotes.
   std::map<std::string, std::string> text_map(const std::string& key) {
     std::map<std::string, std::string> result;
@@ -465,6 +485,7 @@ class Section {
 };
 
 constexpr int64_t kMaxBytes = int64_t{1} << 40;
+constexpr double kMaxNoiseNs = 1e9;
 
 LinkSpec read_link(Section section, LinkSpec link) {
   link.rate_gbps = section.number("rate_gbps", link.rate_gbps, 0, 1600);
@@ -476,6 +497,16 @@ LinkSpec read_link(Section section, LinkSpec link) {
   link.reorder_ppm = section.integer("reorder_ppm", link.reorder_ppm, 0, 1'000'000);
   link.reorder_delay_ns =
       section.integer("reorder_delay_ns", link.reorder_delay_ns, 0, 1'000'000'000);
+  const double jitter_ns = section.number("jitter_ns", 0, 0, kMaxNoiseNs);
+  const double scale = section.number("noise_scale", 1, 0, 1000);
+  auto noise = section.quantiles("noise_ns", DCCPORT_QUANTILES_MAX, kMaxNoiseNs);
+  if (section.has("jitter_ns") && section.has("noise_ns"))
+    section.complain("jitter_ns", "and noise_ns are both given, allowed is one of the two");
+  if (section.has("noise_scale") && !section.has("noise_ns"))
+    section.complain("noise_scale", "is of no use without noise_ns");
+  for (auto& [ppm, ns] : noise) ns = std::min(ns * scale, kMaxNoiseNs);
+  if (jitter_ns > 0) noise = {{0, 0}, {1e6, jitter_ns}};
+  if (section.has("jitter_ns") || section.has("noise_ns")) link.noise = noise;
   section.finish();
   return link;
 }

@@ -36,6 +36,9 @@ struct LinkSpec {
   int64_t loss_ppm = 0;
   int64_t reorder_ppm = 0;
   int64_t reorder_delay_ns = 0;
+  // Extra delay as quantiles, [ppm, ns] from 0 to 1000000; empty: none. In one direction only:
+  // from hosts, away from the first switch, and at a bottleneck towards the receivers.
+  std::vector<std::pair<double, double>> noise;
 };
 
 enum class TopologyKind { kDumbbell, kIncast, kParkingLot, kLeafSpine, kFatTree };

@@ -45,6 +45,8 @@ class Builder {
     LinkPlan link;
     link.a = end(a, b, spec);
     link.b = end(b, a, spec);
+    for (const auto& [ppm, ns] : spec.noise)
+      link.a.port.noise.emplace_back(static_cast<uint32_t>(ppm), static_cast<uint32_t>(ns));
     const int port = static_cast<int>(link.a.port.id);
     network.links.push_back(std::move(link));
     return port;
@@ -100,7 +102,10 @@ void build_shape(const TopologySpec& spec, Builder& b) {
     case TopologyKind::kIncast: {
       const int hub = b.add_switch("switch");
       const int receiver = b.add_host("receivers", hub, spec.bottleneck);
-      b.network.bottleneck_port = static_cast<int>(b.network.links.back().b.port.id);
+      LinkPlan& last = b.network.links.back();
+      b.network.bottleneck_port = static_cast<int>(last.b.port.id);
+      // As at other bottlenecks the noise is on the way to the receiver.
+      std::swap(last.a.port.noise, last.b.port.noise);
       (void)receiver;
       for (int i = 0; i < spec.senders; i++) b.add_host("senders", hub, spec.host_link);
       break;

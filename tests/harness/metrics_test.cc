@@ -577,6 +577,27 @@ TEST(Priorities, AHighestOneThatNeverGetsThereCountsAsMissed) {
   EXPECT_NEAR(r.metrics.at("takeover_us").value, 1000, 1);
 }
 
+TEST(Priorities, CompletionIsHeldAgainstStrictPriorities) {
+  SyntheticTrial t(3, 1'000'000);
+  // The high one from 100 us on; the two low ones share what it leaves.
+  const int64_t payload = 1448 * 100, wire = 1514 * 100;
+  const double one_ns = static_cast<double>(wire) * 8e9 / t.trial.measurement.bottleneck_bps;
+  const int64_t latency_ns = 5'000;
+  for (int i = 0; i < 3; i++) {
+    t.trial.plan.flows[i].size_bytes = payload;
+    t.trial.plan.flows[i].priority = i == 2;
+    t.trial.plan.flows[i].start_ns = t.records.flows[i].start_ns = i == 2 ? 10'000 : 0;
+    t.trial.measurement.ideal_fct_ns[i] = static_cast<int64_t>(one_ns) + latency_ns;
+    t.records.flows[i].received_ns = static_cast<int64_t>(i == 2 ? one_ns : 3 * one_ns) +
+                                     t.records.flows[i].start_ns + latency_ns;
+  }
+  EXPECT_NEAR(t.compute().metrics.at("priority_fct_gap").value, 0, 1e-3);
+  t.records.flows[2].received_ns += static_cast<int64_t>(one_ns) + latency_ns;
+  EXPECT_NEAR(t.compute().metrics.at("priority_fct_gap").value, 1, 1e-3);
+  t.trial.plan.flows[0].stop_ns = 500'000;
+  EXPECT_EQ(t.compute().metrics.count("priority_fct_gap"), 0u);
+}
+
 TEST(Priorities, AreNotMeasuredWhereAllFlowsHaveTheSame) {
   SyntheticTrial t(2, 1'000'000);
   t.trial.plan.flows[0].priority = t.trial.plan.flows[1].priority = 3;

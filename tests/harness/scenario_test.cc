@@ -179,6 +179,44 @@ TEST(Scenario, RefusesPacingStepsOutOfOrder) {
             std::string::npos);
 }
 
+TEST(Scenario, ReadsNoiseOfLinksScaledAndOneWay) {
+  const std::string noisy = std::string(kMinimal) +
+                            "[host_link]\nnoise_ns = [[0, 0], [900000, 100], [1000000, 400]]\n"
+                            "noise_scale = 2\n[bottleneck]\njitter_ns = 50\n";
+  const Scenario s = resolve(noisy);
+  Trial trial;
+  trial.algorithm = "cubic";
+  const Plan plan = compile_trial(s, trial, [](const std::string&) { return false; }).plan;
+  using Noise = std::vector<std::pair<uint32_t, uint32_t>>;
+  for (const LinkPlan& link : plan.links)
+    for (const EndPlan* end : {&link.a, &link.b}) {
+      const std::string& from = plan.nodes[end->node].name;
+      const bool host = from != "left" && from != "right";
+      const bool forward = end->port.name == "left->right";
+      EXPECT_EQ(end->port.noise, host      ? (Noise{{0, 0}, {900000, 200}, {1000000, 800}})
+                                 : forward ? (Noise{{0, 0}, {1000000, 50}})
+                                           : Noise{})
+          << end->port.name;
+    }
+}
+
+TEST(Scenario, RefusesNoiseThatIsNoDistribution) {
+  for (const char* noise :
+       {"[[0, 0]]", "[[1, 0], [1000000, 5]]", "[[0, 0], [999999, 5]]", "[[0, 5], [1000000, 4]]",
+        "[[0, 0], [0.5, 1], [1000000, 5]]", "[[0, -1], [1000000, 5]]"})
+    EXPECT_NE(mistakes(std::string(kMinimal) + "[link]\nnoise_ns = " + noise + "\n")
+                  .find("file.toml:15: link.noise_ns: is no distribution"),
+              std::string::npos)
+        << noise;
+  EXPECT_NE(
+      mistakes(std::string(kMinimal) + "[link]\njitter_ns = 5\nnoise_ns = [[0, 0], [1000000, 5]]\n")
+          .find("link.jitter_ns: and noise_ns are both given"),
+      std::string::npos);
+  EXPECT_NE(mistakes(std::string(kMinimal) + "[link]\nnoise_scale = 2\n")
+                .find("link.noise_scale: is of no use without noise_ns"),
+            std::string::npos);
+}
+
 TEST(Scenario, RefusesABaseRttTogetherWithDelays) {
   EXPECT_NE(mistakes(std::string(kMinimal) + "[link]\ndelay_ns = 100\n")
                 .find("file.toml:6: topology.base_rtt_ns: and delay_ns of a link are both given"),

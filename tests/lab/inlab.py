@@ -184,12 +184,14 @@ def tcmsg(name, handle):
     return struct.pack("=BxxxiIII", 0, socket.if_nametoindex(name), handle, 0xFFFFFFFF, 0)
 
 
-def port(name, change=False, **parms):
-    """Put a dccport on the device, or change it."""
+def port(name, change=False, noise=(), **parms):
+    """Put a dccport on the device, or change it.  noise: quantiles, (ppm, ns)."""
     values = {**PORT_DEFAULTS, **parms}
     assert values.keys() == PORT_DEFAULTS.keys(), values
     packed = struct.pack("=QQQQQQIIII", *values.values())
-    body = tcmsg(name, 0x10000) + attr(1, "dccport") + attr(2, attr(1, packed))
+    quantiles = b"".join(struct.pack("=II", *point) for point in noise)
+    options = attr(1, packed) + (attr(3, quantiles) if noise else b"")
+    body = tcmsg(name, 0x10000) + attr(1, "dccport") + attr(2, options)
     netlink(RTM_NEWQDISC, 0 if change else NLM_CREATE | NLM_REPLACE, body)
 
 
@@ -200,7 +202,9 @@ def port_stats(name):
     out = {}
     for kind, data in attrs(answer[20:]):
         if kind == 2:
-            out["parms"] = dict(zip(PORT_DEFAULTS, struct.unpack("=QQQQQQIIII", dict(attrs(data))[1])))
+            options = dict(attrs(data))
+            out["parms"] = dict(zip(PORT_DEFAULTS, struct.unpack("=QQQQQQIIII", options[1])))
+            out["noise"] = [list(point) for point in struct.iter_unpack("=II", options.get(3, b""))]
         if kind == 7:
             for inner, value in attrs(data):
                 if inner == 1:

@@ -187,6 +187,41 @@ def test_reordered_packets_come_later_by_the_extra_delay(lab):
     assert [s for s, _ in got] != sorted(s for s, _ in got)
 
 
+NOISE = [[0, 100], [500000, 200], [990000, 1000], [1000000, 5000]]
+
+
+def in_lab_noise(noise, seed, packets, gap_s):
+    wire = inlab.Wire(rate_bps=100 * GBPS, delay_ns=2000, noise=noise, seed=seed)
+    for i in range(packets):
+        wire.send(i, 100)
+        if gap_s:
+            time.sleep(gap_s)
+    arrival = {inlab.seq_of(d): t - inlab.wall_clock_offset() for t, d in wire.receive()}
+    late = [arrival[e.seq] - e.depart_ns - 2000 for e in inlab.events()]
+    return late, wire.stats()["noise"]
+
+
+def test_noise_has_the_distribution_asked_for_the_same_by_seed(lab):
+    late, told = lab("in_lab_noise", NOISE, 7, 4000, 10e-6)
+    assert told == NOISE
+    late_sorted = sorted(late)
+    assert late_sorted[0] >= 100 and late_sorted[-1] <= 5000
+    # A quantile's rank is within five standard deviations of a binomial's.
+    for ppm, value in [(250000, 150), (500000, 200), (745000, 600), (990000, 1000)]:
+        share = sum(x < value for x in late) / 4000
+        assert abs(share - ppm / 1e6) < 5 * (ppm / 1e6 * (1 - ppm / 1e6) / 4000) ** 0.5
+    assert lab("in_lab_noise", NOISE, 7, 100, 10e-6)[0] == late[:100]
+    assert lab("in_lab_noise", NOISE, 8, 100, 10e-6)[0] != late[:100]
+    assert set(lab("in_lab_noise", [], 7, 100, 10e-6)[0]) == {0}
+
+
+def test_noise_keeps_the_order(lab):
+    late, _ = lab("in_lab_noise", [[0, 0], [1000000, 50000]], 7, 500, 0)
+    # Packets leave about every 8 ns: whoever is behind a late one is as late.
+    assert max(late) > 40000
+    assert all(b >= a - 2000 for a, b in zip(late, late[1:]))
+
+
 # ---- change on the fly ----
 
 
@@ -230,6 +265,9 @@ def in_lab_bad(field, value):
     ("reorder_ppm", 2**32 - 1, "reorder_ppm must be at most 1000000"),
     ("port_id", 65536, "port_id must be at most 65535"),
     ("log_flags", 8, "log_flags has an unknown flag"),
+    ("noise", [[0, 0]], "noise must be quantiles"),
+    ("noise", [[0, 0], [999999, 1]], "noise must be quantiles"),
+    ("noise", [[0, 9], [1000000, 8]], "noise must be quantiles"),
 ])
 def test_a_parameter_out_of_range_is_refused_and_changes_nothing(lab, field, value, text):
     number, message, parms = lab("in_lab_bad", field, value)
