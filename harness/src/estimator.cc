@@ -414,6 +414,7 @@ void PooledQuantile::ratio(Estimate& e) const {
     controlled = controlled || c.control != 0;
   }
   if (!(all > 0)) return;
+  controlled = controlled && m >= 4;
   const double per_cycle = all / static_cast<double>(m);
 
   // Exceedances of each cycle at the quantile, in excess of its share; then what the control

@@ -29,6 +29,8 @@ int main(int argc, char** argv) {
   app.add_option("--lab-trial-s", options.lab_trial_s, "wall time of one lab trial (cceval-cost)")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  app.add_option("--results", options.results,
+                 "folder of `delaycc run cceval-dumbbell --sweep --out FOLDER` (cceval-lab)");
   app.add_option("--json", json_path, "also write the tables to this file");
   CLI11_PARSE(app, argc, argv);
 
@@ -37,6 +39,7 @@ int main(int argc, char** argv) {
     Json all = Json::array();
     for (const Study& study : all_studies()) {
       if (name != "all" && name != study.name) continue;
+      if (name == "all" && study.name == "cceval-lab" && options.results.empty()) continue;
       options.progress = [&](double share) {
         if (terminal) fmt::print(stderr, "\r{}: {:.0f} % ", study.name, share * 100);
       };

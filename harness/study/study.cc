@@ -30,6 +30,7 @@ const std::vector<Study>& all_studies() {
       {"cceval-save", "What do stratified sizes and a fluid control variate save?", study_save},
       {"cceval-pair", "What do equal flow files for two algorithms save?", study_pair},
       {"cceval-flip", "How often is the verdict of ten trials wrong?", study_flip},
+      {"cceval-lab", "The same of trials in the lab (--results)", study_lab},
       {"cceval-cost", "What do the estimators cost?", study_cost},
   };
   return studies;

@@ -18,6 +18,7 @@ struct StudyOptions {
   uint64_t seed = 1;
   int repetitions = 1000;
   int64_t truth_trials = 2'000'000;  // that the true values come from
+  std::vector<std::string> results;  // folders of `delaycc run`, for cceval-lab
   double lab_trial_s = 1;            // of wall time: what the cost of an estimator is a share of
   // How much is done, 0 to 1; called now and then.
   std::function<void(double)> progress = [](double) {};
@@ -54,6 +55,7 @@ void study_importance(const StudyOptions& options, StudyResult& result);
 void study_save(const StudyOptions& options, StudyResult& result);
 void study_pair(const StudyOptions& options, StudyResult& result);
 void study_flip(const StudyOptions& options, StudyResult& result);
+void study_lab(const StudyOptions& options, StudyResult& result);
 void study_cost(const StudyOptions& options, StudyResult& result);
 
 // A share of `whole`, in per cent with one digit.

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "fluid_trial.h"
 #include "random.h"
 
 namespace delaycc {
@@ -52,6 +55,52 @@ TEST(Fluid, RefusesWhatHasNoPathOrNoRate) {
   EXPECT_THROW(fluid_fct_s({flow(0, 0)}, {kRate}), Error);
   EXPECT_THROW(fluid_fct_s({flow(0, 1)}, {0}), Error);
   EXPECT_TRUE(fluid_fct_s({}, {}).empty());
+}
+
+// Ten hosts on each side of one link of 100 Gbit/s.
+Scenario dumbbell(const char* host_rate) {
+  const std::string text = std::string("name = \"t\"\ncc = [\"cubic\"]\n[topology]\n") +
+                           "kind = \"dumbbell\"\nsenders = 10\nreceivers = 10\n" +
+                           "base_rtt_ns = 12000\n[host_link]\nrate_gbps = " + host_rate +
+                           "\n[workload]\nload = 0.3\n[measure]\nduration_us = 20000\n";
+  const ScenarioFile file("file.toml", text, {});
+  return file.resolve(file.main_parameters());
+}
+
+WorkloadFlow sent(const Network& network, int from, int to, int64_t start_ns, int64_t bytes) {
+  WorkloadFlow flow;
+  flow.start_ns = start_ns;
+  flow.source = network.select("senders").at(static_cast<size_t>(from));
+  flow.destination = network.select("receivers").at(static_cast<size_t>(to));
+  flow.size_bytes = bytes;
+  return flow;
+}
+
+TEST(FluidTrial, GivesALoneFlowItsIdealTime) {
+  const Scenario scenario = dumbbell("100");
+  const Network network = build_network(scenario.topology, scenario.hosts);
+  for (int64_t bytes : {1, 1460, 100'000, 30'000'000}) {
+    const WorkloadFlow flow = sent(network, 3, 4, 0, bytes);
+    const double ideal =
+        static_cast<double>(ideal_fct_ns(network, flow.source, flow.destination, 1500, bytes)) /
+        1e9;
+    EXPECT_NEAR(fluid_trial_fct_s(scenario, network, {flow}).at(0) / ideal, 1, 1e-3) << bytes;
+  }
+}
+
+TEST(FluidTrial, SharesTheLinkThatIsInTheWay) {
+  for (const char* host_rate : {"100", "25"}) {
+    const Scenario scenario = dumbbell(host_rate);
+    const Network network = build_network(scenario.topology, scenario.hosts);
+    const std::vector<WorkloadFlow> apart = {sent(network, 0, 0, 0, 10'000'000),
+                                             sent(network, 1, 1, 0, 10'000'000)};
+    const double alone = fluid_trial_fct_s(scenario, network, {apart[0]}).at(0);
+    const auto both = fluid_trial_fct_s(scenario, network, apart);
+    // At 25 Gbit/s a host is the limit and the two do not meet.
+    const double factor = std::string(host_rate) == "100" ? 2 : 1;
+    EXPECT_NEAR(both[0] / alone, factor, 0.03) << host_rate;
+    EXPECT_NEAR(both[1] / alone, factor, 0.03) << host_rate;
+  }
 }
 
 TEST(SharedLink, AgreesWithTheGeneralModel) {
