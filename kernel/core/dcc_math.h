@@ -76,6 +76,13 @@ static inline u64 dcc_sub_sat_u64(u64 a, u64 b)
 	return a > b ? a - b : 0;
 }
 
+static inline u32 dcc_add_sat_u32(u32 a, u32 b)
+{
+	u32 sum = a + b;
+
+	return sum < a ? DCC_U32_MAX : sum;
+}
+
 static inline u32 dcc_sub_sat_u32(u32 a, u32 b)
 {
 	return a > b ? a - b : 0;

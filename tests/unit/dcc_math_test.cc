@@ -119,6 +119,7 @@ TEST(Saturation, StopsAtBothEnds) {
   EXPECT_EQ(dcc_add_sat_u64(kMax - 1, 1), kMax);
   EXPECT_EQ(dcc_sub_sat_u64(1, 2), 0u);
   EXPECT_EQ(dcc_sub_sat_u64(2, 1), 1u);
+  EXPECT_EQ(dcc_add_sat_u32(DCC_U32_MAX, 7), DCC_U32_MAX);
   EXPECT_EQ(dcc_sub_sat_u32(0, 7), 0u);
   EXPECT_EQ(dcc_sat_u32(1ULL << 32), DCC_U32_MAX);
   EXPECT_EQ(dcc_sat_u32(DCC_U32_MAX), DCC_U32_MAX);
