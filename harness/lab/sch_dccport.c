@@ -549,14 +549,15 @@ static int dccport_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buf
  * When to look again while @next is the next packet to deliver: then, or
  * earlier, when the server runs out of work and its last packet's socket may be
  * held back by what it has here.  TCP holds none back that has no more than two
- * packets queued.
+ * packets queued.  (A SYN-ACK has a mere request for its socket.)
  */
 static u64 dccport_next_event(const struct dccport *q, const struct sk_buff *next)
 {
 	u64 deliver_ns = dccport_cb(next)->deliver_ns;
 	const struct sk_buff *last = q->queue_tail;
 
-	if (!q->queue_head || !last->sk || skb_is_tcp_pure_ack(last) ||
+	if (!q->queue_head || !last->sk || !sk_fullsock(last->sk) ||
+	    skb_is_tcp_pure_ack(last) ||
 	    sk_wmem_alloc_get(last->sk) <= 2 * (int)last->truesize)
 		return deliver_ns;
 	return min(deliver_ns, dccport_cb(last)->depart_ns);
