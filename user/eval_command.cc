@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "eval_result.h"
+#include "model_based.h"
 #include "report.h"
 #include "slurm.h"
 
@@ -106,6 +107,8 @@ class Display {
 
 EvaluationSpec make_spec(const EvalArguments& arguments, const Scenario& scenario) {
   EvaluationSpec spec = arguments.options.spec;
+  spec.goal.min_units = arguments.min_trials;
+  spec.max_trials = arguments.max_trials;
   spec.goal.relative_margin =
       share_of("--margin", arguments.margin, 1e-9, 0.999,
                "a share of the estimate above 0 and below 100 %, such as 1% or 0.01");
@@ -115,7 +118,9 @@ EvaluationSpec make_spec(const EvalArguments& arguments, const Scenario& scenari
   for (const Interval interval :
        {Interval::kStudent, Interval::kNormal, Interval::kSkewed, Interval::kAnytime})
     if (arguments.interval == interval_name(interval)) spec.goal.interval = interval;
-  const Estimand estimand = arguments.estimand == "pooled" ? Estimand::kPooled : Estimand::kMean;
+  const Estimand estimand = arguments.estimand == "pooled" || arguments.options.model_based
+                                ? Estimand::kPooled
+                                : Estimand::kMean;
   for (const std::string& name : arguments.metrics)
     spec.metrics.push_back(parse_metric(name, estimand, scenario));
   if (!arguments.compare.empty() && arguments.compare[0] == arguments.compare[1])
@@ -144,9 +149,13 @@ EvaluationSpec make_spec(const EvalArguments& arguments, const Scenario& scenari
           "--compare needs --estimand mean: pairs are of trials, and a pooled quantile has none");
     spec.compare = {index[0], index[1]};
   }
+  if (spec.verdict_only && !spec.compare)
+    throw ScenarioError("--verdict-only: is of --compare, which is missing");
   if (spec.max_trials < spec.goal.min_units)
     throw ScenarioError(fmt::format("--max-trials {}: allowed is --min-trials ({}) or more",
                                     spec.max_trials, spec.goal.min_units));
+  suit_sampling(scenario, spec.goal.min_units, &spec);
+  if (arguments.options.model_based) suit_model_based(scenario, &spec);
   return spec;
 }
 
@@ -160,10 +169,12 @@ std::string repeat_command(const EvalArguments& arguments) {
   if (arguments.interval != interval_name(Goal().interval))
     text += " --interval " + arguments.interval;
   const EvaluationSpec& spec = arguments.options.spec;
-  if (spec.goal.min_units != Goal().min_units)
-    text += fmt::format(" --min-trials {}", spec.goal.min_units);
-  if (spec.max_trials != EvaluationSpec().max_trials)
-    text += fmt::format(" --max-trials {}", spec.max_trials);
+  if (arguments.min_trials != Goal().min_units)
+    text += fmt::format(" --min-trials {}", arguments.min_trials);
+  if (arguments.max_trials != EvaluationSpec().max_trials)
+    text += fmt::format(" --max-trials {}", arguments.max_trials);
+  if (spec.verdict_only) text += " --verdict-only";
+  if (arguments.options.model_based) text += " --model-based";
   if (!arguments.algorithms.empty())
     text += fmt::format(" --cc {}", fmt::join(arguments.algorithms, ","));
   if (!arguments.compare.empty())
@@ -207,10 +218,10 @@ CLI::App* add_eval_command(CLI::App& app, EvalArguments& arguments) {
                    "two algorithms, run on the same flows until one is known to be less")
       ->expected(2);
   command
-      ->add_option("--min-trials", options.spec.goal.min_units,
+      ->add_option("--min-trials", arguments.min_trials,
                    "no estimate counts as converged before (default 20)")
       ->check(CLI::Range(2, 1'000'000));
-  command->add_option("--max-trials", options.spec.max_trials, "of each algorithm (default 100000)")
+  command->add_option("--max-trials", arguments.max_trials, "of each algorithm (default 100000)")
       ->check(CLI::Range(2, 10'000'000));
   command->add_option("--max-time", arguments.max_time, "such as 90s, 30m or 2h (default: none)");
   command
@@ -237,6 +248,11 @@ CLI::App* add_eval_command(CLI::App& app, EvalArguments& arguments) {
       ->add_option("--timeout", options.timeout_s, "seconds of wall time for a trial (default 300)")
       ->check(CLI::Range(1, 86400));
   command->add_option("--out", options.out, "folder of the results (default: results/NAME-eval)");
+  command->add_flag("--verdict-only", options.spec.verdict_only,
+                    "with --compare: stop at the verdict, whatever each one's own interval");
+  command->add_flag("--model-based", options.model_based,
+                    "the quantile over all flows by importance sampling over their sizes, from a\n"
+                    "log-normal fit (docs/eval.md says what that changes)");
   command->add_flag("--json", arguments.json, "print eval.json instead of the table");
   command->add_flag("--quiet", arguments.quiet, "no progress display");
   return command;
@@ -255,6 +271,8 @@ int eval(EvalArguments& arguments, const std::string& path) {
     options.jobs =
         options.slurm ? 16 : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   const Lab lab = find_lab();
+  if (!arguments.quiet)
+    options.note = [](const std::string& text) { fmt::print(stderr, "{}\n", text); };
   on_signals(stop_eval);
 
   EvalOutcome outcome;

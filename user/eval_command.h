@@ -22,6 +22,8 @@ struct EvalArguments {
   std::vector<std::string> metrics;
   std::vector<std::string> algorithms;
   std::vector<std::string> compare;
+  int min_trials = Goal().min_units;
+  int max_trials = EvaluationSpec().max_trials;
   EvalOptions options;
   bool json = false;
   bool quiet = false;

@@ -274,10 +274,27 @@ json eval_json(const EvalOptions& options, const EvalOutcome& outcome) {
       entry["history"] = history_json(evaluation.history(a, m));
       metrics[spec.metrics[m].name] = entry;
     }
+    std::vector<int> failed = evaluation.failed(a);
+    for (int& number : failed) number += outcome.first_number;
     algorithms[spec.algorithms[a]] = {{"trials", evaluation.used(a)},
-                                      {"failed", evaluation.failed(a)},
+                                      {"failed", failed},
                                       {"end", state_name(evaluation.state(a))},
                                       {"metrics", metrics}};
+  }
+  for (size_t a = 0; a < outcome.model_based.size(); a++) {
+    const ModelBased& m = outcome.model_based[a];
+    algorithms[spec.algorithms[a]]["model_based"] = {{"fit_mu", m.fit_mu},
+                                                     {"fit_sigma", m.fit_sigma},
+                                                     {"fit_rms_error", m.fit_rms_error},
+                                                     {"fit_mean_bytes", m.fit_mean_bytes},
+                                                     {"mean_bytes", m.mean_bytes},
+                                                     {"shift", m.shift},
+                                                     {"factor", m.factor},
+                                                     {"epochs", m.epochs},
+                                                     {"search_trials", m.cycles},
+                                                     {"capped", m.capped},
+                                                     {"stopped", m.stopped},
+                                                     {"effective_share", m.effective_share}};
   }
   result["failures"] = outcome.failures;
   if (spec.compare) {
@@ -310,6 +327,22 @@ json eval_run_json(const EvalOptions& options, const EvalOutcome& outcome) {
           {"estimator_share", estimator_s / s},
           {"run_again", outcome.reruns},
           {"failures", outcome.failures}};
+}
+
+// What the tilts are, and that the sizes are not the workload's own.
+std::vector<std::string> model_based_lines(const EvaluationSpec& spec, const EvalOutcome& outcome) {
+  std::vector<std::string> lines;
+  for (size_t a = 0; a < outcome.model_based.size(); a++) {
+    const ModelBased& m = outcome.model_based[a];
+    lines.push_back(fmt::format(
+        "{}: model-based, sizes of a log-normal fit (mean {:.0f} KB, the workload's {:.0f} KB), "
+        "tilt "
+        "mu {:+.3f} sigma, sigma x {:.3f}{}{}, found with {} trials, effective sample size {:.2f}",
+        spec.algorithms[a], m.fit_mean_bytes / 1e3, m.mean_bytes / 1e3, m.shift, m.factor,
+        m.capped ? " (capped)" : "", m.stopped ? " (stopped by the effective sample size)" : "",
+        m.cycles, outcome.evaluation->estimate(a, 0).effective_share));
+  }
+  return lines;
 }
 
 json eval_report_json(const EvalOptions& options, const EvalOutcome& outcome) {
@@ -346,6 +379,7 @@ json eval_report_json(const EvalOptions& options, const EvalOutcome& outcome) {
                            {"distribution", distribution_json(evaluation.values(a, m))}});
     }
   if (data["algorithms"].empty()) return data;
+  for (const std::string& line : model_based_lines(spec, outcome)) data["notes"].push_back(line);
   // The headline is of what was asked for.
   if (spec.metrics.front().estimand == Estimand::kMean) {
     for (const auto& [name, metrics] : data["algorithms"].items())
@@ -361,6 +395,7 @@ std::string eval_table(const EvalOptions& options, const EvalOutcome& outcome) {
   for (const std::string& line : aligned(estimate_rows(*outcome.evaluation))) text += line + "\n";
   text += "\n";
   for (const std::string& line : comparison_lines(spec, *outcome.evaluation)) text += line + "\n";
+  for (const std::string& line : model_based_lines(spec, outcome)) text += line + "\n";
   if (!outcome.converged)
     text += fmt::format("NOT CONVERGED ({}): the intervals are wider than asked for\n",
                         end_name(outcome));

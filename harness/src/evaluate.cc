@@ -7,6 +7,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include "model_based.h"
 #include "slurm.h"
 #include "store.h"
 
@@ -15,8 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void run_locally(EvalSink& sink, const EvalOptions& options, const Scenario& scenario,
-                 const Parameters& parameters, TrialRunner& runner) {
+void run_locally(EvalSink& sink, const EvalOptions& options, const EvalPlan& plan,
+                 TrialRunner& runner) {
   run_workers(
       options.jobs,
       [&] {
@@ -28,8 +29,7 @@ void run_locally(EvalSink& sink, const EvalOptions& options, const Scenario& sce
           return true;
         }
         const TrialId id = ids.front();
-        sink.deliver(id, runner.run({scenario, parameters, 0, options.spec.algorithms[id.algorithm],
-                                     id.number}));
+        sink.deliver(id, runner.run(plan.trial_case(id)));
         return true;
       },
       [&] { sink.abandon(); });
@@ -37,9 +37,14 @@ void run_locally(EvalSink& sink, const EvalOptions& options, const Scenario& sce
 
 }  // namespace
 
-EvalSink::EvalSink(const EvalOptions& options, const Scenario& scenario, const std::string& build,
-                   const EvalStop& stop, const std::function<void(const EvalProgress&)>& progress)
-    : options_(options), stop_(stop), progress_(progress), started_ns_(monotonic_ns()) {
+EvalSink::EvalSink(const EvalOptions& options, const EvalPlan& plan, const Scenario& scenario,
+                   const std::string& build, const EvalStop& stop,
+                   const std::function<void(const EvalProgress&)>& progress)
+    : options_(options),
+      stop_(stop),
+      progress_(progress),
+      first_number_(plan.first_number),
+      started_ns_(monotonic_ns()) {
   outcome_.evaluation = std::make_unique<Evaluation>(options.spec);
   CaseResult c;
   c.scenario = scenario;
@@ -47,6 +52,7 @@ EvalSink::EvalSink(const EvalOptions& options, const Scenario& scenario, const s
   outcome_.run.algorithms = options.spec.algorithms;
   outcome_.run.build = build;
   outcome_.run.seed = options.seed;
+  outcome_.first_number = first_number_;
 }
 
 bool EvalSink::past_deadline() const {
@@ -79,7 +85,7 @@ void EvalSink::abandon() {
 void EvalSink::deliver(TrialId id, TrialOutcome&& outcome) {
   std::lock_guard<std::mutex> lock(mutex_);
   const std::string name =
-      fmt::format("{} trial {}", options_.spec.algorithms[id.algorithm], id.number);
+      fmt::format("{} trial {}", options_.spec.algorithms[id.algorithm], first_number_ + id.number);
   if (!outcome.first_failure.empty() && outcome.trial)
     outcome_.reruns.push_back(name + ": " + outcome.first_failure);
   if (outcome.trial) {
@@ -148,16 +154,23 @@ EvalOutcome run_evaluation(const EvalOptions& options, const ScenarioFile& file,
   trial_options.seed = options.seed;
   trial_options.timeout_s = options.timeout_s;
   TrialRunner runner(trial_options, lab, store, stop.stop);
-  const Parameters& parameters = file.main_parameters();
-  const Scenario scenario = file.resolve(parameters);
-  EvalSink sink(options, scenario, runner.build(), stop, progress);
+  EvalPlan plan;
+  plan.parameters = file.main_parameters();
+  plan.algorithms = options.spec.algorithms;
+  plan.scenarios.assign(plan.algorithms.size(), file.resolve(plan.parameters));
+  plan.overrides.assign(plan.algorithms.size(), options.overrides);
+  const Scenario scenario = plan.scenarios.front();
+  std::vector<ModelBased> tilts;
+  if (options.model_based) tilts = find_tilts(options, runner, stop, &plan);
+  EvalSink sink(options, plan, scenario, runner.build(), stop, progress);
   if (options.slurm)
-    run_on_slurm(sink, options, scenario, parameters, runner, store, stop);
+    run_on_slurm(sink, options, plan, runner, store, stop);
   else
-    run_locally(sink, options, scenario, parameters, runner);
+    run_locally(sink, options, plan, runner);
   if (stop.stop) throw Interrupted();
   EvalOutcome outcome = sink.outcome();
-  outcome.run.cases[0].parameters = parameters;
+  outcome.run.cases[0].parameters = plan.parameters;
+  outcome.model_based = std::move(tilts);
   return outcome;
 }
 

@@ -31,6 +31,34 @@ struct EvalOptions {
   bool slurm = false;
   std::vector<std::string> slurm_options;  // of sbatch
   std::string out;
+  bool model_based = false;
+  std::function<void(const std::string&)> note;  // of what is done before the trials
+};
+
+// Which trial of which scenario each trial of an evaluation is.
+struct EvalPlan {
+  std::vector<Scenario> scenarios;                  // by algorithm
+  std::vector<std::vector<std::string>> overrides;  // that give these
+  std::vector<std::string> algorithms;
+  Parameters parameters;
+  int first_number = 0;  // of the trials; lower ones have served to find the tilts
+
+  TrialCase trial_case(TrialId id) const {
+    return {scenarios[id.algorithm], parameters, 0, algorithms[id.algorithm],
+            first_number + id.number};
+  }
+};
+
+// What --model-based found for an algorithm (importance.h).
+struct ModelBased {
+  double fit_mu = 0, fit_sigma = 0, fit_rms_error = 0, fit_mean_bytes = 0, mean_bytes = 0;
+  double shift = 0;   // of mu, in sigmas
+  double factor = 1;  // of sigma
+  int epochs = 0;
+  int64_t cycles = 0;
+  bool capped = false;
+  bool stopped = false;
+  double effective_share = 1;
 };
 
 // Set by signals: `drain` lets the trials under way end and gives what there is, `stop` ends them.
@@ -55,16 +83,19 @@ struct EvalOutcome {
   bool converged = false;  // every algorithm
   int ran = 0;
   int resumed = 0;
+  int first_number = 0;  // of the trials
   double elapsed_s = 0;
-  std::vector<std::string> reruns;    // trials that failed once: "oscar trial 3: why"
-  std::vector<std::string> failures;  // that failed twice and are among those used
+  std::vector<ModelBased> model_based;  // by algorithm; empty without
+  std::vector<std::string> reruns;      // trials that failed once: "oscar trial 3: why"
+  std::vector<std::string> failures;    // that failed twice and are among those used
 };
 
 // What both executors deliver to and ask. All functions may be called from several threads.
 class EvalSink {
  public:
-  EvalSink(const EvalOptions& options, const Scenario& scenario, const std::string& build,
-           const EvalStop& stop, const std::function<void(const EvalProgress&)>& progress);
+  EvalSink(const EvalOptions& options, const EvalPlan& plan, const Scenario& scenario,
+           const std::string& build, const EvalStop& stop,
+           const std::function<void(const EvalProgress&)>& progress);
 
   // As Evaluation::next(); empty when there is nothing to do before another trial has come.
   std::vector<TrialId> next(size_t limit, int ahead);
@@ -85,6 +116,7 @@ class EvalSink {
   const EvalOptions& options_;
   const EvalStop& stop_;
   const std::function<void(const EvalProgress&)>& progress_;
+  const int first_number_;
   const int64_t started_ns_;
   std::mutex mutex_;  // of all below
   std::condition_variable arrived_;

@@ -12,6 +12,8 @@ namespace {
 constexpr int kEveryTrialUntil = 20;
 constexpr int kLookShare = 50;  // later looks are 1/50 apart
 constexpr int kLeastFailures = 3;
+// Of stratified sampling: intervals over fewer groups are too narrow.
+constexpr int kLeastGroups = 10;
 
 int look_after(int trials) {
   return trials < kEveryTrialUntil ? trials + 1 : trials + std::max(1, trials / kLookShare);
@@ -114,9 +116,10 @@ TrialValue trial_value(const TrialResult& trial, const MetricRequest& metric) {
     result.missed = known->second.missed;
     return result;
   }
+  const auto ratio = trial.metrics.find("log_ratio");
+  if (ratio != trial.metrics.end()) result.log_weight = ratio->second.value;
   std::vector<double> values;
   for (const FlowSample& s : trial.samples) {
-    result.log_weight += s.log_weight;
     if (metric.class_index >= 0 && s.size_class != metric.class_index) continue;
     const auto fct_ns = static_cast<double>(s.fct_ns);
     const double value = metric.source == MetricRequest::Source::kCompletionTime
@@ -133,6 +136,31 @@ TrialValue trial_value(const TrialResult& trial, const MetricRequest& metric) {
   return result;
 }
 
+void suit_sampling(const Scenario& scenario, int min_trials, EvaluationSpec* spec) {
+  spec->goal.min_units = min_trials;
+  if (!scenario.workload.present) return;
+  const SamplingSpec& sampling = scenario.workload.sampling;
+  if (sampling.kind == "stratified") {
+    const int group = sampling.group;
+    spec->trials_per_unit = group;
+    spec->goal.min_units = std::max(kLeastGroups, (min_trials + group - 1) / group);
+    spec->max_trials -= spec->max_trials % group;
+    if (spec->max_trials < spec->goal.min_units * group)
+      throw ScenarioError(
+          fmt::format("--max-trials: sizes are stratified over groups of {} trials, allowed are {} "
+                      "or more",
+                      group, spec->goal.min_units * group));
+  } else if (sampling.kind != "plain") {
+    for (const MetricRequest& metric : spec->metrics)
+      if (metric.estimand != Estimand::kPooled)
+        throw ScenarioError(
+            fmt::format("--metric {}: the scenario's flows are drawn from another distribution "
+                        "(workload.sampling = \"{}\"), only an estimate over the flows knows their "
+                        "weights: --estimand pooled",
+                        metric.name, sampling.kind));
+  }
+}
+
 Evaluation::Evaluation(const EvaluationSpec& spec)
     : spec_(spec), tracks_(spec.algorithms.size()), group_index_(spec.algorithms.size()) {
   check_goal(spec_.goal);
@@ -141,10 +169,11 @@ Evaluation::Evaluation(const EvaluationSpec& spec)
     for (size_t m = 0; m < spec_.metrics.size(); m++) {
       Metric& metric = track.metrics[m];
       if (spec_.metrics[m].estimand == Estimand::kPooled)
-        metric.pooled = std::make_unique<PooledQuantile>(spec_.metrics[m].quantile, spec_.goal);
+        metric.pooled =
+            std::make_unique<PooledQuantile>(spec_.metrics[m].quantile, spec_.goal, spec_.pooled);
       else
         metric.mean = std::make_unique<MeanEstimator>(spec_.goal, spec_.trials_per_unit);
-      metric.estimate = metric.pooled ? metric.pooled->estimate() : metric.mean->estimate();
+      renew(metric);
     }
   }
   if (spec_.compare) {
@@ -211,7 +240,8 @@ int64_t Evaluation::more_of(const Group& group) const {
       // Nothing known yet: as many again.
       const int64_t forecast = metric.estimate.forecast_trials > 0 ? metric.estimate.forecast_trials
                                                                    : 2 * int64_t{group.used};
-      if (!metric.estimate.converged) all = std::max(all, forecast);
+      if (!metric.estimate.converged && !(spec_.verdict_only && group.members.size() == 2))
+        all = std::max(all, forecast);
     }
   if (!pairs_.empty() && group.members.size() == 2)
     for (const auto& pair : pairs_) all = std::max(all, group.used + pair->compare().more_pairs);
@@ -290,6 +320,18 @@ void Evaluation::add_value(Metric& metric, const TrialValue* value, bool unit_co
   metric.unit = Unit();
 }
 
+void Evaluation::renew(Metric& metric) const {
+  if (metric.mean) {
+    metric.estimate = metric.mean->estimate();
+    return;
+  }
+  Estimate& e = metric.estimate = metric.pooled->estimate();
+  // A cycle is a group of trials.
+  for (int64_t* count :
+       {&e.trials, &e.missing, &e.forecast_trials, &e.forecast_low, &e.forecast_high})
+    *count *= spec_.trials_per_unit;
+}
+
 void Evaluation::take(Group& group, const std::map<size_t, Values>& trial) {
   const bool unit_complete = (group.used + 1) % spec_.trials_per_unit == 0;
   for (size_t member : group.members) {
@@ -328,10 +370,7 @@ void Evaluation::decide(Group& group) {
   for (size_t member : group.members) {
     Track& track = tracks_[member];
     for (Metric& metric : track.metrics) {
-      if (metric.mean)
-        metric.estimate = metric.mean->estimate();
-      else if (look)
-        metric.estimate = metric.pooled->estimate();
+      if (metric.mean || look) renew(metric);
       if (look) metric.history.push_back({n, metric.estimate});
     }
   }
@@ -356,7 +395,8 @@ void Evaluation::decide(Group& group) {
                                                       : ", which does not apply to this scenario");
         return;
       }
-      converged = converged && metric.estimate.converged;
+      converged = converged && (metric.estimate.converged ||
+                                (spec_.verdict_only && spec_.compare && group.members.size() == 2));
     }
   }
   if (!pairs_.empty() && group.members.size() == 2 && converged)
@@ -377,7 +417,7 @@ void Evaluation::settle() {
   for (Group& group : groups_)
     for (size_t member : group.members)
       for (Metric& metric : tracks_[member].metrics) {
-        if (metric.pooled) metric.estimate = metric.pooled->estimate();
+        if (metric.pooled) renew(metric);
         if (group.used > 0 &&
             (metric.history.empty() || metric.history.back().trials != group.used))
           metric.history.push_back({group.used, metric.estimate});

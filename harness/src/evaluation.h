@@ -56,9 +56,15 @@ struct EvaluationSpec {
   Goal goal;
   int max_trials = 100'000;
   int trials_per_unit = 1;  // stratified sizes: so many trials make one sample
+  PooledOptions pooled;
   // Indices of the two algorithms that are compared: they run on together until there is a verdict.
   std::optional<std::pair<size_t, size_t>> compare;
+  bool verdict_only = false;  // their own intervals may stay as wide as they are
 };
+
+// Sets what the estimators must know of how the scenario draws its flows, from `min_trials` and
+// `max_trials` of the command line. Throws ScenarioError for what cannot be estimated.
+void suit_sampling(const Scenario& scenario, int min_trials, EvaluationSpec* spec);
 
 struct TrialId {
   size_t algorithm = 0;
@@ -151,6 +157,7 @@ class Evaluation {
   void take(Group& group, const std::map<size_t, Values>& trial);
   void add_value(Metric& metric, const TrialValue* value, bool unit_complete);
   void decide(Group& group);
+  void renew(Metric& metric) const;
   int64_t more_of(const Group& group) const;
   bool pooled() const;
 

@@ -53,12 +53,11 @@ struct Pending {
 
 class Slurm {
  public:
-  Slurm(EvalSink& sink, const EvalOptions& options, const Scenario& scenario,
-        const Parameters& parameters, TrialRunner& runner, Store& store, const EvalStop& stop)
+  Slurm(EvalSink& sink, const EvalOptions& options, const EvalPlan& plan, TrialRunner& runner,
+        Store& store, const EvalStop& stop)
       : sink_(sink),
         options_(options),
-        scenario_(scenario),
-        parameters_(parameters),
+        plan_(plan),
         runner_(runner),
         store_(store),
         stop_(stop),
@@ -88,17 +87,13 @@ class Slurm {
  private:
   fs::path manifest_path(int wave) const { return folder_ / fmt::format("wave-{}.json", wave); }
 
-  TrialCase trial_case(TrialId id) const {
-    return {scenario_, parameters_, 0, options_.spec.algorithms[id.algorithm], id.number};
-  }
-
   // Asks for further trials; those that the store or an older shard has are delivered at once.
   void take_new() {
     while (sink_.wanted()) {
       const std::vector<TrialId> ids = sink_.next(kMostTasks * 1000, 1);
       if (ids.empty()) break;
       for (const TrialId id : ids) {
-        const std::string key = runner_.key(trial_case(id));
+        const std::string key = runner_.key(plan_.trial_case(id));
         if (auto found = runner_.stored(key)) {
           deliver(id, std::move(*found), true);
         } else {
@@ -134,13 +129,16 @@ class Slurm {
               [](const Pending* a, const Pending* b) { return a->id < b->id; });
     for (size_t i = 0; i < order.size(); i++) {
       order[i]->submissions++;
-      parts[i % tasks].push_back(
-          {options_.spec.algorithms[order[i]->id.algorithm], order[i]->id.number});
+      const TrialCase c = plan_.trial_case(order[i]->id);
+      parts[i % tasks].push_back({c.algorithm, c.number});
     }
     const fs::path manifest = manifest_path(wave_);
+    json overrides;
+    for (size_t a = 0; a < plan_.algorithms.size(); a++)
+      overrides[plan_.algorithms[a]] = plan_.overrides[a];
     const json content = {{"build", runner_.build()},
                           {"scenario", fs::absolute(options_.scenario).string()},
-                          {"overrides", options_.overrides},
+                          {"overrides", overrides},
                           {"seed", options_.seed},
                           {"timeout_s", options_.timeout_s},
                           {"shards", folder_.string()},
@@ -154,7 +152,7 @@ class Slurm {
         "sbatch",
         "--parsable",
         fmt::format("--array=0-{}", tasks - 1),
-        "--job-name=delaycc-" + scenario_.name,
+        "--job-name=delaycc-" + plan_.scenarios.front().name,
         fmt::format("--output={}/wave-{}-%a.txt", folder_.string(), wave_),
         "--open-mode=append",
         "--requeue",
@@ -306,8 +304,7 @@ class Slurm {
 
   EvalSink& sink_;
   const EvalOptions& options_;
-  const Scenario& scenario_;
-  const Parameters& parameters_;
+  const EvalPlan& plan_;
   TrialRunner& runner_;
   Store& store_;
   const EvalStop& stop_;
@@ -381,10 +378,9 @@ ProgramResult run_program(const std::vector<std::string>& arguments) {
   return result;
 }
 
-void run_on_slurm(EvalSink& sink, const EvalOptions& options, const Scenario& scenario,
-                  const Parameters& parameters, TrialRunner& runner, Store& store,
-                  const EvalStop& stop) {
-  Slurm(sink, options, scenario, parameters, runner, store, stop).run();
+void run_on_slurm(EvalSink& sink, const EvalOptions& options, const EvalPlan& plan,
+                  TrialRunner& runner, Store& store, const EvalStop& stop) {
+  Slurm(sink, options, plan, runner, store, stop).run();
 }
 
 int run_slurm_task(const std::string& manifest_path, const Lab& lab,
@@ -399,10 +395,13 @@ int run_slurm_task(const std::string& manifest_path, const Lab& lab,
   if (task >= tasks.size())
     throw Error(
         fmt::format("{}: has {} tasks, and this is number {}", manifest_path, tasks.size(), task));
-  const ScenarioFile file(manifest.at("scenario").get<std::string>(),
-                          manifest.at("overrides").get<std::vector<std::string>>());
-  const Parameters& parameters = file.main_parameters();
-  const Scenario scenario = file.resolve(parameters);
+  // The algorithms' scenarios differ where each has its own tilt.
+  std::map<std::string, std::pair<Scenario, Parameters>> scenarios;
+  for (const auto& [algorithm, overrides] : manifest.at("overrides").items()) {
+    const ScenarioFile file(manifest.at("scenario").get<std::string>(),
+                            overrides.get<std::vector<std::string>>());
+    scenarios[algorithm] = {file.resolve(file.main_parameters()), file.main_parameters()};
+  }
   TrialOptions options;
   options.seed = manifest.at("seed");
   options.timeout_s = manifest.at("timeout_s");
@@ -420,8 +419,9 @@ int run_slurm_task(const std::string& manifest_path, const Lab& lab,
                     host));
   int failures = 0;
   for (const auto& part : tasks[task]) {
-    const TrialCase c{scenario, parameters, 0, part.at(0).get<std::string>(),
-                      part.at(1).get<int>()};
+    const std::string algorithm = part.at(0);
+    const auto& [scenario, parameters] = scenarios.at(algorithm);
+    const TrialCase c{scenario, parameters, 0, algorithm, part.at(1).get<int>()};
     const TrialOutcome outcome = runner.run(c);
     if (!outcome.first_failure.empty())
       fmt::print(stderr, "{} trial {}: {}: {}\n", c.algorithm, c.number,

@@ -17,9 +17,8 @@
 namespace delaycc {
 
 // Throws Interrupted once `stop.stop` is true. Whatever ends it, its jobs are cancelled.
-void run_on_slurm(EvalSink& sink, const EvalOptions& options, const Scenario& scenario,
-                  const Parameters& parameters, TrialRunner& runner, Store& store,
-                  const EvalStop& stop);
+void run_on_slurm(EvalSink& sink, const EvalOptions& options, const EvalPlan& plan,
+                  TrialRunner& runner, Store& store, const EvalStop& stop);
 
 // `delaycc eval-task MANIFEST`: the part of an array's task, whose number is in
 // SLURM_ARRAY_TASK_ID. Returns the exit code.

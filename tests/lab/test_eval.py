@@ -264,6 +264,68 @@ def test_a_limit_of_time_or_trials_ends_it_unconverged(scenario, tmp_path):
     assert result(tmp_path / "few")["algorithms"]["oscar"]["trials"] == 6
 
 
+# About four flows a trial with sizes of a distribution.
+WORKLOAD = """
+name = "workload"
+cc = ["cubic"]
+[topology]
+kind = "dumbbell"
+senders = 2
+receivers = 2
+base_rtt_ns = 12000
+[workload]
+sizes = "websearch"
+load = 0.5
+until_us = 1000
+[measure]
+duration_us = 4000
+log = "none"
+"""
+
+
+def test_stratified_sizes_are_estimated_by_groups(scenario, tmp_path):
+    scenario.write_text(WORKLOAD)
+    evaluate(scenario, tmp_path / "out", "--metric", "slowdown_mean", "--margin", "90%", "--min-trials", "4",
+             "--set", "workload.sampling=stratified", "--set", "workload.sampling_group=3")
+    e = result(tmp_path / "out")["algorithms"]["cubic"]["metrics"]["slowdown_mean"]
+    assert e["trials"] == 3 * e["n"] and e["n"] >= 10 and "groups of 3" in e["method"]
+
+
+def test_weighted_flows_need_an_estimate_over_the_flows(scenario, tmp_path):
+    scenario.write_text(WORKLOAD)
+    tail = ["--set", "workload.sampling=tail"]
+    done = evaluate(scenario, tmp_path / "out", "--metric", "slowdown_mean", *tail, code=2)
+    assert "only an estimate over the flows knows their weights: --estimand pooled" in done.stderr
+    evaluate(scenario, tmp_path / "out", "--metric", "fct_p75_us", "--estimand", "pooled", "--margin", "90%", "--min-trials", "10", *tail)
+    e = result(tmp_path / "out")["algorithms"]["cubic"]["metrics"]["fct_p75_us"]
+    assert 0 < e["effective_share"] < 1
+
+
+def test_model_based_searches_a_tilt_and_draws_from_it(scenario, tmp_path):
+    scenario.write_text(WORKLOAD)
+    goal = ["--model-based", "--metric", "fct_p90_us", "--max-trials", "80"]
+    done = evaluate(scenario, tmp_path / "out", *goal, "--jobs", "2", code=3)
+    assert "cubic: model-based, sizes of a log-normal fit" in done.stdout
+    got = result(tmp_path / "out")["algorithms"]["cubic"]
+    assert got["trials"] == 80 and got["metrics"]["fct_p90_us"]["estimand"] == "p90 over 40 cycles"
+    assert got["metrics"]["fct_p90_us"]["n"] == 2
+    tilt = got["model_based"]
+    assert tilt["search_trials"] >= 10 and abs(tilt["shift"]) <= 0.1 + 1e-9 and 1 / 1.06 < tilt["factor"] < 1.06
+    whole = (tmp_path / "out" / "eval.json").read_bytes()
+    done = evaluate(scenario, tmp_path / "out", *goal, "--jobs", "1", code=3)
+    assert "0 trials run" in done.stdout
+    assert (tmp_path / "out" / "eval.json").read_bytes() == whole
+
+
+def test_a_verdict_alone_takes_fewer_trials(scenario, tmp_path):
+    goal = ["--metric", "queue_mean_bytes", "--margin", "0.1%", "--min-trials", "4", "--compare", "oscar", "cubic"]
+    evaluate(scenario, tmp_path / "out", *goal, "--verdict-only")
+    got = result(tmp_path / "out")
+    assert got["converged"] and got["compare"]["metrics"]["queue_mean_bytes"]["verdict"] == "a < b"
+    assert got["algorithms"]["oscar"]["metrics"]["queue_mean_bytes"]["relative_margin"] > 0.001
+    assert got["algorithms"]["oscar"]["trials"] < 50
+
+
 @pytest.mark.parametrize("arguments, message", [
     (["--metric", "fct_mean_us", "--margin", "0"], "--margin 0: allowed is a share of the estimate above 0"),
     (["--metric", "fct_mean_us", "--margin", "0%"], "--margin 0%: allowed is"),
@@ -280,6 +342,8 @@ def test_a_limit_of_time_or_trials_ends_it_unconverged(scenario, tmp_path):
     (["--metric", "fct_p99_us", "--estimand", "pooled", "--compare", "oscar", "cubic"], "--compare needs --estimand mean"),
     (["--metric", "fct_mean_us", "--cc", "oscar,oscar"], "\"oscar\" is there twice"),
     (["--metric", "fct_mean_us", "--max-trials", "10"], "--max-trials 10: allowed is --min-trials (20) or more"),
+    (["--metric", "fct_mean_us", "--verdict-only"], "--verdict-only: is of --compare"),
+    (["--metric", "fct_p99_us", "--model-based"], "--model-based: the scenario has no [workload]"),
     (["--metric", "fct_mean_us", "--executor", "cloud"], "--executor"),
     ([], "--metric is required"),
 ], ids=lambda a: "-".join(a) if isinstance(a, list) else "")
