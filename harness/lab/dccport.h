@@ -29,6 +29,11 @@ enum {
  * reset, a tenth of a link's load that no host that just falls silent would make.
  */
 #define DCCPORT_DROP_RST 0x4
+/*
+ * A packet's DSCP, at most 15, becomes its skb->priority before the child qdisc
+ * sees it, as a switch that trusts the DSCP has it: prio's map goes by that.
+ */
+#define DCCPORT_DSCP_PRIORITY 0x8
 
 /*
  * One direction of a link: a drop-tail queue in front of a server of rate_bps,
@@ -45,7 +50,7 @@ struct tc_dccport_parms {
 	__u32 loss_ppm;         /* random loss before the queue, 0 .. 1000000 */
 	__u32 reorder_ppm;      /* packets that get reorder_delay_ns, 0 .. 1000000 */
 	__u32 port_id;          /* written into every event; 0 .. 65535 */
-	__u32 log_flags;        /* DCCPORT_LOG_*, DCCPORT_DROP_RST */
+	__u32 log_flags;        /* DCCPORT_LOG_*, DCCPORT_DROP_RST, DCCPORT_DSCP_PRIORITY */
 };
 
 /*
@@ -69,6 +74,17 @@ struct tc_dccport_quantile {
  * drops, marks (as overlimits), packets held (qlen) and the backlog.  A drop is
  * not reported to the sender; super-packets are cut into frames on arrival.
  */
+
+/*
+ * A port may have a child qdisc (class 1 of the port's handle): what waits for
+ * the server waits there, and the server takes from it whenever it is free.
+ * limit_bytes and ecn_bytes go by child and server together.  The child must not
+ * use more than 16 bytes of a packet's qdisc data (prio, pfifo, fq_codel do not),
+ * and the device's txqueuelen is what a band of prio holds.  A packet that has
+ * not come to its turn, or that the child dropped later, has the depart_ns
+ * DCCPORT_NOT_DEPARTED.
+ */
+#define DCCPORT_NOT_DEPARTED 0x4000000000000000ULL
 
 #define DCCPORT_EV_DROP_TAIL 0x01 /* dropped: queue full; depart_ns is 0 */
 #define DCCPORT_EV_DROP_LOSS 0x02 /* dropped: random loss; depart_ns is 0 */

@@ -23,6 +23,9 @@
  * - super-packets are cut into frames first;
  * - drops are not told to the sender: a switch does not do that either;
  * - ports that ask for it write an event per TCP segment, see dccport.h.
+ *
+ * With a child qdisc it is the child that says which packet is next, so nothing
+ * is known until the server takes it: the timer also fires when the server ends.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -110,14 +113,31 @@ lost:
 }
 
 /* The departure of event @nr has moved; no effect once it is cleared or lost. */
-static void log_move(event_nr nr, u64 depart_ns)
+static void log_move(event_nr nr, u64 depart_ns, u16 more_flags)
 {
 	u32 i;
 
 	spin_lock_bh(&dccport_log.lock);
 	i = nr - dccport_log.first;
-	if (i < dccport_log.count)
+	if (i < dccport_log.count) {
 		log_at(i)->depart_ns = depart_ns;
+		log_at(i)->flags |= more_flags;
+	}
+	spin_unlock_bh(&dccport_log.lock);
+}
+
+/* Event @nr was dropped after all. */
+static void log_dropped(event_nr nr, u32 len)
+{
+	u32 i;
+
+	spin_lock_bh(&dccport_log.lock);
+	i = nr - dccport_log.first;
+	if (i < dccport_log.count) {
+		log_at(i)->depart_ns = 0;
+		log_at(i)->backlog_bytes -= len;
+		log_at(i)->flags |= DCCPORT_EV_DROP_TAIL;
+	}
 	spin_unlock_bh(&dccport_log.lock);
 }
 
@@ -223,6 +243,9 @@ struct dccport {
 	struct sk_buff *queue_tail; /* valid if queue_head is */
 	u64 backlog_bytes;
 
+	/* Holds what waits for the server, if there is one; those above are in service then. */
+	struct Qdisc *child;
+
 	struct lane straight;
 	struct lane reordered;
 
@@ -234,10 +257,11 @@ struct dccport {
 	struct qdisc_watchdog watchdog;
 };
 
+/* A child qdisc may use the first 16 bytes while it has the packet. */
 struct dccport_cb {
 	u64 depart_ns;
 	u64 deliver_ns;
-	event_nr event;
+	event_nr event; /* 0: not logged */
 } __packed __aligned(4);
 
 static struct dccport_cb *dccport_cb(const struct sk_buff *skb)
@@ -446,14 +470,104 @@ static int dccport_drop(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff *
 	return NET_XMIT_SUCCESS | __NET_XMIT_BYPASS;
 }
 
+static u64 dccport_backlog(const struct dccport *q)
+{
+	return q->backlog_bytes + (q->child ? q->child->qstats.backlog : 0);
+}
+
+/*
+ * The server takes @skb: its future is known from here on.  What waited for the
+ * server goes on without a gap, to the fraction of a nanosecond; @from is 0 then,
+ * otherwise the time of now.  Returns more flags of its event.
+ */
+static u16 dccport_take(struct dccport *q, struct sk_buff *skb, u64 from)
+{
+	struct dccport_cb *cb = dccport_cb(skb);
+	struct lane *lane = &q->straight;
+	u16 flags = 0;
+
+	cb->depart_ns = dccport_serve(q, qdisc_pkt_len(skb), from);
+	cb->deliver_ns = cb->depart_ns + q->parms.delay_ns + dccport_noise(q);
+	if (dccport_chance(&q->reorder_state, q->parms.reorder_ppm)) {
+		cb->deliver_ns += q->parms.reorder_delay_ns;
+		lane = &q->reordered;
+		flags = DCCPORT_EV_REORDERED;
+	}
+	lane_append(lane, skb);
+
+	skb->prev = NULL;
+	if (q->queue_head)
+		q->queue_tail->prev = skb;
+	else
+		q->queue_head = skb;
+	q->queue_tail = skb;
+	q->backlog_bytes += qdisc_pkt_len(skb);
+	return flags;
+}
+
+/* When the server has nothing to do: it takes from the child up to @now. */
+static void dccport_pull(struct dccport *q, u64 now, bool waited)
+{
+	struct sk_buff *skb;
+	event_nr event;
+	u16 flags;
+
+	while (q->busy_ns + !!q->busy_rem <= now && (skb = q->child->dequeue(q->child))) {
+		event = dccport_cb(skb)->event;
+		flags = dccport_take(q, skb, waited && q->busy_ns ? 0 : now);
+		if (event)
+			log_move(event, dccport_cb(skb)->depart_ns, flags);
+		waited = true;
+	}
+}
+
+/* What a switch that trusts the DSCP goes by. */
+static u32 dccport_dscp(struct sk_buff *skb)
+{
+	switch (skb_protocol(skb, true)) {
+	case htons(ETH_P_IP):
+		if (pskb_network_may_pull(skb, sizeof(struct iphdr)))
+			return ipv4_get_dsfield(ip_hdr(skb)) >> 2;
+		break;
+	case htons(ETH_P_IPV6):
+		if (pskb_network_may_pull(skb, sizeof(struct ipv6hdr)))
+			return ipv6_get_dsfield(ipv6_hdr(skb)) >> 2;
+		break;
+	}
+	return 0;
+}
+
+static int dccport_enqueue_child(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free,
+				 u64 now)
+{
+	struct dccport *q = qdisc_priv(sch);
+	event_nr event = dccport_cb(skb)->event;
+	u32 len = qdisc_pkt_len(skb);
+	int ret;
+
+	if (q->parms.log_flags & DCCPORT_DSCP_PRIORITY)
+		skb->priority = min_t(u32, dccport_dscp(skb), TC_PRIO_MAX);
+	ret = qdisc_enqueue(skb, q->child, to_free);
+	if (ret != NET_XMIT_SUCCESS) {
+		/* Stolen by an action, or dropped and already on its way to be freed. */
+		if (net_xmit_drop_count(ret))
+			qdisc_qstats_drop(sch);
+		if (event)
+			log_dropped(event, len);
+		return NET_XMIT_SUCCESS | __NET_XMIT_BYPASS;
+	}
+	qdisc_update_stats_at_enqueue(sch, len);
+	dccport_pull(q, now, false);
+	return NET_XMIT_SUCCESS;
+}
+
 static int dccport_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free,
 			       u64 now)
 {
 	struct dccport *q = qdisc_priv(sch);
 	u32 len = qdisc_pkt_len(skb);
+	u64 backlog = dccport_backlog(q);
 	struct dccport_event ev = {};
-	struct dccport_cb *cb;
-	struct lane *lane;
 	u16 drop = 0;
 	bool log;
 
@@ -464,12 +578,12 @@ static int dccport_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, struct sk
 		ev.arrival_ns = now;
 		ev.len_bytes = len;
 		ev.port_id = q->parms.port_id;
-		ev.backlog_bytes = min_t(u64, q->backlog_bytes, U32_MAX);
+		ev.backlog_bytes = min_t(u64, backlog, U32_MAX);
 	}
 
 	if (dccport_chance(&q->loss_state, q->parms.loss_ppm))
 		drop = DCCPORT_EV_DROP_LOSS;
-	else if (q->parms.limit_bytes && q->backlog_bytes + len > q->parms.limit_bytes)
+	else if (q->parms.limit_bytes && backlog + len > q->parms.limit_bytes)
 		drop = DCCPORT_EV_DROP_TAIL;
 	if (drop) {
 		if (log) {
@@ -479,37 +593,22 @@ static int dccport_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, struct sk
 		return dccport_drop(skb, sch, to_free);
 	}
 
-	if (q->parms.ecn_bytes && q->backlog_bytes >= q->parms.ecn_bytes && dccport_mark(skb)) {
+	if (q->parms.ecn_bytes && backlog >= q->parms.ecn_bytes && dccport_mark(skb)) {
 		qdisc_qstats_overlimit(sch);
 		ev.flags |= DCCPORT_EV_MARKED;
 	}
 
-	cb = dccport_cb(skb);
-	cb->depart_ns = dccport_serve(q, len, now);
-	cb->deliver_ns = cb->depart_ns + q->parms.delay_ns + dccport_noise(q);
-	lane = &q->straight;
-	if (dccport_chance(&q->reorder_state, q->parms.reorder_ppm)) {
-		cb->deliver_ns += q->parms.reorder_delay_ns;
-		lane = &q->reordered;
-		ev.flags |= DCCPORT_EV_REORDERED;
+	ev.backlog_bytes = min_t(u64, backlog + len, U32_MAX);
+	if (q->child) {
+		ev.depart_ns = DCCPORT_NOT_DEPARTED;
+		dccport_cb(skb)->event = log ? log_append(&ev) : 0;
+		return dccport_enqueue_child(skb, sch, to_free, now);
 	}
-	lane_append(lane, skb);
 
-	skb->prev = NULL;
-	if (q->queue_head)
-		q->queue_tail->prev = skb;
-	else
-		q->queue_head = skb;
-	q->queue_tail = skb;
-	q->backlog_bytes += len;
+	ev.flags |= dccport_take(q, skb, now);
 	qdisc_update_stats_at_enqueue(sch, len);
-
-	cb->event = 0;
-	if (log) {
-		ev.depart_ns = cb->depart_ns;
-		ev.backlog_bytes = min_t(u64, q->backlog_bytes, U32_MAX);
-		cb->event = log_append(&ev);
-	}
+	ev.depart_ns = dccport_cb(skb)->depart_ns;
+	dccport_cb(skb)->event = log ? log_append(&ev) : 0;
 	return NET_XMIT_SUCCESS;
 }
 
@@ -537,28 +636,34 @@ static int dccport_enqueue_segments(struct sk_buff *skb, struct Qdisc *sch,
 
 static int dccport_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
+	struct dccport *q = qdisc_priv(sch);
 	u64 now = ktime_get_ns();
 
 	dccport_advance(sch, now);
+	if (q->child)
+		dccport_pull(q, now, true);
 	if (skb_is_gso(skb))
 		return dccport_enqueue_segments(skb, sch, to_free, now);
 	return dccport_enqueue_one(skb, sch, to_free, now);
 }
 
 /*
- * When to look again while @next is the next packet to deliver: then, or
- * earlier, when the server runs out of work and its last packet's socket may be
- * held back by what it has here.  TCP holds none back that has no more than two
- * packets queued.  (A SYN-ACK has a mere request for its socket.)
+ * When to look again while @next is the next packet to deliver: then; or earlier,
+ * when the server is free for what waits in the child; or when it runs out of
+ * work and its last packet's socket may be held back by what it has here.  TCP
+ * holds none back that has no more than two packets queued.  (A SYN-ACK has a
+ * mere request for its socket.)
  */
 static u64 dccport_next_event(const struct dccport *q, const struct sk_buff *next)
 {
 	u64 deliver_ns = dccport_cb(next)->deliver_ns;
 	const struct sk_buff *last = q->queue_tail;
 
-	if (!q->queue_head || !last->sk || !sk_fullsock(last->sk) ||
-	    skb_is_tcp_pure_ack(last) ||
-	    sk_wmem_alloc_get(last->sk) <= 2 * (int)last->truesize)
+	if (!q->queue_head)
+		return deliver_ns;
+	if ((!q->child || !q->child->q.qlen) &&
+	    (!last->sk || !sk_fullsock(last->sk) || skb_is_tcp_pure_ack(last) ||
+	     sk_wmem_alloc_get(last->sk) <= 2 * (int)last->truesize))
 		return deliver_ns;
 	return min(deliver_ns, dccport_cb(last)->depart_ns);
 }
@@ -574,14 +679,17 @@ static struct sk_buff *dccport_dequeue(struct Qdisc *sch)
 		return NULL;
 
 	now = ktime_get_ns();
+	dccport_advance(sch, now);
+	if (q->child) {
+		dccport_pull(q, now, true);
+		lane = dccport_next_lane(q);
+	}
 	skb = lane->head;
 	if (dccport_cb(skb)->deliver_ns > now) {
-		dccport_advance(sch, now);
 		qdisc_watchdog_schedule_ns(&q->watchdog, dccport_next_event(q, skb));
 		return NULL;
 	}
 
-	dccport_advance(sch, now);
 	lane->head = skb->next;
 	skb_mark_not_on_list(skb);
 	qdisc_bstats_update(sch, skb);
@@ -610,7 +718,7 @@ static void dccport_replan(struct dccport *q)
 		cb->depart_ns = dccport_serve(q, qdisc_pkt_len(skb), 0);
 		cb->deliver_ns = cb->depart_ns + wire_ns;
 		if (cb->event)
-			log_move(cb->event, cb->depart_ns);
+			log_move(cb->event, cb->depart_ns, 0);
 	}
 }
 
@@ -651,7 +759,8 @@ static int dccport_check(const struct tc_dccport_parms *p, struct netlink_ext_ac
 		NL_SET_ERR_MSG(extack, "reorder_ppm must be at most 1000000");
 	else if (p->port_id > U16_MAX)
 		NL_SET_ERR_MSG(extack, "port_id must be at most 65535");
-	else if (p->log_flags & ~(DCCPORT_LOG_DATA | DCCPORT_LOG_ACKS | DCCPORT_DROP_RST))
+	else if (p->log_flags & ~(DCCPORT_LOG_DATA | DCCPORT_LOG_ACKS | DCCPORT_DROP_RST |
+				 DCCPORT_DSCP_PRIORITY))
 		NL_SET_ERR_MSG(extack, "log_flags has an unknown flag");
 	else
 		return 0;
@@ -729,6 +838,8 @@ static void dccport_reset(struct Qdisc *sch)
 			rtnl_kfree_skbs(lanes[i]->head, lanes[i]->tail);
 		lanes[i]->head = NULL;
 	}
+	if (q->child)
+		qdisc_reset(q->child);
 	q->queue_head = NULL;
 	q->backlog_bytes = 0;
 	q->busy_ns = 0;
@@ -740,7 +851,55 @@ static void dccport_destroy(struct Qdisc *sch)
 	struct dccport *q = qdisc_priv(sch);
 
 	qdisc_watchdog_cancel(&q->watchdog);
+	qdisc_put(q->child);
 }
+
+/* ---- its one class: the child qdisc ---- */
+
+static int dccport_graft(struct Qdisc *sch, unsigned long cl, struct Qdisc *new,
+			 struct Qdisc **old, struct netlink_ext_ack *extack)
+{
+	struct dccport *q = qdisc_priv(sch);
+
+	*old = qdisc_replace(sch, new, &q->child);
+	return 0;
+}
+
+static struct Qdisc *dccport_leaf(struct Qdisc *sch, unsigned long cl)
+{
+	struct dccport *q = qdisc_priv(sch);
+
+	return q->child;
+}
+
+static unsigned long dccport_find(struct Qdisc *sch, u32 classid)
+{
+	return TC_H_MIN(classid) == 1;
+}
+
+static void dccport_walk(struct Qdisc *sch, struct qdisc_walker *walker)
+{
+	if (!walker->stop)
+		tc_qdisc_stats_dump(sch, 1, walker);
+}
+
+static int dccport_dump_class(struct Qdisc *sch, unsigned long cl, struct sk_buff *skb,
+			      struct tcmsg *tcm)
+{
+	struct dccport *q = qdisc_priv(sch);
+
+	tcm->tcm_handle |= TC_H_MIN(1);
+	tcm->tcm_info = q->child ? q->child->handle : 0;
+	return 0;
+}
+
+static const struct Qdisc_class_ops dccport_class_ops = {
+	.graft = dccport_graft,
+	.leaf = dccport_leaf,
+	.find = dccport_find,
+	.walk = dccport_walk,
+	.dump = dccport_dump_class,
+};
 
 static int dccport_dump(struct Qdisc *sch, struct sk_buff *skb)
 {
@@ -772,6 +931,7 @@ static int dccport_dump(struct Qdisc *sch, struct sk_buff *skb)
 
 static struct Qdisc_ops dccport_qdisc_ops __read_mostly = {
 	.id = DCCPORT_KIND,
+	.cl_ops = &dccport_class_ops,
 	.priv_size = sizeof(struct dccport),
 	.enqueue = dccport_enqueue,
 	.dequeue = dccport_dequeue,

@@ -182,6 +182,8 @@ std::vector<Fd> build_network(const Plan& plan) {
       batch.add_neighbour(interface.here->ifindex, kGateway, interface.there->mac);
       batch.add_port(interface.here->ifindex, port_parms(interface.here->port),
                      port_noise(interface.here->port));
+      if (interface.here->port.bands > 0)
+        batch.add_prio(interface.here->ifindex, interface.here->port.bands);
     }
     NetlinkBatch::RouteMetrics metrics;
     if (host) {

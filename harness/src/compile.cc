@@ -79,6 +79,7 @@ void add_flows(const Scenario& scenario, const Network& network, const std::stri
                          later;
         if (spec.size_bytes > 0) flow.size_bytes = spec.size_bytes;
         flow.priority = spec.priority;
+        flow.dscp = spec.dscp;
         flow.pacing_bps = static_cast<int64_t>(spec.pacing_gbps * 1e9);
         for (const auto& [from_ns, gbps] : spec.pacing_steps)
           flow.pacing_steps.emplace_back(from_ns, static_cast<int64_t>(gbps * 1e9));
@@ -101,6 +102,8 @@ void add_workload(const Scenario& scenario, const std::vector<WorkloadFlow>& wor
     flow.start_ns = from.start_ns;
     flow.size_bytes = from.size_bytes;
     flow.priority = size_priority(scenario.workload, from.size_bytes);
+    if (scenario.workload.dscp_of_priority)
+      flow.dscp = static_cast<int>(std::max<int64_t>(flow.priority, 0));
     flow.measured = from.measured && measures(scenario, flow.group);
     flows->push_back(flow);
   }
@@ -220,6 +223,7 @@ CompiledTrial compile_trial(const Scenario& scenario, const Trial& trial,
   plan.seed = mix(seed) >> 16;
   plan.mtu_bytes = scenario.hosts.mtu_bytes;
   plan.quickack = scenario.hosts.quickack;
+  plan.ack_dscp = scenario.hosts.ack_dscp;
   plan.gso = scenario.hosts.gso;
   plan.initcwnd = algorithm.initcwnd > 0 ? algorithm.initcwnd : scenario.hosts.initcwnd;
   plan.warm_bytes = scenario.hosts.warm_bytes;
@@ -315,6 +319,7 @@ CompiledTrial compile_trial(const Scenario& scenario, const Trial& trial,
   for (size_t id = 0; id < network.links.size() * 2; id++) {
     PortPlan& port = network.port(static_cast<int>(id));
     if (log == LogChoice::kEvery) port.log_flags |= DCCPORT_LOG_DATA | DCCPORT_LOG_ACKS;
+    if (port.bands > 0) port.log_flags |= DCCPORT_DSCP_PRIORITY;
     port.seed = mix(seed ^ mix(id));
     measurement.port_delay_ns.push_back(port.delay_ns);
   }

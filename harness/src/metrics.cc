@@ -153,15 +153,10 @@ class Computation {
         if (dropped) lost_++;
       }
       if (port == m_.bottleneck_port && !dropped) {
-        const int64_t depart_ns = relative(event.depart_ns);
-        packets_.push_back({relative(event.arrival_ns), depart_ns, event.len_bytes});
-        all.add(depart_ns, event.len_bytes);
+        packets_.push_back(
+            {relative(event.arrival_ns), relative(event.depart_ns), event.len_bytes});
         backlogs_.emplace_back(relative(event.arrival_ns), event.backlog_bytes);
-        if (data && id >= 0) {
-          per_flow_[id].add(depart_ns, event.len_bytes);
-          const uint32_t fresh = coverage[id].add(event.seq, event.payload_bytes);
-          if (plan_.flows[id].measured && inside(time_, depart_ns)) payload_bytes_ += fresh;
-        }
+        if (event.depart_ns != DCCPORT_NOT_DEPARTED) departures_.push_back(&event);
       }
       if (id < 0) continue;
       if (data && port == m_.host_port[id]) {
@@ -177,6 +172,19 @@ class Computation {
         if (plan_.flows[id].group == m_.measure.gradient_of)
           quotient(id, sent_ns, delivered_ns - sent_ns);
       }
+    }
+    // With priorities the order in which packets leave is not that in which they came.
+    std::stable_sort(
+        departures_.begin(), departures_.end(),
+        [](const dccport_event* a, const dccport_event* b) { return a->depart_ns < b->depart_ns; });
+    for (const dccport_event* event : departures_) {
+      const int64_t depart_ns = relative(event->depart_ns);
+      all.add(depart_ns, event->len_bytes);
+      const int id = is_data(*event) ? flow_of(event->sport, flows) : -1;
+      if (id < 0) continue;
+      per_flow_[id].add(depart_ns, event->len_bytes);
+      const uint32_t fresh = coverage[id].add(event->seq, event->payload_bytes);
+      if (plan_.flows[id].measured && inside(time_, depart_ns)) payload_bytes_ += fresh;
     }
     for (const TimeSpan& interval : time_)
       wire_bytes_ += all.bytes_between(interval.first, interval.second);
@@ -286,12 +294,11 @@ class Computation {
   void recovery() {
     if (m_.event.recovers.empty() || result_.event_ns < 0) return;
     ServiceCurve group(m_.bottleneck_bps);
-    for (const dccport_event& event : records_.events) {
-      if (event.port_id != m_.bottleneck_port || (event.flags & kDropped) || !is_data(event))
-        continue;
-      const int id = flow_of(event.sport, plan_.flows.size());
+    for (const dccport_event* event : departures_) {
+      if (!is_data(*event)) continue;
+      const int id = flow_of(event->sport, plan_.flows.size());
       if (id >= 0 && plan_.flows[id].group == m_.event.recovers)
-        group.add(relative(event.depart_ns), event.len_bytes);
+        group.add(relative(event->depart_ns), event->len_bytes);
     }
     int64_t horizon_ns = plan_.end_ns;
     if (m_.event.horizon_ns >= 0)
@@ -345,14 +352,13 @@ class Computation {
     for (const FlowPlan& flow : plan_.flows)
       if (flow.priority >= 0) curves.emplace(flow.priority, ServiceCurve(m_.bottleneck_bps));
     if (curves.size() < 2) return;
-    for (const dccport_event& event : records_.events) {
-      if (event.port_id != m_.bottleneck_port || (event.flags & kDropped) || !is_data(event))
-        continue;
-      const int id = flow_of(event.sport, plan_.flows.size());
-      const int64_t depart_ns = relative(event.depart_ns);
-      all.add(depart_ns, event.len_bytes);
+    for (const dccport_event* event : departures_) {
+      if (!is_data(*event)) continue;
+      const int id = flow_of(event->sport, plan_.flows.size());
+      const int64_t depart_ns = relative(event->depart_ns);
+      all.add(depart_ns, event->len_bytes);
       if (id >= 0 && plan_.flows[id].priority >= 0)
-        curves.at(plan_.flows[id].priority).add(depart_ns, event.len_bytes);
+        curves.at(plan_.flows[id].priority).add(depart_ns, event->len_bytes);
     }
     const MeasureSpec& measure = m_.measure;
     const double bytes_per_ns = static_cast<double>(m_.bottleneck_bps) / 8e9;
@@ -633,6 +639,7 @@ class Computation {
   std::vector<TimeSpan> rtt_time_;
   std::vector<ServiceCurve> per_flow_;
   std::vector<QueuedPacket> packets_;
+  std::vector<const dccport_event*> departures_;  // from the bottleneck, in order of time
   std::vector<std::pair<int64_t, uint32_t>> backlogs_;
   std::vector<int64_t> last_sent_ns_;
   std::vector<double> rtts_us_;
@@ -812,13 +819,23 @@ MetricValue suppression_ns(const std::vector<QueuedPacket>& packets, uint64_t ra
 std::vector<uint32_t> queue_curve(const std::vector<QueuedPacket>& packets, int64_t end_ns) {
   std::vector<uint32_t> curve;
   curve.reserve(static_cast<size_t>(end_ns / kGridNs + 1));
-  size_t arrived = 0, departed = 0;  // the server keeps the order
+  // A server with priorities does not keep the order.
+  const auto earlier = [](const QueuedPacket& a, const QueuedPacket& b) {
+    return a.depart_ns < b.depart_ns;
+  };
+  std::vector<QueuedPacket> sorted;
+  if (!std::is_sorted(packets.begin(), packets.end(), earlier)) {
+    sorted = packets;
+    std::stable_sort(sorted.begin(), sorted.end(), earlier);
+  }
+  const std::vector<QueuedPacket>& departures = sorted.empty() ? packets : sorted;
+  size_t arrived = 0, departed = 0;
   int64_t backlog = 0;
   for (int64_t t = 0; t < end_ns; t += kGridNs) {
     while (arrived < packets.size() && packets[arrived].arrival_ns <= t)
       backlog += packets[arrived++].bytes;
-    while (departed < arrived && packets[departed].depart_ns <= t)
-      backlog -= packets[departed++].bytes;
+    while (departed < departures.size() && departures[departed].depart_ns <= t)
+      backlog -= departures[departed++].bytes;
     curve.push_back(static_cast<uint32_t>(backlog));
   }
   return curve;

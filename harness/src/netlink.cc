@@ -9,6 +9,7 @@
 #include <linux/veth.h>
 #include <net/if.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -21,6 +22,9 @@ namespace {
 // The answers to one batch must fit the socket's receive buffer: 208 KB by default, of which a
 // short answer takes nearly 1 KB.
 constexpr size_t kBatchRequests = 64;
+constexpr uint32_t kPortHandle = 0x10000;
+// What a band of prio holds, in packets; the kernel allows no more to be set later.
+constexpr uint32_t kQueuePackets = 32767;
 constexpr size_t kLargestRequest = 4096;
 
 uint32_t parse_ipv4(const std::string& text) {
@@ -47,6 +51,7 @@ void put_link(nlmsghdr* nlh, ifinfomsg* info, const NetlinkBatch::VethEnd& end, 
   mnl_attr_put_u32(nlh, IFLA_NET_NS_FD, static_cast<uint32_t>(end.netns_fd));
   mnl_attr_put_u32(nlh, IFLA_MTU, static_cast<uint32_t>(mtu_bytes));
   put_mac(nlh, IFLA_ADDRESS, end.mac);
+  mnl_attr_put_u32(nlh, IFLA_TXQLEN, kQueuePackets);
   if (!gso) mnl_attr_put_u32(nlh, IFLA_GSO_MAX_SEGS, 1);
 }
 
@@ -196,7 +201,7 @@ void NetlinkBatch::add_port(int ifindex, const tc_dccport_parms& parms,
         info->tcm_family = AF_UNSPEC;
         info->tcm_ifindex = ifindex;
         info->tcm_parent = TC_H_ROOT;
-        info->tcm_handle = 0x10000;
+        info->tcm_handle = kPortHandle;
         mnl_attr_put_strz(nlh, TCA_KIND, DCCPORT_KIND);
         nlattr* options = mnl_attr_nest_start(nlh, TCA_OPTIONS);
         mnl_attr_put(nlh, TCA_DCCPORT_PARMS, sizeof(parms), &parms);
@@ -204,6 +209,22 @@ void NetlinkBatch::add_port(int ifindex, const tc_dccport_parms& parms,
           mnl_attr_put(nlh, TCA_DCCPORT_NOISE, noise.size() * sizeof(noise[0]), noise.data());
         mnl_attr_nest_end(nlh, options);
       });
+}
+
+void NetlinkBatch::add_prio(int ifindex, uint32_t bands) {
+  add("add qdisc prio", RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE, [&](nlmsghdr* nlh) {
+    auto* info = static_cast<tcmsg*>(mnl_nlmsg_put_extra_header(nlh, sizeof(tcmsg)));
+    info->tcm_family = AF_UNSPEC;
+    info->tcm_ifindex = ifindex;
+    info->tcm_parent = kPortHandle | 1;
+    info->tcm_handle = 0x20000;
+    mnl_attr_put_strz(nlh, TCA_KIND, "prio");
+    tc_prio_qopt options = {};
+    options.bands = static_cast<int>(bands);
+    for (uint32_t dscp = 0; dscp <= TC_PRIO_MAX; dscp++)
+      options.priomap[dscp] = static_cast<uint8_t>(bands - 1 - std::min(dscp, bands - 1));
+    mnl_attr_put(nlh, TCA_OPTIONS, sizeof(options), &options);
+  });
 }
 
 }  // namespace delaycc

@@ -41,6 +41,9 @@ class NetlinkBatch {
   // `destination` is "a.b.c.d/32" or "default"; more than one ifindex makes a multipath route.
   void add_route(const std::string& destination, const std::string& gateway,
                  const std::vector<int>& ifindexes, const RouteMetrics& metrics);
+  // A prio qdisc for the port of this interface: DSCP 0 has the last band, each one more the band
+  // before, and `bands` - 1 and above the first.
+  void add_prio(int ifindex, uint32_t bands);
   void add_port(int ifindex, const tc_dccport_parms& parms,
                 const std::vector<tc_dccport_quantile>& noise);
 

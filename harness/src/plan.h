@@ -39,6 +39,7 @@ struct PortPlan {
   uint32_t reorder_ppm = 0;
   uint32_t log_flags = 0;
   std::vector<std::pair<uint32_t, uint32_t>> noise;  // quantiles: ppm, ns; empty: none
+  uint32_t bands = 0;  // of a prio qdisc in front of the server; 0: none
 };
 
 // One end of a link: an interface of a node, and the port through which it sends.
@@ -79,6 +80,7 @@ struct FlowPlan {
   int64_t stop_ns = kNever;  // abort then; else runs until size_bytes are delivered or the end
   int64_t size_bytes = kNever;
   int64_t priority = -1;   // SO_PRIORITY of the sender; -1: left alone
+  int dscp = 0;            // of the sender's packets
   int64_t pacing_bps = 0;  // on the wire, by SO_MAX_PACING_RATE; 0: none
   std::vector<std::pair<int64_t, int64_t>> pacing_steps;  // from that time (ns) on, bit/s
   bool measured = false;
@@ -92,6 +94,7 @@ struct Plan {
   uint64_t seed = 0;  // of the lab's random source
   int mtu_bytes = 1500;
   bool quickack = true;
+  int ack_dscp = 0;  // of the receivers' packets
   bool gso = false;
   int initcwnd = 0;  // packets; 0: the kernel's default
   int64_t warm_bytes = 0;

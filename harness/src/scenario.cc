@@ -507,6 +507,13 @@ LinkSpec read_link(Section section, LinkSpec link) {
   for (auto& [ppm, ns] : noise) ns = std::min(ns * scale, kMaxNoiseNs);
   if (jitter_ns > 0) noise = {{0, 0}, {1e6, jitter_ns}};
   if (section.has("jitter_ns") || section.has("noise_ns")) link.noise = noise;
+  const bool prio =
+      section.choice("qdisc", link.bands > 0 ? "prio" : "fifo", {"fifo", "prio"}) == "prio";
+  const int bands =
+      static_cast<int>(section.integer("bands", prio && link.bands == 0 ? 8 : link.bands, 2, 16));
+  if (!prio && section.has("bands"))
+    section.complain("bands", "is of no use without qdisc = \"prio\"");
+  link.bands = prio ? bands : 0;
   section.finish();
   return link;
 }
@@ -587,6 +594,7 @@ FlowSpec read_flow(Section& section, size_t index) {
   flow.repeat = static_cast<int>(section.integer("repeat", 1, 1, 20000));
   flow.repeat_ns = section.time_us("repeat_us", 0);
   flow.priority = section.integer("priority", -1, 0, 2'147'483'647);
+  flow.dscp = static_cast<int>(section.integer("dscp", 0, 0, 63));
   flow.pacing_gbps = section.number("pacing_gbps", 0, 0, 1600);
   flow.pacing_steps = section.steps_us("pacing_steps", 0.001, 1600);
   flow.plot_each = section.choice("plot", "sum", {"sum", "each"}) == "each";
@@ -663,6 +671,10 @@ WorkloadSpec read_workload(Section& section, const std::string& file, bool has_b
     spec.classes.push_back({names[i], i < class_limits.size() ? class_limits[i] : -1});
   }
   spec.priority_limits_bytes = limits("priority_limits_bytes");
+  spec.dscp_of_priority = section.boolean("dscp_of_priority", false);
+  if (spec.dscp_of_priority && spec.priority_limits_bytes.size() > 63)
+    section.complain("dscp_of_priority",
+                     "a DSCP is at most 63, allowed are up to 63 priority_limits_bytes");
   SamplingSpec& sampling = spec.sampling;
   sampling.kind = section.choice("sampling", "plain", sampling_kinds());
   // A key of another kind is not read, so that finish() complains of it.
@@ -1051,6 +1063,7 @@ Scenario ScenarioFile::resolve(const Parameters& parameters) const {
   Section hosts = root.section("hosts");
   s.hosts.mtu_bytes = static_cast<int>(hosts.integer("mtu", s.hosts.mtu_bytes, 576, 9000));
   s.hosts.quickack = hosts.boolean("quickack", s.hosts.quickack);
+  s.hosts.ack_dscp = static_cast<int>(hosts.integer("ack_dscp", 0, 0, 63));
   s.hosts.initcwnd = static_cast<int>(hosts.integer("initcwnd", 0, 0, 65535));
   s.hosts.gso = hosts.boolean("gso", s.hosts.gso);
   // A workload's connections have their windows opened for them, so a hello is enough.

@@ -39,6 +39,7 @@ struct LinkSpec {
   // Extra delay as quantiles, [ppm, ns] from 0 to 1000000; empty: none. In one direction only:
   // from hosts, away from the first switch, and at a bottleneck towards the receivers.
   std::vector<std::pair<double, double>> noise;
+  int bands = 0;  // of the prio qdisc that switches have here; 0: one queue
 };
 
 enum class TopologyKind { kDumbbell, kIncast, kParkingLot, kLeafSpine, kFatTree };
@@ -68,6 +69,7 @@ enum class BaseRtt {
 struct HostsSpec {
   int mtu_bytes = 1500;
   bool quickack = true;
+  int ack_dscp = 0;
   int initcwnd = 0;
   bool gso = false;
   int64_t warm_bytes = 300'000;
@@ -104,6 +106,7 @@ struct FlowSpec {
   int repeat = 1;
   int64_t repeat_ns = 0;
   int64_t priority = -1;  // SO_PRIORITY; -1: the system's
+  int dscp = 0;
   double pacing_gbps = 0;
   std::vector<std::pair<int64_t, double>> pacing_steps;  // from that time (ns) on, Gbit/s
   bool plot_each = false;

@@ -74,8 +74,10 @@ class Builder {
     port.rate_bps = static_cast<uint64_t>(std::llround(spec.rate_gbps * 1e9));
     port.delay_ns = spec.delay_ns < 0 ? 0 : static_cast<uint64_t>(spec.delay_ns);
     // A NIC holds its host's sockets back (TCP small queues) and drops nothing.
-    if (network.nodes[node].address.empty())
+    if (network.nodes[node].address.empty()) {
       port.limit_bytes = static_cast<uint64_t>(spec.buffer_bytes);
+      port.bands = static_cast<uint32_t>(spec.bands);
+    }
     port.ecn_bytes = static_cast<uint64_t>(spec.ecn_threshold_bytes);
     port.loss_ppm = static_cast<uint32_t>(spec.loss_ppm);
     port.reorder_ppm = static_cast<uint32_t>(spec.reorder_ppm);

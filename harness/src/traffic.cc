@@ -50,6 +50,8 @@ void set_option(int fd, int level, int option, const T& value, const char* what)
     throw system_error("setsockopt", what);
 }
 
+void set_dscp(int fd, int dscp) { set_option(fd, IPPROTO_IP, IP_TOS, int{dscp << 2}, "IP_TOS"); }
+
 void set_congestion_control(int fd, const std::string& cc) {
   if (setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, cc.data(), static_cast<socklen_t>(cc.size())) < 0)
     throw system_error("setsockopt", "TCP_CONGESTION = " + cc);
@@ -268,6 +270,8 @@ void Traffic::connect(size_t index) {
   const int one = 1;
   set_option(fd, IPPROTO_TCP, TCP_NODELAY, one, "TCP_NODELAY");
   set_congestion_control(fd, flow.plan->cc);
+  // Before the priority, which it sets, too.
+  if (flow.plan->dscp > 0) set_dscp(fd, flow.plan->dscp);
   if (flow.plan->priority >= 0) {
     const int priority = static_cast<int>(flow.plan->priority);
     set_option(fd, SOL_SOCKET, SO_PRIORITY, priority, "SO_PRIORITY");
@@ -371,6 +375,7 @@ void Traffic::accept(int listener) {
     throw Error("connection from unknown port " + std::to_string(ntohs(peer.sin_port)));
   Flow& flow = flows_[index];
   flow.server = std::move(server);
+  if (plan_.ack_dscp > 0) set_dscp(flow.server.get(), plan_.ack_dscp);
   set_low_water(flow, flow.warm_to_receive > 0 ? flow.warm_to_receive : receive_chunk_bytes_);
   watch(EPOLL_CTL_ADD, flow.server.get(), EPOLLIN, Kind::kServer, index);
   if (plan_.open_windows) {

@@ -130,6 +130,7 @@ struct WorkloadSpec {
   IncastSpec incast;
   std::vector<SizeClass> classes;              // rising limits, the last without one
   std::vector<int64_t> priority_limits_bytes;  // rising; empty: no priorities
+  bool dscp_of_priority = false;               // packets carry their flow's priority
   SamplingSpec sampling;
 };
 

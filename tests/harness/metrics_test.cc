@@ -360,6 +360,23 @@ TEST(Completion, SlowdownIsAgainstTheIdealAndUnfinishedFlowsAreMissed) {
   EXPECT_TRUE(r.metrics.at("fct_p99_us").missed);
 }
 
+TEST(Queue, AServerWithPrioritiesDoesNotKeepTheOrder) {
+  // The second packet goes before the first; the third has not left by the end.
+  const std::vector<QueuedPacket> packets = {
+      {0, 5'000, 100}, {500, 2'000, 10}, {1'500, int64_t{1} << 61, 1}};
+  const std::vector<uint32_t> expected = {100, 110, 101, 101, 101, 1, 1};
+  EXPECT_EQ(queue_curve(packets, 7'000), expected);
+
+  SyntheticTrial t(2, 100'000);
+  t.trial.measurement.measure.jain_window_ns = 10'000;
+  t.add(0, 0, true, 0, 50'000);
+  t.add(0, 1, true, 0, 1'000);
+  t.add(0, 0, true, 0, 0).depart_ns = DCCPORT_NOT_DEPARTED;
+  const TrialResult r = t.compute();
+  EXPECT_NEAR(r.metrics.at("utilisation").value, 0.002, 1e-6);
+  EXPECT_EQ(r.queue_bytes.back(), kFrame);
+}
+
 TEST(Completion, IsAlsoGivenForEachClassOfSizes) {
   SyntheticTrial t(5, 1'000'000);
   Measurement& m = t.trial.measurement;

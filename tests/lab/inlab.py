@@ -22,7 +22,8 @@ import traceback
 libc = ctypes.CDLL(None, use_errno=True)
 CLONE_NEWNET = 0x40000000
 SYS_FINIT_MODULE = 313
-DATA, ACKS, DROP_RST = 1, 2, 4
+DATA, ACKS, DROP_RST, DSCP_PRIORITY = 1, 2, 4, 8
+NOT_DEPARTED = 1 << 62
 DROP_TAIL, DROP_LOSS, MARKED, REORDERED, SYN, FIN, RST = (1 << i for i in range(7))
 
 RTM_NEWLINK, RTM_NEWADDR, RTM_NEWROUTE, RTM_NEWQDISC, RTM_GETQDISC = 16, 20, 24, 36, 38
@@ -193,6 +194,18 @@ def port(name, change=False, noise=(), **parms):
     options = attr(1, packed) + (attr(3, quantiles) if noise else b"")
     body = tcmsg(name, 0x10000) + attr(1, "dccport") + attr(2, options)
     netlink(RTM_NEWQDISC, 0 if change else NLM_CREATE | NLM_REPLACE, body)
+
+
+def queue_length(name, packets=32767):
+    """How many packets a band of prio holds; resets the device's qdiscs."""
+    netlink(RTM_NEWLINK, 0, struct.pack("=BxHiII", 0, 0, socket.if_nametoindex(name), 0, 0) + attr(13, packets))
+
+
+def prio(name, bands):
+    """Put the kernel's prio qdisc into the device's port: DSCP d has band bands - 1 - d, but not below 0."""
+    bands_of = [bands - 1 - min(d, bands - 1) for d in range(16)]
+    message = struct.pack("=BxxxiIII", 0, socket.if_nametoindex(name), 0x20000, 0x10001, 0)
+    netlink(RTM_NEWQDISC, NLM_CREATE | NLM_REPLACE, message + attr(1, "prio") + attr(2, struct.pack("=i16B", bands, *bands_of)))
 
 
 def port_stats(name):

@@ -218,3 +218,79 @@ def test_switches_mark_for_dctcp(tmp_path):
         worst = max(worst, backlog)
     assert marked > 100
     assert worst < 4000000
+
+
+# ---- physical priorities ----
+
+PRIORITIES = """
+name = "priorities"
+cc = ["cubic"]
+trials = 1
+[topology]
+kind = "incast"
+senders = 3
+base_rtt_ns = 12000
+[link]
+rate_gbps = 100
+[bottleneck]
+buffer_bytes = 40000000
+qdisc = "prio"
+bands = 4
+[hosts]
+initcwnd = 3000
+ack_dscp = 3
+[[flows]]
+name = "low"
+from = "senders[0]"
+to = "receivers"
+size_bytes = 3000000
+[[flows]]
+name = "high"
+from = "senders[1]"
+to = "receivers"
+size_bytes = 1000000
+start_us = 50
+dscp = 1
+[[flows]]
+name = "highest"
+from = "senders[2]"
+to = "receivers"
+size_bytes = 100000
+start_us = 60
+dscp = 9
+[measure]
+duration_us = 1000
+"""
+
+
+def test_a_prio_port_serves_a_high_flow_as_if_it_were_alone(tmp_path):
+    slow = {}
+    for qdisc in ["prio", "fifo"]:
+        text = PRIORITIES if qdisc == "prio" else PRIORITIES.replace('qdisc = "prio"\nbands = 4\n', "")
+        out = run(tmp_path, text, "--keep", out=qdisc)
+        slow[qdisc] = [f["fct_ns"] / f["ideal_ns"] for f in flows(out, "cubic")]
+    low, high, highest = slow["prio"]
+    # The highest waits for one packet in service; the next for the 100 KB of that one.
+    assert highest < 1.02
+    assert 1.05 < high < 1.15
+    assert max(slow["fifo"][1:]) > 1.5
+    # Work is conserved: the last byte of all comes at the same time.
+    ends = [max(f["received_ns"] for f in flows(tmp_path / q, "cubic")) for q in ["prio", "fifo"]]
+    assert abs(ends[0] - ends[1]) < 2000
+    summary = json.loads((tmp_path / "prio" / "summary.json").read_text())
+    # Acknowledgments carry the DSCP, too: at the port to a sender nothing else is told apart, but data is by its own.
+    plan = json.loads((tmp_path / "prio" / "trials" / "case0-cubic-0" / "plan.json").read_text())
+    assert [flow["dscp"] for flow in plan["flows"]] == [0, 1, 9] and plan["ack_dscp"] == 3
+    assert summary["algorithms"]["cubic"]["drops"]["mean"] == 0
+
+
+def test_priorities_of_a_workload_go_by_size(tmp_path):
+    text = DUMBBELL.replace("load = 0.5", "load = 0.8\npriority_limits_bytes = [50000, 1000000]\ndscp_of_priority = true")
+    results = {}
+    for bands in [0, 3]:
+        link = f'[link]\nqdisc = "prio"\nbands = {bands}' if bands else "[link]"
+        out = run(tmp_path, text.replace("[link]", link).replace("initcwnd = 200", "initcwnd = 200\nack_dscp = 2"), "--cc", "cubic",
+                  "--trials", "2", out=f"bands{bands}")
+        results[bands] = json.loads((out / "summary.json").read_text())["algorithms"]["cubic"]
+    assert results[3]["small.slowdown_mean"]["mean"] < results[0]["small.slowdown_mean"]["mean"]
+    assert results[3]["small.slowdown_p50"]["mean"] < 1.3

@@ -264,7 +264,7 @@ def in_lab_bad(field, value):
     ("loss_ppm", 1000001, "loss_ppm must be at most 1000000"),
     ("reorder_ppm", 2**32 - 1, "reorder_ppm must be at most 1000000"),
     ("port_id", 65536, "port_id must be at most 65535"),
-    ("log_flags", 8, "log_flags has an unknown flag"),
+    ("log_flags", 16, "log_flags has an unknown flag"),
     ("noise", [[0, 0]], "noise must be quantiles"),
     ("noise", [[0, 0], [999999, 1]], "noise must be quantiles"),
     ("noise", [[0, 9], [1000000, 8]], "noise must be quantiles"),
@@ -273,6 +273,120 @@ def test_a_parameter_out_of_range_is_refused_and_changes_nothing(lab, field, val
     number, message, parms = lab("in_lab_bad", field, value)
     assert number == 22 and text in message
     assert parms["rate_bps"] == 7 * GBPS
+
+
+# ---- a child qdisc ----
+
+
+def in_lab_priorities(rate_bps, bands, dscps, ipv6):
+    wire = inlab.Wire(rate_bps=rate_bps, delay_ns=1000, log_flags=inlab.DATA | inlab.ACKS | inlab.DSCP_PRIORITY)
+    with wire.a:
+        inlab.queue_length("a0")
+        inlab.prio("a0", bands)
+    for burst in range(3):
+        for i in range(len(dscps)):
+            wire.send(burst * len(dscps) + i, 1514 - 100 * (i % 3), ecn=dscps[i] << 2, ipv6=ipv6)
+        time.sleep(1e-3)
+    before = wire.stats()
+    waiting = [e.depart_ns == inlab.NOT_DEPARTED for e in inlab.events()]
+    got = wire.receive(20)
+    events = rows(inlab.events(), "arrival_ns", "depart_ns", "len_bytes", "backlog_bytes", "seq", "flags")
+    return events, [[t, inlab.seq_of(d)] for t, d in got], inlab.wall_clock_offset(), before, sum(waiting), wire.stats()
+
+
+@pytest.mark.parametrize("bands, ipv6", [(8, False), (2, False), (4, True)])
+@pytest.mark.parametrize("rate_bps", [GBPS // 3, 7 * GBPS])
+def test_a_prio_child_says_who_is_next_and_the_server_has_no_gap(lab, rate_bps, bands, ipv6):
+    dscps = [(7 * i) % 11 for i in range(150)]
+    events, got, offset, before, waiting, after = lab("in_lab_priorities", rate_bps, bands, dscps, ipv6)
+    assert len(events) == len(got) == 450
+    # What a strict server does that is not interrupted.
+    band = {seq: bands - 1 - min(dscps[seq % 150], bands - 1) for _, _, _, _, seq, _ in events}
+    left = sorted(events, key=lambda e: (e[0], e[4]))
+    queue, free, expected, overtaken = [], Fraction(0), {}, 0
+    while left or queue:
+        if not queue and left[0][0] >= free:  # the server has been waiting for it
+            free = Fraction(left[0][0])
+            queue.append(left.pop(0))
+        else:
+            while left and left[0][0] <= math.ceil(free):
+                queue.append(left.pop(0))
+        chosen = min(queue, key=lambda e: (band[e[4]], e[0], e[4]))
+        overtaken += chosen is not queue[0]
+        queue.remove(chosen)
+        free += Fraction(chosen[2] * 8 * 10**9, rate_bps)
+        expected[chosen[4]] = math.ceil(free)
+    assert {e[4]: e[1] for e in events} == expected
+    assert overtaken > 100 or rate_bps > GBPS
+    assert got == [[depart + 1000 + offset, seq] for depart, seq in sorted((e[1], e[4]) for e in events)]
+    # The backlog is that of child and server.
+    for arrival, _, length, backlog, seq, _ in events:
+        held = sum(e[2] for e in events if (e[0], e[4]) <= (arrival, seq) and e[1] > arrival)
+        assert backlog == held
+    assert before["qlen"] >= waiting and (waiting > 0 or rate_bps > GBPS)
+    assert after["qlen"] == after["backlog"] == after["drops"] == 0
+
+
+def in_lab_child_limits(limit_bytes, queue_packets):
+    wire = inlab.Wire(rate_bps=GBPS // 1000, limit_bytes=limit_bytes, ecn_bytes=3028,
+                      log_flags=inlab.DATA | inlab.DSCP_PRIORITY)
+    with wire.a:
+        inlab.queue_length("a0", queue_packets)
+        inlab.prio("a0", 4)
+    for i in range(40):
+        wire.send(i, 1514, ecn=(i % 4) << 2 | 2)
+    stats = wire.stats()
+    wire.port(rate_bps=GBPS, log_flags=3)  # a new rate with packets in child and server
+    received = len(wire.receive(20))
+    return rows(inlab.events(), "flags", "backlog_bytes", "depart_ns"), stats, received
+
+
+@pytest.mark.parametrize("limit_bytes, queue_packets, kept", [(15140, 1000, 10), (0, 3, 13)])
+def test_the_limit_holds_for_child_and_server_together(lab, limit_bytes, queue_packets, kept):
+    events, stats, received = lab("in_lab_child_limits", limit_bytes, queue_packets)
+    dropped = [e for e in events if e[0] & inlab.DROP_TAIL]
+    # Without a limit of its own the child drops: three wait in each band and one is in service.
+    assert len(events) == 40 and len(dropped) == 40 - kept == stats["drops"]
+    assert all(depart == 0 for _, _, depart in dropped)
+    assert stats["qlen"] == kept and stats["backlog"] == kept * 1514
+    assert received == kept
+    assert max(e[1] for e in events) == kept * 1514
+    # Marks by the backlog of both.
+    for flags, backlog, _ in events:
+        found = backlog if flags & inlab.DROP_TAIL else backlog - 1514
+        if not flags & inlab.DROP_TAIL:
+            assert bool(flags & inlab.MARKED) == (found >= 3028)
+
+
+def in_lab_child_goes():
+    import socket
+
+    wire = inlab.Wire(rate_bps=GBPS // 1000, log_flags=inlab.DATA)
+    for i in range(5):
+        wire.send(i, 1514)
+    with wire.a:
+        inlab.prio("a0", 2)
+    for i in range(5, 20):
+        wire.send(i, 1514)
+    with wire.a:  # back to the port's own queue: what waits in the child is lost
+        inlab.netlink(37, 0, struct_tcmsg(socket.if_nametoindex("a0")))
+    stats = wire.stats()
+    for i in range(20, 25):
+        wire.send(i, 1514)
+    return stats, [inlab.seq_of(d) for _, d in wire.receive(20)], wire.stats()
+
+
+def struct_tcmsg(index):
+    import struct
+
+    return struct.pack("=BxxxiIII", 0, index, 0x20000, 0x10001, 0)
+
+
+def test_a_child_comes_and_goes_under_traffic(lab):
+    stats, received, after = lab("in_lab_child_goes")
+    assert received == list(range(5)) + list(range(20, 25))
+    assert stats["qlen"] == 5 and stats["backlog"] == 5 * 1514
+    assert after["qlen"] == after["backlog"] == 0
 
 
 # ---- log ----
