@@ -148,6 +148,7 @@ struct delaycc_probe {
 	u8 bytes_back; /* the newest one's byte, before snd_una */
 	u8 tries; /* transmissions of the outstanding one, less the first */
 	u8 stopped : 1,
+	   slotted : 1, /* due_ns is its turn among the namespace's probes */
 	   outstanding : 1,
 	   asked : 1,	/* the outstanding one was a segment of ours */
 	   by_data : 1, /* packets of TCP's own were let by, too */
@@ -193,6 +194,7 @@ enum {
 	DELAYCC_BASE_RTT_NS,
 	DELAYCC_LINK_OVERHEAD_BYTES,
 	DELAYCC_MAX_TSO_SEGS,
+	DELAYCC_PROBE_GAP_NS,
 	DELAYCC_PARAMS,
 };
 
@@ -223,6 +225,7 @@ u32 delaycc_paths_base_rtt_ns(const struct delaycc_paths *paths,
 
 const struct delaycc_values *delaycc_net_values(const struct net *net);
 const struct delaycc_paths *delaycc_net_paths(const struct net *net);
+u64 delaycc_probe_slot(const struct net *net, u64 now_ns);
 u32 delaycc_device_mbps(const struct net *net, const struct net_device *dev);
 
 #endif /* DELAYCC_H */

@@ -28,6 +28,7 @@ struct delaycc_net {
 	struct delaycc_values values;
 	struct delaycc_paths paths;
 	struct xarray mbps;
+	atomic64_t probe_ns; /* the next probe leaves no sooner */
 };
 
 static unsigned int delaycc_net_id __read_mostly;
@@ -60,6 +61,14 @@ static const struct delaycc_param delaycc_params[DELAYCC_PARAMS] = {
 		.name = "max_tso_segs",
 		.def = 8, .min = 1, .max = 65535, .zero_ok = true,
 	},
+	/*
+	 * Half a million probes a second, with their replies, are most of what
+	 * one processor can do.
+	 */
+	[DELAYCC_PROBE_GAP_NS] = {
+		.name = "probe_gap_ns",
+		.def = 2000, .min = 100, .max = 1000000, .zero_ok = true,
+	},
 };
 
 static struct delaycc_net *delaycc_pernet(const struct net *net)
@@ -75,6 +84,31 @@ const struct delaycc_values *delaycc_net_values(const struct net *net)
 const struct delaycc_paths *delaycc_net_paths(const struct net *net)
 {
 	return &delaycc_pernet(net)->paths;
+}
+
+/* However many wait: a probe that is later than this is of no use. */
+#define DELAYCC_PROBE_WAIT_MAX_NS (100 * NSEC_PER_MSEC)
+
+/**
+ * delaycc_probe_slot() - a turn among a namespace's probes
+ * @net: the namespace
+ * @now_ns: the time
+ *
+ * Return: when the probe may leave, now or later.  The turn is taken by that.
+ */
+u64 delaycc_probe_slot(const struct net *net, u64 now_ns)
+{
+	struct delaycc_net *dn = delaycc_pernet(net);
+	u32 gap_ns = delaycc_value(&dn->values, DELAYCC_PROBE_GAP_NS);
+	s64 next_ns = atomic64_read(&dn->probe_ns);
+	u64 slot_ns;
+
+	do {
+		slot_ns = max_t(u64, next_ns, now_ns);
+		if (!gap_ns || slot_ns > now_ns + DELAYCC_PROBE_WAIT_MAX_NS)
+			return now_ns + (gap_ns ? DELAYCC_PROBE_WAIT_MAX_NS : 0);
+	} while (!atomic64_try_cmpxchg(&dn->probe_ns, &next_ns, slot_ns + gap_ns));
+	return slot_ns;
 }
 
 /* 0: not known, as on the loopback and on tunnels. */

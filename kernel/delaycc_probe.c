@@ -234,6 +234,18 @@ static bool delaycc_probe_send(struct sock *sk, struct delaycc_sock *ds,
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	u64 now_ns = tp->tcp_clock_cache;
+	u64 slot_ns;
+
+	/* The probes of all stopped flows here keep a distance. */
+	if (!p->slotted) {
+		slot_ns = delaycc_probe_slot(sock_net(sk), now_ns);
+		if (slot_ns > now_ns) {
+			p->due_ns = slot_ns;
+			p->slotted = 1;
+			return false;
+		}
+	}
+	p->slotted = 0;
 
 	if (p->outstanding) {
 		if (p->tries < U8_MAX)
@@ -417,9 +429,11 @@ void delaycc_probe_stop(struct sock *sk, struct delaycc_probe *p, u64 now_ns,
 			u64 probe_ns)
 {
 	/* One that is under way decides. */
-	if (!p->outstanding)
+	if (!p->outstanding) {
+		p->slotted = 0;
 		p->due_ns = max(now_ns + min_t(u64, probe_ns, U32_MAX),
 				p->quiet_ns);
+	}
 	p->stopped = 1;
 	delaycc_probe_hold(sk);
 }

@@ -11,6 +11,7 @@ Beside it, full packets and their ACKs of one flow on the same path, in the same
 (ports, virtual timers) is in both, a NIC's interrupts and a second processor's cache in neither.
 """
 
+import itertools
 import os
 import pathlib
 import resource
@@ -28,6 +29,8 @@ from shells import DCC, in_lab, load, use  # noqa: E402
 BASE_NS = 12000
 RTTS_NS = (22000, 46000)
 RATE_BPS = 10**11
+# Between two probes of a host: as the law asks, and the default.
+GAPS_NS = (0, 2000)
 
 
 def segments(ns):
@@ -50,12 +53,13 @@ def build(rtt_ns):
     return a, b
 
 
-def in_lab_stopped(flows, rtt_ns, seconds):
+def in_lab_stopped(flows, rtt_ns, gap_ns, seconds):
     """Probes in so many seconds of so many stopped flows."""
     a, b = build(rtt_ns)
     with a:
         # Then every delay is above the lowest level's limit.
         inlab.write(DCC + "base_rtt_ns", str(BASE_NS))
+        inlab.write(DCC + "probe_gap_ns", str(gap_ns))
     with b:
         listener = socket.create_server(("10.0.0.2", 5000), backlog=flows)
     ends = []
@@ -72,7 +76,7 @@ def in_lab_stopped(flows, rtt_ns, seconds):
     return segments(a) - before
 
 
-def in_lab_sending(_, rtt_ns, seconds):
+def in_lab_sending(_flows, rtt_ns, _gap_ns, seconds):
     """Packets in so many seconds of one flow that sends."""
     a, b = build(rtt_ns)
     with b:
@@ -91,12 +95,12 @@ def in_lab_sending(_, rtt_ns, seconds):
     return segments(a) - before
 
 
-def cost(function, flows, rtt_ns, seconds):
+def cost(function, flows, rtt_ns, gap_ns, seconds):
     """(segments, processor seconds) of the virtual seconds alone."""
 
     def run(seconds):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        sent = in_lab(LAB, function, flows, rtt_ns, seconds, seconds=600)
+        sent = in_lab(boot, function, flows, rtt_ns, gap_ns, seconds, seconds=600)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         return sent, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
@@ -105,24 +109,23 @@ def cost(function, flows, rtt_ns, seconds):
     return sent, busy - idle
 
 
-def LAB(function, *args, **options):
+def boot(function, *args, **options):
     import conftest
 
     return conftest.boot(function, *args, script=pathlib.Path(__file__).resolve(), **options)[0]
 
 
 def main():
-    sent, busy = cost("in_lab_sending", 1, RTTS_NS[0], 0.05)
+    sent, busy = cost("in_lab_sending", 1, RTTS_NS[0], 0, 0.05)
     packet_ns = busy * 1e9 / sent
     print(f"a full packet and its ACK: {packet_ns:.0f} ns of this machine's processor, of {sent} packets")
-    print(f"{'flows':>6}{'RTT us':>8}{'probes/s':>12}{'Gbit/s':>8}{'ns each':>9}{'of a packet':>12}{'cores':>7}")
-    for rtt_ns in RTTS_NS:
-        for flows in (10, 100, 1000):
-            seconds = 20 / flows
-            sent, busy = cost("in_lab_stopped", flows, rtt_ns, seconds)
-            # Of 67 bytes.
-            print(f"{flows:6}{rtt_ns / 1000:8.0f}{sent / seconds:12.0f}{sent * 67 * 8e-9 / seconds:8.2f}{busy * 1e9 / sent:9.0f}"
-                  f"{busy * 1e9 / sent / packet_ns:12.2f}{busy / seconds:7.2f}", flush=True)
+    print(f"{'gap ns':>6}{'flows':>6}{'RTT us':>8}{'probes/s':>12}{'Gbit/s':>8}{'ns each':>9}{'of a packet':>12}{'cores':>7}")
+    for gap_ns, rtt_ns, flows in itertools.product(GAPS_NS, RTTS_NS, (10, 100, 1000)):
+        seconds = max(20 / flows, 0.1 if gap_ns else 0)
+        sent, busy = cost("in_lab_stopped", flows, rtt_ns, gap_ns, seconds)
+        # Of 67 bytes.
+        print(f"{gap_ns:6}{flows:6}{rtt_ns / 1000:8.0f}{sent / seconds:12.0f}{sent * 67 * 8e-9 / seconds:8.2f}{busy * 1e9 / sent:9.0f}"
+              f"{busy * 1e9 / sent / packet_ns:12.2f}{busy / seconds:7.2f}", flush=True)
 
 
 if __name__ == "__main__" and os.getpid() != 1:

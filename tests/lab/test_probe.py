@@ -410,6 +410,31 @@ def test_a_thousand_stopped_flows_probe_and_go_on(run):
     assert right and done == flows
 
 
+def in_lab_gap(flows, gap_ns):
+    """Stopped flows that would each probe about every 20 us; the times of all probes of 10 ms."""
+    net = Net(probes=1_000_000, probe_ns=8000, run_acks=3, cwnd_milli=4000)
+    with net.a:
+        inlab.write(DCC + "probe_gap_ns", str(gap_ns))
+    pairs = [Flow(*net.open(), 200_000, seed=i) for i in range(flows)]
+    move(pairs, 0.002)
+    inlab.clear_log()
+    move(pairs, 0.01)
+    wire = sorted(probes_on_the_wire(), key=lambda e: e.arrival_ns)
+    times = [e.arrival_ns for e in wire]
+    each = collections.Counter(e.sport for e in wire)
+    return {"probes": len(times), "closest_ns": min(b - a for a, b in zip(times, times[1:])), "each": sorted(each.values())}
+
+
+def test_the_probes_of_a_namespace_keep_their_distance(run):
+    free = run("in_lab_gap", 10, 0)
+    assert free["probes"] > 4500 and free["closest_ns"] < 1000
+    held = run("in_lab_gap", 10, 5000)
+    # Every turn is taken, and every flow has its part of them.
+    assert held["closest_ns"] >= 5000
+    assert 1900 < held["probes"] < 2010
+    assert held["each"][0] > 0.9 * held["each"][-1] and len(held["each"]) == 10
+
+
 def in_lab_fq(options, both_ways):
     net = Net(**options)
     with net.a:
