@@ -110,8 +110,8 @@ class PrioplusTwin {
     probe_least = probe_below = 0;
     const bool rtt_pass = ack.send_ns >= round_end || round_end > ack.now_ns;
     double used = static_cast<double>(ack.inflight_bytes) / wire_;
-    // Before N is known the window is held against the one when the packet left.
-    const double then = hold > 0 ? cwnd : std::min(cwnd, began_before);
+    // At first linear start holds the window against the one when the packet left.
+    const double then = hold > 0 || delay >= idle_ ? cwnd : std::min(cwnd, began_before);
     const bool in_use = then <= used * 1.25 + 2;
     knife_edge = std::fabs(then - (used * 1.25 + 2)) < 1e-6;
     if (in_use) used = 0;
