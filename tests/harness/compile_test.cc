@@ -298,6 +298,28 @@ TEST(CompileWorkload, FlowsCarryClassPriorityAndIdeal) {
         0u);
 }
 
+TEST(CompileWorkload, PacketsCarryThePriorityIfAsked) {
+  for (const bool carried : {false, true}) {
+    const ScenarioFile file(
+        "test.toml", kWorkload,
+        {std::string("workload.dscp_of_priority=") + (carried ? "true" : "false"), "flows.0.dscp=5",
+         "hosts.ack_dscp=7", "link.qdisc=prio"});
+    Trial t;
+    t.algorithm = "cubic";
+    const Plan plan = compile_trial(file.resolve(file.main_parameters()), t, has_oscar).plan;
+    EXPECT_EQ(plan.ack_dscp, 7);
+    EXPECT_EQ(plan.flows[0].dscp, 5);
+    for (size_t i = 1; i < plan.flows.size(); i++)
+      EXPECT_EQ(plan.flows[i].dscp, carried ? plan.flows[i].priority : 0);
+    for (const LinkPlan& link : plan.links)
+      for (const EndPlan* end : {&link.a, &link.b}) {
+        const bool host = !plan.nodes[end->node].address.empty();
+        EXPECT_EQ(end->port.bands, host ? 0u : 8u);
+        EXPECT_EQ((end->port.log_flags & DCCPORT_DSCP_PRIORITY) != 0, !host);
+      }
+  }
+}
+
 TEST(CompileWorkload, ATrialMayHaveNoFlow) {
   std::string text = kWorkload;
   text.erase(text.find("[[flows]]"), text.find("[workload]") - text.find("[[flows]]"));

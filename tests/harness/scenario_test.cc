@@ -417,6 +417,26 @@ TEST(ScenarioWorkload, NamesLineAndFieldOfAMistake) {
             std::string::npos);
 }
 
+TEST(Scenario, PrioIsAQdiscOfSwitchesWithBands) {
+  const std::string link =
+      "[link]\nqdisc = \"prio\"\n[bottleneck]\nbands = 3\n[host_link]\nqdisc = \"fifo\"\n";
+  const Scenario s = resolve(kMinimal + link);
+  EXPECT_EQ(s.topology.link.bands, 8);
+  EXPECT_EQ(s.topology.bottleneck.bands, 3);
+  EXPECT_EQ(s.topology.host_link.bands, 0);
+  const Network network = build_network(s.topology, s.hosts);
+  const std::vector<int> path =
+      network.path(network.select("senders").at(0), network.select("receivers").at(0));
+  EXPECT_EQ(network.port(path.at(0)).bands, 0u);
+  EXPECT_EQ(network.port(path.at(1)).bands, 3u);
+  EXPECT_NE(mistakes(std::string(kMinimal) + "[link]\nbands = 4\n")
+                .find("link.bands: is of no use without qdisc = \"prio\""),
+            std::string::npos);
+  EXPECT_NE(mistakes(std::string(kMinimal) + "[link]\nqdisc = \"red\"\n")
+                .find("link.qdisc: \"red\" is unknown"),
+            std::string::npos);
+}
+
 TEST(ScenarioWorkload, SizesFromAFileBesideTheScenario) {
   TemporaryDirectory directory;
   write_file(directory.path() + "/sizes.txt", "1000 50\n500 100\n");
