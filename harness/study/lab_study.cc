@@ -50,7 +50,17 @@ std::vector<LabCase> load(const std::vector<std::string>& folders) {
       c.name.clear();
       for (const auto& [parameter, value] : json.items()) {
         const auto text = value.get<std::string>();
-        c.parameters[parameter] = text;
+        // As a scenario reads it: what looks like a number is one.
+        size_t end = 0;
+        double number = 0;
+        try {
+          number = std::stod(text, &end);
+        } catch (const std::logic_error&) {
+        }
+        if (end > 0 && end == text.size())
+          c.parameters[parameter] = number;
+        else
+          c.parameters[parameter] = text;
         c.name += (c.name.empty() ? "" : ", ") + parameter + " = " + text;
       }
       LabTrial trial;
@@ -96,7 +106,9 @@ class FluidControl {
                              trial_workload(scenario_, network_, seed_, number));
   }
   const Moments& mean() const { return mean_; }
-  double error() const { return mean_.deviation() / std::sqrt(static_cast<double>(mean_.n())); }
+  double error() const {  // of the mean; 0 without one
+    return mean_.n() > 0 ? mean_.deviation() / std::sqrt(static_cast<double>(mean_.n())) : 0;
+  }
   // Flows above the model's own p99 in excess of their share.
   double excess(const std::vector<double>& fct) const {
     double above = 0;

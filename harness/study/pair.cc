@@ -108,10 +108,13 @@ void study_pair(const StudyOptions& options, StudyResult& result) {
       "Stopped at the first verdict, looked for after each pair from 20 to 1000 (mean of p99)", {}};
   const int repetitions = std::max(10, options.repetitions / 4);
   step = 0;
-  for (const Rivals& rivals :
-       {kRivals[3], Rivals{"a and b equal; 1 % of each one's flows lose 0.2 ms",
-                           {1, 0, 0, 0.01, 0.2e-3, 1},
-                           {1, 0, 0, 0.01, 0.2e-3, 2}}}) {
+  const Rivals equal_loss = {"a and b equal; 1 % of each one's flows lose 0.2 ms",
+                             {1, 0, 0, 0.01, 0.2e-3, 1},
+                             {1, 0, 0, 0.01, 0.2e-3, 2}};
+  const Rivals equal_factor = {"a and b equal; a factor by chance (20 %) for each flow",
+                               {1, 0, 0.2, 0, 0, 1},
+                               {1, 0, 0.2, 0, 0, 2}};
+  for (const Rivals& rivals : {kRivals[3], kRivals[4], equal_loss, equal_factor}) {
     for (Interval interval : {Interval::kStudent, Interval::kAnytime}) {
       for (bool paired : {true, false}) {
         Moments used;

@@ -18,7 +18,8 @@ run() { # NAME COMMAND...
 	fi
 }
 
-mapfile -t cxx < <(git ls-files 'harness/src/*.cc' 'harness/src/*.h' 'user/*.cc' 'user/*.h' 'tests/*.cc' 'tests/*.h')
+mapfile -t cxx < <(git ls-files 'harness/src/*.cc' 'harness/src/*.h' 'harness/study/*.cc' 'harness/study/*.h' \
+	'user/*.cc' 'user/*.h' 'tests/*.cc' 'tests/*.h')
 mapfile -t kernel_c < <(git ls-files 'kernel/*.c' 'kernel/*.h' 'harness/lab/*.c' 'harness/lab/*.h')
 mapfile -t shell < <(git ls-files '*.sh' '.ci/run')
 
@@ -73,7 +74,7 @@ check_sparse() {
 
 check_tidy() {
 	local units
-	mapfile -t units < <(git ls-files 'harness/src/*.cc' 'user/*.cc')
+	mapfile -t units < <(git ls-files 'harness/src/*.cc' 'harness/study/*.cc' 'user/*.cc')
 	printf '%s\n' "${units[@]}" | xargs -P "$(nproc)" -n 2 clang-tidy -p "$build" --quiet --warnings-as-errors='*' 2>/dev/null
 }
 
