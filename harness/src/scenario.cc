@@ -331,7 +331,7 @@ class Section {
     const std::string allowed = "2 to " + std::to_string(most) +
                                 " [ppm, ns] pairs, from 0 to 1000000 ppm, ns from 0 to " +
                                 format_number(highest) + ", both rising";
-    const auto result = pairs(key, allowed);
+    auto result = pairs(key, allowed);
     if (!has(key)) return result;
     bool right = result.size() >= 2 && result.size() <= most && result.front().first == 0 &&
                  result.back().first == 1e6 && result.front().second >= 0 &&
