@@ -172,9 +172,10 @@ std::vector<std::vector<std::string>> estimate_rows(const Evaluation& evaluation
   for (size_t a = 0; a < spec.algorithms.size(); a++)
     for (size_t m = 0; m < spec.metrics.size(); m++) {
       const Estimate& e = evaluation.estimate(a, m);
-      std::string trials = fmt::format("{} trials", evaluation.used(a));
+      const int used = evaluation.used(a);
+      std::string trials = fmt::format("{} trial{}", used, used == 1 ? "" : "s");
       if (evaluation.state(a) == Evaluation::State::kConverged) {
-        trials += ", converged";
+        trials += e.converged ? ", converged" : ", enough for the verdict";
       } else if (e.forecast_trials > 0) {
         trials += fmt::format(" of about {} ({} to {})", e.forecast_trials, e.forecast_low,
                               e.forecast_high);

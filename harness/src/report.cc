@@ -38,9 +38,19 @@ constexpr Metric kCatalogue[] = {
     {"jain", "Jain index", "higher"},
     {"jain_time_us", "Time to fair share", "lower"},
     {"fct_mean_us", "Flow completion time, mean", "lower"},
+    {"fct_p50_us", "Flow completion time, median", "lower"},
+    {"fct_p90_us", "Flow completion time, 90th percentile", "lower"},
+    {"fct_p95_us", "Flow completion time, 95th percentile", "lower"},
     {"fct_p99_us", "Flow completion time, 99th percentile", "lower"},
+    {"fct_p999_us", "Flow completion time, 99.9th percentile", "lower"},
     {"slowdown_mean", "Slowdown, mean", "lower"},
+    {"slowdown_p50", "Slowdown, median", "lower"},
+    {"slowdown_p90", "Slowdown, 90th percentile", "lower"},
+    {"slowdown_p95", "Slowdown, 95th percentile", "lower"},
     {"slowdown_p99", "Slowdown, 99th percentile", "lower"},
+    {"slowdown_p999", "Slowdown, 99.9th percentile", "lower"},
+    {"flows", "Flows", "neither"},
+    {"unfinished", "Flows not complete", "lower"},
     {"retransmits", "Retransmissions", "lower"},
     {"drops", "Drops", "lower"},
     {"suppress_us", "Time to suppress congestion", "lower"},
@@ -501,6 +511,18 @@ json page_metrics(const json& data) {
   };
   for (const Metric& m : kCatalogue) {
     if (seen.erase(m.key) != 0) add(m.key, m.label, m.better);
+  }
+  // "class.metric" is that metric of one class of flow sizes.
+  for (const Metric& m : kCatalogue) {
+    for (auto it = seen.begin(); it != seen.end();) {
+      const std::size_t dot = it->find('.');
+      if (dot != std::string::npos && it->compare(dot + 1, std::string::npos, m.key) == 0) {
+        add(*it, std::string(m.label) + " (" + it->substr(0, dot) + " flows)", m.better);
+        it = seen.erase(it);
+      } else {
+        ++it;
+      }
+    }
   }
   for (const std::string& key : seen) add(key, key, "neither");
   return out;

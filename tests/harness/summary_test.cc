@@ -56,6 +56,20 @@ TEST(Summary, AMetricCountsTheTrialsThatHaveIt) {
   EXPECT_FALSE(summary_json(example()).at("algorithms").at("oscar").contains("drops"));
 }
 
+TEST(Report, NamesAFewOfManyMetricsThatAreLowerBounds) {
+  RunResult run = example();
+  TrialResult& trial = run.cases[0].trials["oscar"][0];
+  for (const char* name : {"fct_mean_us", "fct_p50_us", "fct_p90_us", "fct_p95_us", "fct_p99_us"})
+    trial.metrics[name] = {1, true};
+  const nlohmann::json notes = report_json(run).at("notes");
+  ASSERT_EQ(notes.size(), 2u);
+  const std::string oscar = notes[0];
+  EXPECT_NE(oscar.find("fct_mean_us (1 of 1 trials), "), std::string::npos) << oscar;
+  EXPECT_NE(oscar.find(" and 1 more."), std::string::npos) << oscar;
+  const std::string cubic = notes[1];
+  EXPECT_EQ(cubic.find(" more"), std::string::npos) << cubic;
+}
+
 TEST(Expectations, AreCheckedAgainstTheMean) {
   const auto checked = check_expectations(example());
   ASSERT_EQ(checked.size(), 1u);

@@ -190,6 +190,15 @@ def test_the_first_measured_expectation_names_the_main_metric(render):
     assert embedded(render(with_(algorithms=algorithms, expectations=expectations), "main"))["main_metric"] == "queue_mean_bytes"
 
 
+def test_a_metric_of_a_class_of_flows_has_the_metric_s_label_and_better_end(render):
+    figures = {"small.fct_p99_us": FIGURE, "fct_p99_us": FIGURE, "small.flows": FIGURE, "a.b": FIGURE}
+    page = embedded(render(with_(algorithms={"oscar": figures}), "classes"))
+    assert [(m["key"], m["label"], m["better"]) for m in page["metrics"]] == [
+        ("fct_p99_us", "Flow completion time, 99th percentile", "lower"),
+        ("small.fct_p99_us", "Flow completion time, 99th percentile (small flows)", "lower"),
+        ("small.flows", "Flows (small flows)", "neither"), ("a.b", "a.b", "neither")]
+
+
 def test_algorithms_come_subject_first_then_in_the_given_order_then_by_name(render):
     algorithms = {n: {} for n in "abcde"}
     page = embedded(render(with_(algorithms=algorithms, subject="d", order=["c", "d", "a"]), "order"))
