@@ -113,6 +113,8 @@
 #include "dcc_swift.h"
 #endif
 
+/* DCC_PRIOPLUS_PROBES_WITH_DATA: the shell's probes are full packets (difference 12). */
+
 /* Windows inside, as in the base cores: 24 fraction bits. */
 #define DCC_PRIOPLUS_CWND_SHIFT 24
 #define DCC_PRIOPLUS_CWND_ONE 16777216ULL
@@ -403,7 +405,11 @@ static inline void dcc_prioplus_derive(struct dcc_prioplus *s, const struct dcc_
 	s->idle_ns = s->base_ns + dcc_min_u32(tolerance_ns, queue_ns);
 
 	/* A probe takes next to no time at a hop, a full packet its own: two hops at the least. */
+#ifdef DCC_PRIOPLUS_PROBES_WITH_DATA
+	packet_ns = 0;
+#else
 	packet_ns = dcc_min_u64(packet_ns, s->base_ns / (2 * DCC_PRIOPLUS_HOPS_MAX));
+#endif
 	s->probe_start_ns = s->base_ns - 2 * (u32)packet_ns;
 	s->probe_min_ns = s->base_ns - DCC_PRIOPLUS_HOPS_MAX * (u32)packet_ns;
 
