@@ -93,6 +93,7 @@ void Coverage::add(const Estimate& e, double truth) {
   if (std::isfinite(e.value)) values_.add(e.value);
   trials_.add(static_cast<double>(e.trials));
   share_.add(e.effective_share);
+  if (e.forecast_trials > 0) forecasts_.add(static_cast<double>(e.forecast_trials));
 }
 
 double Coverage::percent() const {

@@ -64,13 +64,15 @@ class Coverage {
   double bounded_percent() const;  // had both bounds
   double bias_percent(double truth) const;
   double deviation() const { return values_.deviation(); }
+  // Mean of the estimates' own forecasts; 0 if none has one.
+  int64_t mean_forecast() const { return static_cast<int64_t>(forecasts_.mean()); }
   double mean_trials() const { return trials_.mean(); }
   double effective_share() const { return share_.mean(); }
   int64_t n() const { return n_; }
 
  private:
   int64_t n_ = 0, inside_ = 0, bounded_ = 0;
-  Moments values_, trials_, share_;
+  Moments values_, trials_, share_, forecasts_;
 };
 
 // Trials for a half-width of `margin` of the truth at 95 %, when estimates from `trials` trials
