@@ -93,19 +93,19 @@ struct Plan {
   std::string algorithm;
   uint64_t seed = 0;  // of the lab's random source
   int mtu_bytes = 1500;
-  bool quickack = true;
-  int ack_dscp = 0;  // of the receivers' packets
-  bool gso = false;
   int initcwnd = 0;  // packets; 0: the kernel's default
-  int64_t warm_bytes = 0;
+  int ack_dscp = 0;  // of the receivers' packets
+  int memory_mb = 0;
+  bool quickack = true;
+  bool gso = false;
+  bool trace = false;
   // Connections get their receive window at once instead of by what they receive, and the first of
   // warm_bytes are sent after that.
   bool open_windows = false;
+  int64_t warm_bytes = 0;
   int64_t connect_ns = 0;  // the first connection, on CLOCK_MONOTONIC
   int64_t zero_ns = 0;
   int64_t end_ns = 0;
-  bool trace = false;
-  int memory_mb = 0;
   std::vector<std::string> modules;            // names or aliases, loaded in this order
   std::map<std::string, std::string> sysctls;  // of the initial namespace
   std::vector<NodePlan> nodes;
