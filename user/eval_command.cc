@@ -154,6 +154,11 @@ EvaluationSpec make_spec(const EvalArguments& arguments, const Scenario& scenari
   if (spec.max_trials < spec.goal.min_units)
     throw ScenarioError(fmt::format("--max-trials {}: allowed is --min-trials ({}) or more",
                                     spec.max_trials, spec.goal.min_units));
+  if (arguments.options.fluid_control) {
+    if (arguments.options.model_based)
+      throw ScenarioError("--control fluid: is not of --model-based, whose estimate is a quantile");
+    check_fluid_control(scenario, spec.metrics);
+  }
   suit_sampling(scenario, spec.goal.min_units, &spec);
   if (arguments.options.model_based) suit_model_based(scenario, &spec);
   return spec;
@@ -166,6 +171,7 @@ std::string repeat_command(const EvalArguments& arguments) {
       fmt::format(" --metric {} --margin {} --confidence {}", fmt::join(arguments.metrics, ","),
                   arguments.margin, arguments.confidence);
   if (arguments.estimand != "mean") text += " --estimand " + arguments.estimand;
+  if (arguments.control != "none") text += " --control " + arguments.control;
   if (arguments.interval != interval_name(Goal().interval))
     text += " --interval " + arguments.interval;
   const EvaluationSpec& spec = arguments.options.spec;
@@ -213,6 +219,11 @@ CLI::App* add_eval_command(CLI::App& app, EvalArguments& arguments) {
                    "skewed (the default: Student's, corrected for skewness), student, normal, or\n"
                    "anytime (holds however often one looks; wider)")
       ->check(CLI::IsMember({"student", "normal", "skewed", "anytime"}));
+  command
+      ->add_option("--control", arguments.control,
+                   "fluid: the mean by way of a fluid model of each trial's flow file, for fct_*\n"
+                   "and slowdown_*: far fewer trials (default none)")
+      ->check(CLI::IsMember({"none", "fluid"}));
   command
       ->add_option("--compare", arguments.compare,
                    "two algorithms, run on the same flows until one is known to be less")
@@ -263,6 +274,7 @@ int eval(EvalArguments& arguments, const std::string& path) {
   const ScenarioFile file(path, options.overrides);
   const Scenario scenario = file.resolve(file.main_parameters());
   options.scenario = path;
+  options.fluid_control = arguments.control == "fluid";
   options.spec = make_spec(arguments, scenario);
   options.slurm = arguments.executor == "slurm";
   if (!arguments.max_time.empty()) options.max_time_s = seconds_of(arguments.max_time);

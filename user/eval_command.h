@@ -17,6 +17,7 @@ struct EvalArguments {
   std::string confidence = "95%";
   std::string interval = interval_name(Goal().interval);
   std::string estimand = "mean";
+  std::string control = "none";
   std::string max_time;
   std::string executor = "local";
   std::vector<std::string> metrics;

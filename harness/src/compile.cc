@@ -104,7 +104,7 @@ void add_workload(const Scenario& scenario, const std::vector<WorkloadFlow>& wor
     flow.priority = size_priority(scenario.workload, from.size_bytes);
     if (scenario.workload.dscp_of_priority)
       flow.dscp = static_cast<int>(std::max<int64_t>(flow.priority, 0));
-    flow.measured = from.measured && measures(scenario, flow.group);
+    flow.measured = is_measured(scenario, from);
     flows->push_back(flow);
   }
 }
@@ -207,6 +207,10 @@ std::vector<WorkloadFlow> trial_workload(const Scenario& scenario, const Network
                                          uint64_t seed, int number) {
   return generate_workload(scenario.workload, workload_hosts(scenario, network),
                            scenario.measure.duration_ns, seed, number);
+}
+
+bool is_measured(const Scenario& scenario, const WorkloadFlow& flow) {
+  return flow.measured && measures(scenario, workload_group(scenario.workload, flow));
 }
 
 CompiledTrial compile_trial(const Scenario& scenario, const Trial& trial,

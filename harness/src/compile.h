@@ -53,6 +53,9 @@ WorkloadHosts workload_hosts(const Scenario& scenario, const Network& network);
 std::vector<WorkloadFlow> trial_workload(const Scenario& scenario, const Network& network,
                                          uint64_t seed, int number);
 
+// Whether metrics are of this flow: by its start, and by measure.flows.
+bool is_measured(const Scenario& scenario, const WorkloadFlow& flow);
+
 // The same trial of two algorithms has the same random times. `has_module` says whether the lab has
 // a kernel module of this name; other algorithms must be built in. Throws Error for what does not
 // fit the topology; a resolved scenario does.

@@ -182,6 +182,10 @@ std::vector<std::vector<std::string>> estimate_rows(const Evaluation& evaluation
       }
       const size_t failed = evaluation.failed(a).size();
       if (failed > 0) trials += fmt::format(", {} failed", failed);
+      if (evaluation.control_given_up(a, m))
+        trials += ", fluid control given up";
+      else if (!spec.controls.empty())
+        trials += fmt::format(", fluid control, correlation {:.3f}", e.correlation);
       if (e.missing > 0) trials += fmt::format(", {} without a sample", e.missing);
       if (evaluation.missed(a, m) > 0)
         trials += fmt::format(", {} lower bounds", evaluation.missed(a, m));
@@ -264,12 +268,22 @@ json eval_json(const EvalOptions& options, const EvalOutcome& outcome) {
                    {"min_trials", spec.goal.min_units * spec.trials_per_unit},
                    {"max_trials", spec.max_trials},
                    {"trials_per_unit", spec.trials_per_unit}}}};
+  // The caller's options have no means: run_evaluation finds them.
+  const std::vector<ControlMean>& controls = evaluation.spec().controls;
   json& algorithms = result["algorithms"] = json::object();
   for (size_t a = 0; a < spec.algorithms.size(); a++) {
     json metrics = json::object();
     for (size_t m = 0; m < spec.metrics.size(); m++) {
       json entry = estimate_json(evaluation.estimate(a, m));
       entry["over"] = estimand_name(spec.metrics[m].estimand);
+      if (!controls.empty()) {
+        entry["control"] = {{"model", "fluid"},
+                            {"mean", controls[m].mean},
+                            {"error", controls[m].error},
+                            {"flow_files", controls[m].files},
+                            {"given_up", evaluation.control_given_up(a, m)}};
+        entry["correlation"] = finite(evaluation.estimate(a, m).correlation);
+      }
       entry["unit"] = spec.metrics[m].unit;
       entry["missed"] = evaluation.missed(a, m);
       entry["history"] = history_json(evaluation.history(a, m));
@@ -318,16 +332,37 @@ json eval_json(const EvalOptions& options, const EvalOutcome& outcome) {
 json eval_run_json(const EvalOptions& options, const EvalOutcome& outcome) {
   const double s = std::max(outcome.elapsed_s, 1e-9);
   const double estimator_s = outcome.evaluation->estimator_s();
-  return {{"executor", options.slurm ? "slurm" : "local"},
-          {"jobs", options.jobs},
-          {"elapsed_s", outcome.elapsed_s},
-          {"trials_run", outcome.ran},
-          {"trials_from_store", outcome.resumed},
-          {"trials_per_hour", outcome.ran / s * 3600},
-          {"estimator_s", estimator_s},
-          {"estimator_share", estimator_s / s},
-          {"run_again", outcome.reruns},
-          {"failures", outcome.failures}};
+  json result = {{"executor", options.slurm ? "slurm" : "local"},
+                 {"jobs", options.jobs},
+                 {"elapsed_s", outcome.elapsed_s},
+                 {"trials_run", outcome.ran},
+                 {"trials_from_store", outcome.resumed},
+                 {"trials_per_hour", outcome.ran / s * 3600},
+                 {"estimator_s", estimator_s},
+                 {"estimator_share", estimator_s / s},
+                 {"run_again", outcome.reruns},
+                 {"failures", outcome.failures}};
+  if (options.fluid_control) result["control_s"] = outcome.control_s;
+  return result;
+}
+
+// What makes these estimates differ from the means of the trials shown beside them.
+std::vector<std::string> control_lines(const Evaluation& evaluation) {
+  std::vector<std::string> lines;
+  const EvaluationSpec& spec = evaluation.spec();
+  for (size_t m = 0; m < spec.controls.size(); m++)
+    for (size_t a = 0; a < spec.algorithms.size(); a++) {
+      const std::string name = spec.algorithms[a] + ", " + spec.metrics[m].name;
+      lines.push_back(
+          evaluation.control_given_up(a, m)
+              ? fmt::format("{}: plain mean, the fluid control was given up: not the same trials "
+                            "have a value and a flow in the model.",
+                            name)
+              : fmt::format("{}: the estimate has the fluid model of the trials' flow files as "
+                            "control variate, correlation {:.3f}.",
+                            name, evaluation.estimate(a, m).correlation));
+    }
+  return lines;
 }
 
 // What the tilts are, and that the sizes are not the workload's own.
@@ -381,6 +416,7 @@ json eval_report_json(const EvalOptions& options, const EvalOutcome& outcome) {
     }
   if (data["algorithms"].empty()) return data;
   for (const std::string& line : model_based_lines(spec, outcome)) data["notes"].push_back(line);
+  for (const std::string& line : control_lines(evaluation)) data["notes"].push_back(line);
   // The headline is of what was asked for.
   if (spec.metrics.front().estimand == Estimand::kMean) {
     for (const auto& [name, metrics] : data["algorithms"].items())

@@ -16,6 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr int64_t kControlSays_ns = 2'000'000'000;
+
 void run_locally(EvalSink& sink, const EvalOptions& options, const EvalPlan& plan,
                  TrialRunner& runner) {
   run_workers(
@@ -35,12 +37,32 @@ void run_locally(EvalSink& sink, const EvalOptions& options, const EvalPlan& pla
       [&] { sink.abandon(); });
 }
 
+// Both signals end it: there is nothing yet that could be shown.
+std::vector<ControlMean> control_means(const FluidControl& control, const EvalOptions& options,
+                                       const EvalStop& stop) {
+  int64_t said_ns = monotonic_ns();
+  std::vector<ControlMean> means =
+      control.means(options.spec.goal, options.spec.trials_per_unit, [&](int files) {
+        if (options.note && monotonic_ns() - said_ns > kControlSays_ns) {
+          said_ns = monotonic_ns();
+          options.note(fmt::format("fluid model: {} flow files", files));
+        }
+        return !stop.drain && !stop.stop;
+      });
+  for (size_t m = 0; options.note && m < means.size(); m++)
+    options.note(fmt::format("fluid model of {} flow files: {} is {:.5g} (standard error {:.2g} %)",
+                             means[m].files, options.spec.metrics[m].name, means[m].mean,
+                             100 * means[m].error / means[m].mean));
+  return means;
+}
+
 }  // namespace
 
 EvalSink::EvalSink(const EvalOptions& options, const EvalPlan& plan, const Scenario& scenario,
-                   const std::string& build, const EvalStop& stop,
+                   const FluidControl* control, const std::string& build, const EvalStop& stop,
                    const std::function<void(const EvalProgress&)>& progress)
     : options_(options),
+      control_(control),
       stop_(stop),
       progress_(progress),
       first_number_(plan.first_number),
@@ -83,6 +105,8 @@ void EvalSink::abandon() {
 }
 
 void EvalSink::deliver(TrialId id, TrialOutcome&& outcome) {
+  std::vector<std::optional<double>> controls(options_.spec.metrics.size());
+  if (control_ && outcome.trial) controls = control_->values(first_number_ + id.number);
   std::lock_guard<std::mutex> lock(mutex_);
   const std::string name =
       fmt::format("{} trial {}", options_.spec.algorithms[id.algorithm], first_number_ + id.number);
@@ -93,8 +117,10 @@ void EvalSink::deliver(TrialId id, TrialOutcome&& outcome) {
     TrialResult result = std::move(outcome.trial->result);
     outcome_.run.kernel = outcome.trial->kernel;
     std::vector<TrialValue> values;
-    for (const MetricRequest& metric : options_.spec.metrics)
-      values.push_back(trial_value(result, metric));
+    for (size_t m = 0; m < controls.size(); m++) {
+      values.push_back(trial_value(result, options_.spec.metrics[m]));
+      values.back().control = controls[m];
+    }
     result.flows.clear();
     result.samples.clear();
     if (id.number > 0) {  // curves are of the first trial
@@ -148,6 +174,15 @@ EvalOutcome EvalSink::outcome() {
 EvalOutcome run_evaluation(const EvalOptions& options, const ScenarioFile& file, const Lab& lab,
                            const EvalStop& stop,
                            const std::function<void(const EvalProgress&)>& progress) {
+  EvalOptions suited = options;
+  std::unique_ptr<FluidControl> control;
+  const int64_t started_ns = monotonic_ns();
+  if (options.fluid_control) {
+    control = std::make_unique<FluidControl>(file.resolve(file.main_parameters()), options.seed,
+                                             options.spec.metrics);
+    suited.spec.controls = control_means(*control, options, stop);
+  }
+  const double control_s = static_cast<double>(monotonic_ns() - started_ns) / 1e9;
   fs::create_directories(options.out);
   Store store(options.out + "/results.sqlite");
   TrialOptions trial_options;
@@ -162,7 +197,7 @@ EvalOutcome run_evaluation(const EvalOptions& options, const ScenarioFile& file,
   const Scenario scenario = plan.scenarios.front();
   std::vector<ModelBased> tilts;
   if (options.model_based) tilts = find_tilts(options, runner, stop, &plan);
-  EvalSink sink(options, plan, scenario, runner.build(), stop, progress);
+  EvalSink sink(suited, plan, scenario, control.get(), runner.build(), stop, progress);
   if (options.slurm)
     run_on_slurm(sink, options, plan, runner, store, stop);
   else
@@ -171,6 +206,7 @@ EvalOutcome run_evaluation(const EvalOptions& options, const ScenarioFile& file,
   EvalOutcome outcome = sink.outcome();
   outcome.run.cases[0].parameters = plan.parameters;
   outcome.model_based = std::move(tilts);
+  outcome.control_s = control_s;
   return outcome;
 }
 

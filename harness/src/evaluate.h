@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "evaluation.h"
+#include "fluid_control.h"
 #include "lab.h"
 #include "scenario.h"
 #include "summary.h"
@@ -32,6 +33,7 @@ struct EvalOptions {
   std::vector<std::string> slurm_options;  // of sbatch
   std::string out;
   bool model_based = false;
+  bool fluid_control = false;
   std::function<void(const std::string&)> note;  // of what is done before the trials
 };
 
@@ -85,6 +87,7 @@ struct EvalOutcome {
   int resumed = 0;
   int first_number = 0;  // of the trials
   double elapsed_s = 0;
+  double control_s = 0;                 // before that, for the control variate's mean
   std::vector<ModelBased> model_based;  // by algorithm; empty without
   std::vector<std::string> reruns;      // trials that failed once: "oscar trial 3: why"
   std::vector<std::string> failures;    // that failed twice and are among those used
@@ -93,8 +96,9 @@ struct EvalOutcome {
 // What both executors deliver to and ask. All functions may be called from several threads.
 class EvalSink {
  public:
+  // `control` may be null.
   EvalSink(const EvalOptions& options, const EvalPlan& plan, const Scenario& scenario,
-           const std::string& build, const EvalStop& stop,
+           const FluidControl* control, const std::string& build, const EvalStop& stop,
            const std::function<void(const EvalProgress&)>& progress);
 
   // As Evaluation::next(); empty when there is nothing to do before another trial has come.
@@ -114,6 +118,7 @@ class EvalSink {
   bool past_deadline() const;
 
   const EvalOptions& options_;
+  const FluidControl* control_;
   const EvalStop& stop_;
   const std::function<void(const EvalProgress&)>& progress_;
   const int first_number_;
@@ -126,7 +131,7 @@ class EvalSink {
   bool abandoned_ = false;
 };
 
-// Throws Interrupted once `stop.stop` is true.
+// Throws Interrupted once `stop.stop` is true; before the first trial also for `stop.drain`.
 EvalOutcome run_evaluation(const EvalOptions& options, const ScenarioFile& file, const Lab& lab,
                            const EvalStop& stop,
                            const std::function<void(const EvalProgress&)>& progress);

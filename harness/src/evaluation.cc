@@ -173,6 +173,12 @@ Evaluation::Evaluation(const EvaluationSpec& spec)
             std::make_unique<PooledQuantile>(spec_.metrics[m].quantile, spec_.goal, spec_.pooled);
       else
         metric.mean = std::make_unique<MeanEstimator>(spec_.goal, spec_.trials_per_unit);
+      if (!spec_.controls.empty()) {
+        if (!metric.mean) throw Error("a control variate is of a mean over the trials");
+        const ControlMean& control = spec_.controls.at(m);
+        metric.control = std::make_unique<ControlVariate>(control.mean, control.error, spec_.goal,
+                                                          spec_.trials_per_unit);
+      }
       renew(metric);
     }
   }
@@ -209,6 +215,10 @@ const Estimate& Evaluation::estimate(size_t algorithm, size_t metric) const {
 
 int Evaluation::missed(size_t algorithm, size_t metric) const {
   return tracks_[algorithm].metrics[metric].missed;
+}
+
+bool Evaluation::control_given_up(size_t algorithm, size_t metric) const {
+  return tracks_[algorithm].metrics[metric].control_given_up;
 }
 
 const std::vector<double>& Evaluation::values(size_t algorithm, size_t metric) const {
@@ -303,8 +313,11 @@ void Evaluation::add_value(Metric& metric, const TrialValue* value, bool unit_co
     metric.values.push_back(*value->value);
     metric.missed += value->missed;
     metric.unit.sum += *value->value;
+    metric.unit.control_sum += value->control.value_or(0);
     metric.unit.count++;
   }
+  if (metric.control && value && value->value.has_value() != value->control.has_value())
+    metric.control_given_up = true;
   if (value) {
     metric.unit.flows.insert(metric.unit.flows.end(), value->flows.begin(), value->flows.end());
     metric.unit.log_weight += value->log_weight;
@@ -314,15 +327,20 @@ void Evaluation::add_value(Metric& metric, const TrialValue* value, bool unit_co
     metric.pooled->add_weighted_cycle(metric.unit.flows, metric.unit.log_weight);
   } else if (metric.unit.count == spec_.trials_per_unit) {
     metric.mean->add(metric.unit.sum / spec_.trials_per_unit);
+    if (metric.control)
+      metric.control->add(metric.unit.sum / spec_.trials_per_unit,
+                          metric.unit.control_sum / spec_.trials_per_unit);
   } else {
     metric.mean->add_missing();
+    if (metric.control) metric.control->add_missing();
   }
   metric.unit = Unit();
 }
 
 void Evaluation::renew(Metric& metric) const {
   if (metric.mean) {
-    metric.estimate = metric.mean->estimate();
+    metric.estimate = metric.control && !metric.control_given_up ? metric.control->estimate()
+                                                                 : metric.mean->estimate();
     return;
   }
   Estimate& e = metric.estimate = metric.pooled->estimate();

@@ -44,11 +44,20 @@ MetricRequest parse_metric(const std::string& name, Estimand estimand, const Sce
 // What one trial says of one metric.
 struct TrialValue {
   std::optional<double> value;  // absent: the trial has no sample
-  bool missed = false;          // it is a lower bound
+  // Of EvaluationSpec::controls; absent: its flow file has no such flow.
+  std::optional<double> control;
+  bool missed = false;  // it is a lower bound
   std::vector<WeightedValue> flows;
   double log_weight = 0;  // of the whole trial
 };
 TrialValue trial_value(const TrialResult& trial, const MetricRequest& metric);
+
+// What is known of a control variate.
+struct ControlMean {
+  double mean = 0;
+  double error = 0;  // standard error of that mean
+  int files = 0;     // flow files it is of
+};
 
 struct EvaluationSpec {
   std::vector<std::string> algorithms;
@@ -57,6 +66,8 @@ struct EvaluationSpec {
   int max_trials = 100'000;
   int trials_per_unit = 1;  // stratified sizes: so many trials make one sample
   PooledOptions pooled;
+  // By metric: estimates are made with TrialValue::control (Estimand::kMean only). Empty: without.
+  std::vector<ControlMean> controls;
   // Indices of the two algorithms that are compared: they run on together until there is a verdict.
   std::optional<std::pair<size_t, size_t>> compare;
   bool verdict_only = false;  // their own intervals may stay as wide as they are
@@ -108,6 +119,9 @@ class Evaluation {
   const std::vector<int>& failed(size_t algorithm) const { return tracks_[algorithm].failed; }
   const Estimate& estimate(size_t algorithm, size_t metric) const;
   int missed(size_t algorithm, size_t metric) const;
+  // The control variate is no longer used: a trial has a value where its model has none, or the
+  // other way round, so that the model's mean is not that of the trials with a value.
+  bool control_given_up(size_t algorithm, size_t metric) const;
   // The trials' values in order of number, without those that have none.
   const std::vector<double>& values(size_t algorithm, size_t metric) const;
   // At every number of trials up to 20, then in steps of 2 %, and at the last.
@@ -124,12 +138,15 @@ class Evaluation {
   using Values = std::optional<std::vector<TrialValue>>;
   struct Unit {  // of trials_per_unit trials
     double sum = 0;
+    double control_sum = 0;
     int count = 0;
     std::vector<WeightedValue> flows;
     double log_weight = 0;
   };
   struct Metric {
     std::unique_ptr<MeanEstimator> mean;
+    std::unique_ptr<ControlVariate> control;  // beside `mean`; null: none
+    bool control_given_up = false;
     std::unique_ptr<PooledQuantile> pooled;
     Unit unit;
     Estimate estimate;

@@ -7,8 +7,13 @@
 #include <cmath>
 #include <random>
 
+#include "compile.h"
 #include "eval_result.h"
+#include "fluid_control.h"
+#include "fluid_trial.h"
+#include "lab.h"
 #include "random.h"
+#include "topology.h"
 
 namespace delaycc {
 namespace {
@@ -244,6 +249,187 @@ TEST(Evaluation, WithoutAnEndGivesWhatHasComeInOrder) {
   EXPECT_EQ(evaluation.used(0), 3) << "trial 3 is missing";
   EXPECT_EQ(evaluation.estimate(0, 0).n, 3);
   EXPECT_FALSE(evaluation.finished());
+}
+
+// What the trial's flows have in common with their model, and a rest.
+std::vector<TrialValue> with_control(TrialId id) {
+  std::vector<TrialValue> values = one(value_of(id.algorithm, id.number, 3));
+  values[0].control = 50 + value_of(9, id.number, 30) - 100;
+  *values[0].value += 2 * (*values[0].control - 50);
+  return values;
+}
+
+TEST(Evaluation, WithAControlTheEstimateIsThatOfTheControlVariate) {
+  for (const int group : {1, 4}) {
+    EvaluationSpec spec = spec_of({"a"}, 0.03);
+    spec.trials_per_unit = group;
+    Evaluation plain(spec);
+    run(plain, 1, 1, [](TrialId id) { return std::optional(with_control(id)); });
+    spec.controls = {{50, 0.1, 1000}};
+    Evaluation first(spec);
+    run(first, 1, 1, [](TrialId id) { return std::optional(with_control(id)); });
+    ASSERT_EQ(first.state(0), Evaluation::State::kConverged);
+    EXPECT_LT(first.used(0), plain.used(0) / 4);
+    EXPECT_FALSE(first.control_given_up(0, 0));
+
+    ControlVariate expected(50, 0.1, spec.goal, group);
+    for (int unit = 0; unit < first.used(0) / group; unit++) {
+      double value = 0, control = 0;
+      for (int i = 0; i < group; i++) {
+        const TrialValue trial = with_control({0, unit * group + i})[0];
+        value += *trial.value;
+        control += *trial.control;
+      }
+      expected.add(value / group, control / group);
+    }
+    const Estimate e = expected.estimate();
+    const Estimate& got = first.estimate(0, 0);
+    EXPECT_EQ(got.value, e.value);
+    EXPECT_EQ(got.low, e.low);
+    EXPECT_EQ(got.forecast_trials, e.forecast_trials);
+    EXPECT_EQ(got.correlation, e.correlation);
+    EXPECT_EQ(got.method, e.method);
+    EXPECT_GT(got.correlation, 0.95);
+    EXPECT_EQ(first.history(0, 0).back().estimate.value, e.value);
+
+    Evaluation other(spec);
+    run(other, 16, 5, [](TrialId id) { return std::optional(with_control(id)); });
+    EXPECT_EQ(other.used(0), first.used(0));
+    EXPECT_EQ(other.estimate(0, 0).value, e.value);
+  }
+}
+
+TEST(Evaluation, GivesTheControlUpWhereNotTheSameTrialsHaveAValue) {
+  EvaluationSpec spec = spec_of({"a"}, 0.001);
+  spec.max_trials = 40;
+  spec.controls = {{50, 0.1, 1000}};
+  const auto result = [](int odd) {
+    return [odd](TrialId id) {
+      std::optional<std::vector<TrialValue>> values = with_control(id);
+      if (id.number == 7) values.reset();  // a failed trial says nothing of it
+      if (id.number == 11) (*values)[0] = TrialValue();
+      if (id.number == odd) (*values)[0].value.reset();
+      return values;
+    };
+  };
+  Evaluation kept(spec);
+  run(kept, 3, 1, result(-1));
+  EXPECT_FALSE(kept.control_given_up(0, 0));
+  EXPECT_EQ(kept.estimate(0, 0).missing, 2);
+  EXPECT_GT(kept.estimate(0, 0).correlation, 0.9);
+
+  Evaluation given_up(spec);
+  run(given_up, 3, 1, result(13));
+  EXPECT_TRUE(given_up.control_given_up(0, 0));
+  EXPECT_EQ(given_up.estimate(0, 0).correlation, 0);
+  MeanEstimator plain(spec.goal);
+  for (int i = 0; i < 40; i++)
+    if (i != 7 && i != 11 && i != 13) plain.add(*with_control({0, i})[0].value);
+  EXPECT_EQ(given_up.estimate(0, 0).value, plain.estimate().value);
+}
+
+Scenario cceval_dumbbell(const std::string& sampling) {
+  const ScenarioFile file(std::string(DELAYCC_SCENARIOS) + "/cceval-dumbbell.toml",
+                          {"workload.sampling=" + sampling});
+  return file.resolve(file.main_parameters());
+}
+
+std::string control_refusal(const Scenario& scenario, const MetricRequest& metric) {
+  try {
+    check_fluid_control(scenario, {metric});
+  } catch (const ScenarioError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(FluidControl, RefusesWhatTheModelHasNoValueOf) {
+  const Scenario plain = cceval_dumbbell("plain");
+  const auto mean = [&](const std::string& name) {
+    return parse_metric(name, Estimand::kMean, plain);
+  };
+  for (const char* name : {"fct_mean_us", "fct_p99_us", "fct_p75_us", "slowdown_mean"}) {
+    EXPECT_EQ(control_refusal(plain, mean(name)), "");
+    EXPECT_EQ(control_refusal(cceval_dumbbell("stratified"), mean(name)), "");
+  }
+  EXPECT_NE(control_refusal(plain, mean("queue_mean_bytes")).find("has no queue_mean_bytes"),
+            std::string::npos);
+  EXPECT_NE(control_refusal(plain, mean("priority_fct_gap")).find("has no priority_fct_gap"),
+            std::string::npos);
+  EXPECT_NE(control_refusal(plain, parse_metric("fct_p99_us", Estimand::kPooled, plain))
+                .find("allowed is --estimand mean"),
+            std::string::npos);
+  EXPECT_NE(control_refusal(cceval_dumbbell("tail"), mean("fct_p99_us"))
+                .find("workload.sampling is \"tail\", allowed are"),
+            std::string::npos);
+  Scenario without = plain;
+  without.workload.present = false;
+  EXPECT_NE(control_refusal(without, mean("fct_p99_us")).find("has no [workload]"),
+            std::string::npos);
+}
+
+TEST(FluidControl, IsTheModelOfTheMeasuredFlowsOfAClass) {
+  Scenario scenario = cceval_dumbbell("plain");
+  scenario.workload.classes = {{"small", 100'000}, {"large", -1}};
+  scenario.workload.warm_up_ns = 5'000'000;
+  std::vector<MetricRequest> metrics;
+  for (const char* name : {"fct_mean_us", "small.slowdown_mean", "large.fct_p99_us"})
+    metrics.push_back(parse_metric(name, Estimand::kMean, scenario));
+  const FluidControl control(scenario, 3, metrics);
+  const Network network = build_network(scenario.topology, scenario.hosts);
+  const auto flows = trial_workload(scenario, network, 3, 17);
+  const auto fct_s = fluid_trial_fct_s(scenario, network, flows);
+  Moments all, small;
+  std::vector<double> large;
+  for (size_t i = 0; i < flows.size(); i++) {
+    if (flows[i].start_ns < 5'000'000) continue;
+    all.add(fct_s[i] * 1e6);
+    if (flows[i].size_bytes <= 100'000)
+      small.add(fct_s[i] * 1e9 /
+                static_cast<double>(ideal_fct_ns(network, flows[i].source, flows[i].destination,
+                                                 scenario.hosts.mtu_bytes, flows[i].size_bytes)));
+    else
+      large.push_back(fct_s[i] * 1e6);
+  }
+  const auto values = control.values(17);
+  ASSERT_TRUE(values[0] && values[1] && values[2]);
+  EXPECT_NEAR(*values[0], all.mean(), 1e-6 * all.mean());
+  EXPECT_NEAR(*values[1], small.mean(), 1e-6 * small.mean());
+  EXPECT_NEAR(*values[2], trial_quantile(large, 0.99), 1e-6 * *values[2]);
+
+  scenario.measure.flows = {"small"};  // the others have no value then
+  EXPECT_FALSE(FluidControl(scenario, 3, metrics).values(17)[2]);
+  scenario.measure.flows.clear();
+  // The end of the trial cuts a flow, as it does in the lab.
+  scenario.measure.duration_ns = 20'000'000;
+  scenario.workload.until_ns = 20'000'000;
+  const FluidControl cut(scenario, 3, metrics);
+  for (int t = 0; t < 20; t++) EXPECT_LE(cut.values(t)[2].value_or(0), 15'000);
+}
+
+TEST(FluidControl, TheMeanIsThatOfManyFilesWithItsError) {
+  Scenario scenario = cceval_dumbbell("plain");
+  scenario.workload.until_ns = 1'000'000;  // two flows, sometimes none
+  scenario.measure.duration_ns = 20'000'000;
+  const FluidControl control(scenario, 1, {parse_metric("fct_mean_us", Estimand::kMean, scenario)});
+  Goal goal;
+  goal.relative_margin = 0.5;
+  const auto always = [](int) { return true; };
+  const ControlMean mean = control.means(goal, 1, always).at(0);
+  EXPECT_EQ(mean.files, 20'000);
+  Moments others;  // of the trials' own files
+  for (int t = 0; t < 5000; t++)
+    if (const auto value = control.values(t)[0]) others.add(*value);
+  EXPECT_LT(others.n(), 5000);
+  const double error = others.deviation() / std::sqrt(static_cast<double>(others.n()));
+  EXPECT_NEAR(mean.mean, others.mean(), 4 * std::hypot(error, mean.error));
+  EXPECT_NEAR(mean.error, error / 2, 0.2 * error);
+  goal.relative_margin = 0.05;
+  const ControlMean finer = control.means(goal, 1, always).at(0);
+  EXPECT_GT(finer.files, 20'000);
+  EXPECT_LE(2 * finer.error, 0.2 * 0.05 * finer.mean);
+  EXPECT_EQ(control.means(goal, 1, always).at(0).mean, finer.mean);
+  EXPECT_THROW(control.means(goal, 1, [](int files) { return files < 1000; }), Interrupted);
 }
 
 Scenario with_classes() {

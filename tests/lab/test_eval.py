@@ -291,6 +291,46 @@ def test_stratified_sizes_are_estimated_by_groups(scenario, tmp_path):
     assert e["trials"] == 3 * e["n"] and e["n"] >= 10 and "groups of 3" in e["method"]
 
 
+def test_a_fluid_control_takes_fewer_trials(scenario, tmp_path):
+    scenario.write_text(WORKLOAD)
+    out = tmp_path / "out"
+    goal = ["--metric", "fct_p99_us,slowdown_mean", "--min-trials", "15", "--max-trials", "15", "--margin", "5%"]
+    evaluate(scenario, out, *goal, code=3)
+    plain = result(out)["algorithms"]["cubic"]["metrics"]["fct_p99_us"]
+    assert "control" not in plain and "correlation" not in plain
+    done = subprocess.run([a for a in command(scenario, out, *goal, "--control", "fluid", "--jobs", "2") if a != "--quiet"],
+                          capture_output=True, text=True, timeout=300)
+    assert done.returncode in (0, 3), done.stderr
+    assert "flow files: fct_p99_us is" in done.stderr and ", fluid control, correlation 0.9" in done.stdout
+    got = result(out)
+    assert "--control fluid" in got["repeat"]
+    e = got["algorithms"]["cubic"]["metrics"]["fct_p99_us"]
+    assert e["correlation"] > 0.9 and e["method"] == "control variate"
+    assert e["control"]["model"] == "fluid" and not e["control"]["given_up"]
+    assert e["control"]["flow_files"] >= 20000 and e["control"]["error"] < 0.01 * e["control"]["mean"]
+    assert e["forecast_trials"] < plain["forecast_trials"] / 4
+    assert e["history"]["value"][-1] == e["value"]
+    assert json.loads((out / "run.json").read_text())["control_s"] > 0
+    assert "as control variate, correlation 0.9" in (out / "report.html").read_text()
+
+    # New trials, one at a time: the same bytes.
+    evaluate(scenario, tmp_path / "again", *goal, "--control", "fluid", "--jobs", "1", code=done.returncode)
+    assert (tmp_path / "again" / "eval.json").read_bytes() == (out / "eval.json").read_bytes()
+
+
+@pytest.mark.parametrize("arguments, message", [
+    (["--metric", "queue_mean_bytes"], "the model has no queue_mean_bytes, allowed are completion times and slowdowns"),
+    (["--metric", "fct_p99_us", "--estimand", "pooled"], "allowed is --estimand mean"),
+    (["--metric", "fct_p99_us", "--model-based"], "--control fluid: is not of --model-based"),
+    (["--metric", "fct_p99_us", "--set", "workload.sampling=tail"], "allowed are \"plain\" and \"stratified\""),
+], ids=lambda a: "-".join(a) if isinstance(a, list) else "")
+def test_a_fluid_control_is_refused_where_the_model_says_nothing(scenario, tmp_path, arguments, message):
+    scenario.write_text(WORKLOAD)
+    done = evaluate(scenario, tmp_path / "out", *arguments, "--control", "fluid", code=2)
+    assert message in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
 def test_weighted_flows_need_an_estimate_over_the_flows(scenario, tmp_path):
     scenario.write_text(WORKLOAD)
     tail = ["--set", "workload.sampling=tail"]
@@ -344,6 +384,8 @@ def test_a_verdict_alone_takes_fewer_trials(scenario, tmp_path):
     (["--metric", "fct_mean_us", "--max-trials", "10"], "--max-trials 10: allowed is --min-trials (20) or more"),
     (["--metric", "fct_mean_us", "--verdict-only"], "--verdict-only: is of --compare"),
     (["--metric", "fct_p99_us", "--model-based"], "--model-based: the scenario has no [workload]"),
+    (["--metric", "fct_mean_us", "--control", "fluid"], "--control fluid: the scenario has no [workload]"),
+    (["--metric", "fct_mean_us", "--control", "magic"], "--control"),
     (["--metric", "fct_mean_us", "--executor", "cloud"], "--executor"),
     ([], "--metric is required"),
 ], ids=lambda a: "-".join(a) if isinstance(a, list) else "")
