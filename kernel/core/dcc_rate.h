@@ -175,7 +175,7 @@ static inline bool dcc_rate_loss_counts(u64 now_ns, u64 before_ns, u32 rtt_ns)
 /* Half of it; with an empty queue the loss was hardly congestion. */
 static inline u64 dcc_rate_after_loss_q8(u64 rate_q8, bool empty)
 {
-	return rate_q8 - rate_q8 / (empty ? 8 : 2);
+	return rate_q8 - (rate_q8 >> (empty ? 3 : 1));
 }
 
 /* After a timeout: half of it, at most a packet in an RTT. */
