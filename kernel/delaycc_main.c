@@ -103,10 +103,12 @@ u64 delaycc_probe_slot(const struct net *net, u64 now_ns)
 	s64 next_ns = atomic64_read(&dn->probe_ns);
 	u64 slot_ns;
 
+	if (!gap_ns)
+		return now_ns;
 	do {
 		slot_ns = max_t(u64, next_ns, now_ns);
-		if (!gap_ns || slot_ns > now_ns + DELAYCC_PROBE_WAIT_MAX_NS)
-			return now_ns + (gap_ns ? DELAYCC_PROBE_WAIT_MAX_NS : 0);
+		if (slot_ns > now_ns + DELAYCC_PROBE_WAIT_MAX_NS)
+			return now_ns + DELAYCC_PROBE_WAIT_MAX_NS;
 	} while (!atomic64_try_cmpxchg(&dn->probe_ns, &next_ns, slot_ns + gap_ns));
 	return slot_ns;
 }

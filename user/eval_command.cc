@@ -105,6 +105,12 @@ class Display {
   double last_s_ = 0;
 };
 
+void refuse_repeats(const std::string& option, const std::vector<std::string>& names) {
+  for (const std::string& name : names)
+    if (std::count(names.begin(), names.end(), name) > 1)
+      throw ScenarioError(option + ": \"" + name + "\" is there twice");
+}
+
 EvaluationSpec make_spec(const EvalArguments& arguments, const Scenario& scenario) {
   EvaluationSpec spec = arguments.options.spec;
   spec.goal.min_units = arguments.min_trials;
@@ -128,13 +134,8 @@ EvaluationSpec make_spec(const EvalArguments& arguments, const Scenario& scenari
   spec.algorithms = arguments.algorithms;
   if (spec.algorithms.empty())
     spec.algorithms = arguments.compare.empty() ? scenario.algorithms : arguments.compare;
-  for (size_t i = 0; i < spec.algorithms.size(); i++)
-    if (std::count(spec.algorithms.begin(), spec.algorithms.end(), spec.algorithms[i]) > 1)
-      throw ScenarioError("--cc: \"" + spec.algorithms[i] + "\" is there twice");
-  for (size_t i = 0; i < spec.metrics.size(); i++)
-    for (size_t j = 0; j < i; j++)
-      if (spec.metrics[i].name == spec.metrics[j].name)
-        throw ScenarioError("--metric: \"" + spec.metrics[i].name + "\" is there twice");
+  refuse_repeats("--cc", spec.algorithms);
+  refuse_repeats("--metric", arguments.metrics);
   if (!arguments.compare.empty()) {
     std::vector<size_t> index;
     for (const std::string& name : arguments.compare) {

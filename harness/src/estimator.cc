@@ -129,6 +129,25 @@ void finish_mean(Estimate& e, const Goal& goal, const Moments& moments, int tria
 
 std::string percent_name(double p) { return fmt::format("p{:.6g}", p * 100); }
 
+// The mean over units of `trials_per_unit` trials each.
+Estimate mean_estimate(const Goal& goal, const Moments& moments, int trials_per_unit,
+                       int64_t missing) {
+  Estimate e;
+  e.estimand = "mean";
+  e.method = interval_name(goal.interval);
+  e.n = moments.n();
+  e.trials = e.n * trials_per_unit;
+  e.missing = missing * trials_per_unit;
+  e.effective_trials = static_cast<double>(e.trials);
+  e.value = e.n > 0 ? moments.mean() : std::numeric_limits<double>::quiet_NaN();
+  e.deviation = moments.deviation();
+  if (e.n < 2) return e;
+  set_interval(e, goal, e.deviation / std::sqrt(static_cast<double>(e.n)),
+               static_cast<double>(e.n - 1), moments.skewness());
+  finish_mean(e, goal, moments, trials_per_unit);
+  return e;
+}
+
 }  // namespace
 
 const char* interval_name(Interval interval) {
@@ -241,20 +260,8 @@ MeanEstimator::MeanEstimator(const Goal& goal, int trials_per_unit)
 void MeanEstimator::add(double value) { moments_.add(value); }
 
 Estimate MeanEstimator::estimate() const {
-  Estimate e;
-  e.estimand = "mean";
-  e.method = interval_name(goal_.interval);
+  Estimate e = mean_estimate(goal_, moments_, trials_per_unit_, missing_);
   if (trials_per_unit_ > 1) e.method += fmt::format(", groups of {}", trials_per_unit_);
-  e.n = moments_.n();
-  e.trials = e.n * trials_per_unit_;
-  e.missing = missing_ * trials_per_unit_;
-  e.effective_trials = static_cast<double>(e.trials);
-  e.value = e.n > 0 ? moments_.mean() : std::numeric_limits<double>::quiet_NaN();
-  e.deviation = moments_.deviation();
-  if (e.n < 2) return e;
-  set_interval(e, goal_, e.deviation / std::sqrt(static_cast<double>(e.n)),
-               static_cast<double>(e.n - 1), moments_.skewness());
-  finish_mean(e, goal_, moments_, trials_per_unit_);
   return e;
 }
 
@@ -542,20 +549,7 @@ void PairedComparison::add(double a, double b) {
 
 Comparison PairedComparison::compare() const {
   const auto alone = [&](const Moments& moments) {
-    Estimate e;
-    e.estimand = "mean";
-    e.method = interval_name(goal_.interval);
-    e.n = moments.n();
-    e.trials = e.n * pairs_per_unit_;
-    e.missing = missing_ * pairs_per_unit_;
-    e.effective_trials = static_cast<double>(e.trials);
-    e.value = e.n > 0 ? moments.mean() : std::numeric_limits<double>::quiet_NaN();
-    e.deviation = moments.deviation();
-    if (e.n < 2) return e;
-    set_interval(e, goal_, e.deviation / std::sqrt(static_cast<double>(e.n)),
-                 static_cast<double>(e.n - 1), moments.skewness());
-    finish_mean(e, goal_, moments, pairs_per_unit_);
-    return e;
+    return mean_estimate(goal_, moments, pairs_per_unit_, missing_);
   };
   Comparison c;
   c.a = alone(a_);
