@@ -424,7 +424,8 @@ void dcc_shell_cong_control(unsigned long long *ctx)
 #endif
 #ifdef DELAYCC_PROBES
 	if (s->stopped_ns && !(ack.flags & DCC_ACK_NO_RTT) && ack.send_ns >= s->stopped_ns) {
-		ack.flags = (ack.flags & DCC_ACK_DELAYED) | DCC_ACK_PROBE;
+		ack.flags = (ack.flags & DCC_ACK_DELAYED) | DCC_ACK_PROBE |
+			    DCC_ACK_PROBE_DATA;
 		ack.acked_bytes = 0;
 		ack.inflight_bytes = 0;
 	}

@@ -31,7 +31,6 @@ DELAYCC_STEP u64 step_mulshift(u64 a, u64 b, u32 shift)
 
 #define dcc_mulshift_u64 step_mulshift
 
-#define DCC_PRIOPLUS_PROBES_WITH_DATA
 #include "dcc_prioplus.h"
 
 DELAYCC_STEP int step_dcc_swift_derive(struct dcc_swift *s, const struct dcc_path *path,

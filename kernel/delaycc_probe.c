@@ -412,6 +412,7 @@ bool delaycc_probe_sampled(struct sock *sk, struct delaycc_sock *ds,
 	    ack->send_ns + NSEC_PER_USEC < p->sent_ns)
 		return false;
 	delaycc_probe_fill(sk, ds, p, ack->rtt_ns, ack);
+	ack->flags |= DCC_ACK_PROBE_DATA;
 	return true;
 }
 EXPORT_SYMBOL_GPL(delaycc_probe_sampled);

@@ -42,6 +42,7 @@ struct dcc_path {
 #define DCC_ACK_DELAYED 0x4U	 /* the receiver held this ACK back: RTT is too long */
 #define DCC_ACK_NO_RTT 0x8U	 /* rtt_ns and send_ns are not valid (Karn, SACK only) */
 #define DCC_ACK_PROBE 0x10U	 /* reply to a probe, whose RTT it has; nothing was acknowledged */
+#define DCC_ACK_PROBE_DATA 0x20U /* with DCC_ACK_PROBE: the probe was a packet of data */
 
 /* One acknowledgment, as the sender saw it. */
 struct dcc_ack {

@@ -196,6 +196,18 @@ TEST(PrioplusProbe, IsTakenForAFullPacket) {
   EXPECT_FALSE(flow.stopped());
 }
 
+TEST(PrioplusProbe, DataInItsPlaceCountsAsItIs) {
+  Flow flow(Listing(0), {10000000000ULL, 13000, 1514});
+  const u32 data = DCC_ACK_PROBE | DCC_ACK_PROBE_DATA;
+  flow.Ack(13000, data);
+  ASSERT_FALSE(flow.stopped());
+  flow.Over(30000);
+  flow.Ack(19500, data);
+  EXPECT_TRUE(flow.stopped());
+  flow.Ack(13000, data);
+  EXPECT_FALSE(flow.stopped());
+}
+
 TEST(PrioplusIncrease, ANewFlowsLinearStartTakesAStepInEachRtt) {
   Flow flow(Params(4));
   flow.Reply(11900);

@@ -132,7 +132,10 @@ TEST(PRIOPLUS_SUITE, EachStepAgreesWithinOnePercent) {
       if (random.OneIn(50)) ack.flags |= DCC_ACK_NO_RTT;
       if (random.OneIn(50)) ack.flags |= DCC_ACK_DELAYED;
       if (random.OneIn(20)) ack.flags |= DCC_ACK_APP_LIMITED;
-      if (twin.d.stopped ? !random.OneIn(5) : random.OneIn(50)) ack.flags = DCC_ACK_PROBE;
+      if (twin.d.stopped ? !random.OneIn(5) : random.OneIn(50)) {
+        ack.flags = DCC_ACK_PROBE;
+        if (random.OneIn(5)) ack.flags |= DCC_ACK_PROBE_DATA;
+      }
       const std::string where = "seed " + std::to_string(seed) + " ack " + std::to_string(i);
       twin.Follow(core.flow);
       twin.knife_edge = false;

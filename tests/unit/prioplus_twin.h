@@ -153,9 +153,11 @@ class PrioplusTwin {
   bool NewProbeAck(const dcc_ack& ack) {
     if (!d.stopped) return false;
     // A probe is short: what a full packet would have taken.
-    probe_rtt = std::min<double>(probe_rtt, ack.rtt_ns);
-    const double delay =
-        std::min(ack.rtt_ns + base_ - std::clamp(probe_rtt, probe_shortest_, base_), 4294967295.0);
+    double delay = ack.rtt_ns;
+    if (!(ack.flags & DCC_ACK_PROBE_DATA)) {
+      probe_rtt = std::min<double>(probe_rtt, ack.rtt_ns);
+      delay = std::min(delay + base_ - std::clamp(probe_rtt, probe_shortest_, base_), 4294967295.0);
+    }
     delay_ = ack.rtt_ns;
     probe_least = probe_below = 0;
     if (delay >= limit_) {
