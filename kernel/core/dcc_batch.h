@@ -90,9 +90,9 @@ struct dcc_batch {
 	u32 first_bytes;    /* what the first point acknowledged */
 	u32 first_y;
 	u32 count;
+	u32 flags;	    /* of all points, DCC_ACK_* */
 	u8 anchored;	    /* start_ns is the send time of a packet */
 	u8 irregular;	    /* this batch has a gap in it or is too wide */
-	u8 app_limited;	    /* some point was */
 	u8 gap_restarts;    /* still allowed before gaps are taken as they come */
 	u8 sparse;	    /* a batch of more than 3 tau closes with one point; may be changed */
 
@@ -130,7 +130,7 @@ static inline void dcc_batch_clear_sums(struct dcc_batch *b)
 	b->acked_bytes = 0;
 	b->count = 0;
 	b->irregular = 0;
-	b->app_limited = 0;
+	b->flags = 0;
 }
 
 /*
@@ -177,7 +177,7 @@ static inline void dcc_batch_anchor(struct dcc_batch *b, u64 send_ns)
  * A packet that does not simply follow the one before.  Returns whether it is
  * to be added (to this batch or to a new one).
  */
-static inline bool dcc_batch_irregular(struct dcc_batch *b, const struct dcc_ack *ack)
+static DCC_APART bool dcc_batch_irregular(struct dcc_batch *b, const struct dcc_ack *ack)
 {
 	u64 send_ns = ack->send_ns;
 
@@ -216,7 +216,8 @@ static inline bool dcc_batch_irregular(struct dcc_batch *b, const struct dcc_ack
  */
 static inline bool dcc_batch_add(struct dcc_batch *b, const struct dcc_ack *ack)
 {
-	u64 x_ns, x, y;
+	u64 send_ns = ack->send_ns, x_ns = send_ns - b->start_ns, x;
+	u32 rtt_ns = ack->rtt_ns, y;
 	s64 dy;
 
 	if (DCC_UNLIKELY(ack->flags & (DCC_ACK_NO_RTT | DCC_ACK_DELAYED))) {
@@ -224,38 +225,37 @@ static inline bool dcc_batch_add(struct dcc_batch *b, const struct dcc_ack *ack)
 		b->acked_bytes += ack->acked_bytes;
 		return false;
 	}
-	x_ns = ack->send_ns - b->start_ns;
 	/* A packet from before the newest wraps to a huge difference, more than any gap. */
-	if (DCC_UNLIKELY(ack->send_ns - b->last_ns > b->gap_ns || x_ns > b->span_max_ns ||
+	if (DCC_UNLIKELY(send_ns - b->last_ns > b->gap_ns || x_ns > b->span_max_ns ||
 			 !b->anchored)) {
 		if (!dcc_batch_irregular(b, ack))
 			return false;
-		x_ns = dcc_min_u64(ack->send_ns - b->start_ns, b->span_max_ns);
+		x_ns = dcc_min_u64(send_ns - b->start_ns, b->span_max_ns);
 	}
+	b->last_ns = dcc_max_u64(b->last_ns, send_ns);
 
-	y = dcc_min_u64(ack->rtt_ns >> b->shift, DCC_BATCH_Y_MAX);
+	y = dcc_min_u32(rtt_ns >> b->shift, DCC_BATCH_Y_MAX);
+	b->acked_bytes += ack->acked_bytes;
 	if (!b->count) {
-		b->first_ns = ack->send_ns;
-		b->first_bytes = dcc_sat_u32(b->acked_bytes + ack->acked_bytes);
-		b->first_y = (u32)y;
+		b->first_ns = send_ns;
+		b->first_bytes = dcc_sat_u32(b->acked_bytes);
+		b->first_y = y;
 	}
 	x = x_ns >> b->shift;
-	dy = (s64)y - (s64)b->first_y;
+	dy = (s64)y - b->first_y;
 
-	b->last_ns = dcc_max_u64(b->last_ns, ack->send_ns);
 	b->sum_x += x;
 	b->sum_xx += x * x;
 	b->sum_y += dy;
 	b->sum_xy += (s64)x * dy;
-	b->sum_rtt_ns += ack->rtt_ns;
+	b->sum_rtt_ns += rtt_ns;
 	b->sum_inflight_bytes += ack->inflight_bytes;
-	b->acked_bytes += ack->acked_bytes;
-	b->app_limited |= !!(ack->flags & DCC_ACK_APP_LIMITED);
+	b->flags |= ack->flags;
 	b->count++;
 
-	return (x_ns >= b->tau_ns &&
-		(b->count >= DCC_BATCH_MIN_COUNT || (b->sparse && b->irregular))) ||
-	       b->count >= DCC_BATCH_MAX_COUNT;
+	if (DCC_LIKELY(x_ns < b->tau_ns))
+		return b->count >= DCC_BATCH_MAX_COUNT;
+	return b->count >= DCC_BATCH_MIN_COUNT || (b->sparse && b->irregular);
 }
 
 /*
@@ -264,10 +264,9 @@ static inline bool dcc_batch_add(struct dcc_batch *b, const struct dcc_ack *ack)
  */
 static inline s32 dcc_batch_gradient_q16(const struct dcc_batch *b)
 {
-	u64 n = b->count, var, cov, size, slope;
-	bool falling;
+	u64 n = b->count, var, cov, falling, size, slope;
 
-	if (n <= DCC_BATCH_DIRECT_COUNT) {
+	if (DCC_LIKELY(n <= DCC_BATCH_DIRECT_COUNT)) {
 		var = n * b->sum_xx - b->sum_x * b->sum_x;
 		cov = n * (u64)b->sum_xy - b->sum_x * (u64)b->sum_y;
 	} else {
@@ -286,17 +285,17 @@ static inline s32 dcc_batch_gradient_q16(const struct dcc_batch *b)
 	}
 	if (!var)
 		return 0;
-	falling = (s64)cov < 0;
-	size = dcc_abs_s64((s64)cov);
-	if (size >> (63 - DCC_GRADIENT_SHIFT)) {
+	/* All ones for a falling queue.  Noise decides which; nobody could predict a branch. */
+	falling = 0ULL - (cov >> 63);
+	size = (cov ^ falling) - falling;
+	if (DCC_UNLIKELY(size >> (63 - DCC_GRADIENT_SHIFT))) {
 		/* Room for the fraction bits; the digits lost are below 2^-30 of the whole. */
 		size >>= DCC_GRADIENT_SHIFT;
 		var >>= DCC_GRADIENT_SHIFT;
 	}
-	slope = dcc_div_u64(size << DCC_GRADIENT_SHIFT, var);
-	if (falling)
-		return slope > -DCC_GRADIENT_MIN ? DCC_GRADIENT_MIN : -(s32)slope;
-	return (s32)dcc_min_u64(slope, DCC_GRADIENT_MAX);
+	slope = dcc_min_u64(dcc_div_u64(size << DCC_GRADIENT_SHIFT, var),
+			    DCC_GRADIENT_MAX ^ (falling & (DCC_GRADIENT_MAX ^ -DCC_GRADIENT_MIN)));
+	return (s32)((slope ^ falling) - falling);
 }
 
 /*
@@ -316,7 +315,7 @@ static inline void dcc_batch_close(struct dcc_batch *b, struct dcc_estimate *e)
 	e->delay_ns = (u32)dcc_div_u64(b->sum_rtt_ns, b->count);
 	e->slope_valid = !b->irregular && b->last_ns > b->first_ns;
 	e->gradient_q16 = e->slope_valid ? dcc_batch_gradient_q16(b) : 0;
-	e->app_limited = b->app_limited;
+	e->app_limited = !!(b->flags & DCC_ACK_APP_LIMITED);
 
 	if (!b->irregular)
 		b->gap_restarts = DCC_BATCH_GAP_RESTARTS;

@@ -5,6 +5,7 @@
  * BPF has no 128-bit product, no signed division and (with clang 14) no count
  * of leading zeros; a 32-bit kernel has no 64-bit division operator.  Each
  * helper here exists because one of these four compilers lacks the short way.
+ * With DCC_PORTABLE none is used that not all have (a test counts operations so).
  * No helper traps: a zero divisor gives the largest value, and a result that
  * does not fit is cut to the nearest that does.
  */
@@ -14,11 +15,26 @@
 #include "dcc_types.h"
 
 #if defined(__KERNEL__)
+#include <linux/bitops.h>
+#include <linux/compiler.h>
 #include <linux/math64.h>
 #endif
 
 #define DCC_LIKELY(x) __builtin_expect(!!(x), 1)
 #define DCC_UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+/*
+ * In place of "inline", for what is long and seldom needed: the usual way past it then saves no
+ * registers for it.  BPF has steps instead (dcc_types.h).
+ */
+#if defined(__bpf__)
+#define DCC_PORTABLE
+#define DCC_APART inline
+#elif defined(__KERNEL__)
+#define DCC_APART noinline
+#else
+#define DCC_APART __attribute((noinline))
+#endif
 
 #define DCC_U64_MAX (~0ULL)
 #define DCC_U32_MAX (~0U)
@@ -106,9 +122,24 @@ static inline u64 dcc_div_u64(u64 n, u64 d)
 #endif
 }
 
-/* Zero bits above the highest set bit, 0 .. 64.  Six steps of halving. */
+/*
+ * Whether a * b fits in 64 bits, and the product, modulo 2^64.  Where the processor cannot tell,
+ * only factors of 32 bits are known to fit; whoever asks must have another way for the rest.
+ */
+static inline bool dcc_mul_fits_u64(u64 a, u64 b, u64 *product)
+{
+#if defined(DCC_PORTABLE)
+	*product = a * b;
+	return !((a | b) >> 32);
+#else
+	return !__builtin_mul_overflow(a, b, product);
+#endif
+}
+
+/* Zero bits above the highest set bit, 0 .. 64.  Where no instruction counts them, by halving. */
 static inline u32 dcc_clz_u64(u64 v)
 {
+#if defined(DCC_PORTABLE)
 	u32 n = 0;
 
 	if (!v)
@@ -136,6 +167,11 @@ static inline u32 dcc_clz_u64(u64 v)
 	if (!(v >> 63))
 		n += 1;
 	return n;
+#elif defined(__KERNEL__)
+	return 64 - (u32)fls64(v);
+#else
+	return v ? (u32)__builtin_clzll(v) : 64;
+#endif
 }
 
 /* The 128-bit product of a and b, from four products of 32-bit halves. */
@@ -173,14 +209,12 @@ static inline u64 dcc_div_digit(u64 *rem, u32 next, u64 d)
 	return q;
 }
 
-/* a * b / d rounded down, exact with the 128-bit product inside; saturates; d = 0 saturates. */
-static inline u64 dcc_muldiv_u64(u64 a, u64 b, u64 d)
+/* The general case of dcc_muldiv_u64(). */
+static DCC_APART u64 dcc_muldiv_wide(u64 a, u64 b, u64 d)
 {
 	u64 hi, lo, q;
 	u32 s;
 
-	if (DCC_LIKELY(!((a | b) >> 32)))
-		return dcc_div_u64(a * b, d);
 	dcc_mul_wide(a, b, &hi, &lo);
 	if (hi >= d)
 		return DCC_U64_MAX;
@@ -196,23 +230,47 @@ static inline u64 dcc_muldiv_u64(u64 a, u64 b, u64 d)
 	return q | dcc_div_digit(&hi, (u32)lo, d);
 }
 
-/* (a * b) >> shift, exact with the 128-bit product inside; saturates.  shift 0 .. 63. */
-static inline u64 dcc_mulshift_u64(u64 a, u64 b, u32 shift)
+/* a * b / d rounded down, exact with the 128-bit product inside; saturates; d = 0 saturates. */
+static inline u64 dcc_muldiv_u64(u64 a, u64 b, u64 d)
+{
+	u64 product;
+
+	if (DCC_LIKELY(dcc_mul_fits_u64(a, b, &product)))
+		return dcc_div_u64(product, d);
+	return dcc_muldiv_wide(a, b, d);
+}
+
+/* The general case of dcc_mulshift_u64(). */
+static DCC_APART u64 dcc_mulshift_wide(u64 a, u64 b, u32 shift)
 {
 	u64 hi, lo;
 
-	shift &= 63;
-	if (DCC_LIKELY(!((a | b) >> 32)))
-		return (a * b) >> shift;
 	dcc_mul_wide(a, b, &hi, &lo);
 	if (hi >> shift)
 		return DCC_U64_MAX;
 	return shift ? (hi << (64 - shift)) | (lo >> shift) : lo;
 }
 
+/* (a * b) >> shift, exact with the 128-bit product inside; saturates.  shift 0 .. 63. */
+static inline u64 dcc_mulshift_u64(u64 a, u64 b, u32 shift)
+{
+	u64 product;
+
+	shift &= 63;
+	if (DCC_LIKELY(dcc_mul_fits_u64(a, b, &product)))
+		return product >> shift;
+	return dcc_mulshift_wide(a, b, shift);
+}
+
 /* v * ratio with ratio <= 1 (Q24), rounded down, exact for every v. */
 static inline u64 dcc_scale_q24(u64 v, u32 ratio_q24)
 {
+#if !defined(DCC_PORTABLE)
+	u64 product;
+
+	if (DCC_LIKELY(dcc_mul_fits_u64(v, ratio_q24, &product)))
+		return product >> DCC_RATIO_SHIFT;
+#endif
 	return (v >> DCC_RATIO_SHIFT) * ratio_q24 +
 	       (((v & (DCC_RATIO_ONE - 1)) * ratio_q24) >> DCC_RATIO_SHIFT);
 }
@@ -220,6 +278,12 @@ static inline u64 dcc_scale_q24(u64 v, u32 ratio_q24)
 /* The same with 30 fraction bits. */
 static inline u64 dcc_scale_q30(u64 v, u32 ratio_q30)
 {
+#if !defined(DCC_PORTABLE)
+	u64 product;
+
+	if (DCC_LIKELY(dcc_mul_fits_u64(v, ratio_q30, &product)))
+		return product >> 30;
+#endif
 	return (v >> 30) * ratio_q30 + (((v & ((1U << 30) - 1)) * ratio_q30) >> 30);
 }
 

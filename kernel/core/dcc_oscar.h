@@ -386,17 +386,15 @@ static inline void dcc_oscar_set_ratio(struct dcc_oscar *s, u64 now_ns, u32 u_q2
 /* The ratio that was in force when a packet was sent; the oldest known if that is too long ago. */
 static inline u32 dcc_oscar_ratio_at(const struct dcc_oscar *s, u64 send_ns)
 {
-	u32 u_q24 = s->u_q24;
+	u32 at = s->ratio_head;
 	u32 i;
 
-	for (i = 1; i <= DCC_OSCAR_RATIOS; i++) {
-		u32 at = (s->ratio_head - i) & (DCC_OSCAR_RATIOS - 1);
-
-		u_q24 = s->ratio_q24[at];
+	for (i = 0; i < DCC_OSCAR_RATIOS; i++) {
+		at = (at - 1) & (DCC_OSCAR_RATIOS - 1);
 		if (s->ratio_since_ns[at] <= send_ns)
 			break;
 	}
-	return u_q24;
+	return s->ratio_q24[at];
 }
 
 /* Line rate, no history; packets sent before not_before_ns do not count. */
@@ -844,52 +842,63 @@ static inline bool dcc_oscar_pulse_step(struct dcc_oscar *s, const struct dcc_ac
 	return changed;
 }
 
+/* Law 3: the clock went back, and every remembered time is in the future. */
+static DCC_APART void dcc_oscar_forget_times(struct dcc_oscar *s)
+{
+	dcc_oscar_forget_points(s);
+	s->pulse = DCC_OSCAR_PULSE_NONE;
+	s->high_send_ns = 0;
+	s->raised_ns = 0;
+	s->best_q24 = 0;
+	s->sent_ns = 0;
+}
+
+/* Law 3: the fall that promised a share has reached an empty queue.  True when u rose to it. */
+static inline bool dcc_oscar_take_best(struct dcc_oscar *s, const struct dcc_ack *ack)
+{
+	u32 best_q24 = s->best_q24;
+
+	s->best_q24 = 0;
+	if (best_q24 <= s->u_q24 || !dcc_oscar_calm(s, ack->send_ns))
+		return false;
+	s->raised_ns = ack->now_ns;
+	s->last.delay_ns = ack->rtt_ns;
+	/*
+	 * A sixteenth on top for what the spans missed, and a pulse to see
+	 * at the earliest time whether there is still more.
+	 */
+	dcc_oscar_set_ratio(s, ack->now_ns, best_q24 + best_q24 / 16, DCC_OSCAR_REFILL);
+	dcc_oscar_pulse_begin(s, ack->now_ns);
+	return true;
+}
+
 /* Law 3, every acknowledgment.  True when the verdict changes. */
 static inline bool dcc_oscar_watch(struct dcc_oscar *s, const struct dcc_ack *ack)
 {
+	u64 send_ns = ack->send_ns;
+	u32 rtt_ns = ack->rtt_ns;
 	bool changed = false;
 
 	s->delivered_bytes += ack->acked_bytes;
-	if (ack->flags & (DCC_ACK_NO_RTT | DCC_ACK_DELAYED))
+	if (DCC_UNLIKELY(ack->flags & (DCC_ACK_NO_RTT | DCC_ACK_DELAYED)))
 		return false;
 
-	if (DCC_UNLIKELY(s->sent_ns > ack->now_ns)) {
-		/* The clock went back: every remembered time is in the future. */
+	if (DCC_UNLIKELY(s->sent_ns > ack->now_ns))
+		dcc_oscar_forget_times(s);
+	else if (DCC_UNLIKELY(send_ns > s->sent_ns && send_ns - s->sent_ns > s->batch.gap_ns))
 		dcc_oscar_forget_points(s);
-		s->pulse = DCC_OSCAR_PULSE_NONE;
-		s->high_send_ns = 0;
-		s->raised_ns = 0;
+	s->sent_ns = dcc_max_u64(s->sent_ns, send_ns);
+	if (rtt_ns > s->high_ns)
+		s->high_send_ns = send_ns;
+	if (DCC_UNLIKELY(s->best_q24) && rtt_ns > (u64)s->sample_ns + DCC_OSCAR_RISE_NS)
 		s->best_q24 = 0;
-		s->sent_ns = ack->send_ns;
-	}
-	if (DCC_UNLIKELY(ack->send_ns > s->sent_ns && ack->send_ns - s->sent_ns > s->batch.gap_ns))
-		dcc_oscar_forget_points(s);
-	if (ack->send_ns > s->sent_ns)
-		s->sent_ns = ack->send_ns;
-	if (ack->rtt_ns > s->high_ns)
-		s->high_send_ns = ack->send_ns;
-	if (ack->rtt_ns > s->sample_ns && ack->rtt_ns - s->sample_ns > DCC_OSCAR_RISE_NS)
-		s->best_q24 = 0;
-	s->sample_ns = ack->rtt_ns;
+	s->sample_ns = rtt_ns;
 
-	if (s->pulse != DCC_OSCAR_PULSE_NONE)
+	if (DCC_UNLIKELY(s->pulse != DCC_OSCAR_PULSE_NONE))
 		changed = DCC_STEP(dcc_oscar_pulse_step)(s, ack);
 	dcc_oscar_track_drop(s, ack);
-	if (DCC_LIKELY(!s->best_q24 || ack->rtt_ns > s->empty_ns))
-		return changed;
-	if (s->best_q24 > s->u_q24 && dcc_oscar_calm(s, ack->send_ns)) {
-		s->raised_ns = ack->now_ns;
-		s->last.delay_ns = ack->rtt_ns;
-		/*
-		 * A sixteenth on top for what the spans missed, and a pulse to see
-		 * at the earliest time whether there is still more.
-		 */
-		dcc_oscar_set_ratio(s, ack->now_ns, s->best_q24 + s->best_q24 / 16,
-				    DCC_OSCAR_REFILL);
-		dcc_oscar_pulse_begin(s, ack->now_ns);
-		changed = true;
-	}
-	s->best_q24 = 0;
+	if (DCC_UNLIKELY(s->best_q24 && rtt_ns <= s->empty_ns))
+		changed |= dcc_oscar_take_best(s, ack);
 	return changed;
 }
 
@@ -1087,12 +1096,28 @@ static inline void dcc_oscar_decide(struct dcc_oscar *s, const struct dcc_estima
 	dcc_oscar_set_ratio(s, ack->now_ns, u_q24, branch);
 }
 
+/* A batch is complete: decide on it, and begin the next one. */
+static DCC_APART void dcc_oscar_close(struct dcc_oscar *s, const struct dcc_path *path,
+				      const struct dcc_oscar_params *p, const struct dcc_ack *ack)
+{
+	struct dcc_estimate e;
+
+	dcc_batch_close(&s->batch, &e);
+	if (DCC_UNLIKELY(dcc_oscar_stale(s, path, p))) {
+		/* The ratio is still the best guess; the batch's scales may not be. */
+		DCC_STEP(dcc_oscar_derive)(s, path, p);
+		dcc_batch_init(&s->batch, s->tau_ns, DCC_BATCH_NO_GAP);
+		dcc_oscar_set_gap(s);
+	} else {
+		DCC_STEP(dcc_oscar_decide)(s, &e, ack);
+	}
+}
+
 /* Algorithm 2.  True when a decision was made and out set. */
 static inline bool dcc_oscar_ack(struct dcc_oscar *s, const struct dcc_path *path,
 				 const struct dcc_oscar_params *p, const struct dcc_ack *ack,
 				 struct dcc_verdict *out)
 {
-	struct dcc_estimate e;
 	bool decided = false;
 
 	if (s->params.law == DCC_OSCAR_LAW_PULSE)
@@ -1100,15 +1125,7 @@ static inline bool dcc_oscar_ack(struct dcc_oscar *s, const struct dcc_path *pat
 	else if (s->params.law == DCC_OSCAR_LAW_TRACKER)
 		decided = dcc_oscar_refill(s, ack);
 	if (dcc_batch_add(&s->batch, ack)) {
-		dcc_batch_close(&s->batch, &e);
-		if (DCC_UNLIKELY(dcc_oscar_stale(s, path, p))) {
-			/* The ratio is still the best guess; the batch's scales may not be. */
-			DCC_STEP(dcc_oscar_derive)(s, path, p);
-			dcc_batch_init(&s->batch, s->tau_ns, DCC_BATCH_NO_GAP);
-			dcc_oscar_set_gap(s);
-		} else {
-			DCC_STEP(dcc_oscar_decide)(s, &e, ack);
-		}
+		dcc_oscar_close(s, path, p, ack);
 		decided = true;
 	}
 	if (decided)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Compile every core for a 32-bit kernel (with stand-ins for the three kernel headers it
+# Compile every core for a 32-bit kernel (with stand-ins for the kernel headers it
 # includes) and look for helpers of the compiler that such a kernel does not have.
 # usage: check_32bit.sh CC CORE_DIR SCRATCH_DIR
 set -eu
@@ -26,7 +26,9 @@ typedef _Bool bool;
 #define false 0
 END
 echo '#define static_assert _Static_assert' > "$dir/linux/build_bug.h"
+echo '#define noinline __attribute__((noinline))' > "$dir/linux/compiler.h"
 echo 'u64 div64_u64(u64 n, u64 d);' > "$dir/linux/math64.h"
+echo 'int fls64(u64 v);' > "$dir/linux/bitops.h"
 
 # Everything static is made visible, so that each function's code is really emitted.
 for header in "$core"/dcc_*.h; do
@@ -34,7 +36,7 @@ for header in "$core"/dcc_*.h; do
 done > "$dir/all.c"
 "$cc" -m32 -ffreestanding -D__KERNEL__ -Dinline= -Wno-unused-function -std=gnu11 -O1 \
   -fkeep-static-functions -I"$dir" -I"$core" -c "$dir/all.c" -o "$dir/all.o"
-undefined=$(nm -u "$dir/all.o" | awk '{print $2}' | grep -v -x -e div64_u64 -e _GLOBAL_OFFSET_TABLE_ || true)
+undefined=$(nm -u "$dir/all.o" | awk '{print $2}' | grep -v -x -e div64_u64 -e fls64 -e _GLOBAL_OFFSET_TABLE_ || true)
 if [ -n "$undefined" ]; then
   echo "the cores need what a 32-bit kernel does not have: $undefined" >&2
   exit 1

@@ -100,6 +100,7 @@ COUNTED_COMPARISON(!=)
 
 // In place of dcc_types.h.
 #define DCC_TYPES_H
+#define DCC_PORTABLE
 #define DCC_STEP(function) function
 using u8 = Counted<unsigned char>;
 using u32 = Counted<unsigned int>;
