@@ -15,7 +15,6 @@ import pathlib
 import re
 import resource
 import socket
-import subprocess
 import sys
 import time
 
@@ -90,27 +89,14 @@ def in_lab_bench(rounds):
     return out, stats
 
 
-def build(name, sources, exports):
-    folder = ROOT / "build/modules" / (name + "-lab")
-    folder.mkdir(parents=True, exist_ok=True)
-    for file in ("Kbuild", name + ".c"):
-        link = folder / file
-        link.unlink(missing_ok=True)
-        link.symlink_to(sources / file)
-    subprocess.run(["make", "-s", "-C", ROOT / "build/lab-kernel", "ARCH=um", f"M={folder}", f"DELAYCC_MODULES={exports}",
-                    f"KBUILD_EXTRA_SYMBOLS={exports}/Module.symvers", "modules"], check=True)
-    return folder / (name + ".ko")
-
-
 def main():
-    import conftest
+    import outside
 
-    lab = conftest.LAB.resolve()
-    exports = ROOT / "build/modules/lab"
+    lab = outside.LAB.resolve()
     files = {"delaycc": lab / "delaycc.ko", "delaycc_count": lab / "delaycc_count.ko",
-             "tcp_told": build("tcp_told", ROOT / "tests/lab/told", exports),
-             "count_bench": build("count_bench", ROOT / "tests/bench/count", exports)}
-    (rows, stats), _ = conftest.boot("in_lab_bench", 100, script=pathlib.Path(__file__).resolve(), seconds=600,
+             "tcp_told": outside.build_module("tcp_told", ROOT / "tests/lab/told"),
+             "count_bench": outside.build_module("count_bench", ROOT / "tests/bench/count")}
+    (rows, stats), _ = outside.boot("in_lab_bench", 100, script=pathlib.Path(__file__).resolve(), seconds=600,
                                      options=[f"BENCH_{name}={file}" for name, file in files.items()])
     mhz = float(re.search(r"cpu MHz\s*: ([\d.]+)", inlab.read("/proc/cpuinfo"))[1])
     print(f"{'':52}{'sockets':>8}{'fastest':>9}{'median':>8}   ns per packet at {mhz:.0f} MHz")

@@ -110,9 +110,9 @@ def cost(function, flows, rtt_ns, gap_ns, seconds):
 
 
 def boot(function, *args, **options):
-    import conftest
+    import outside
 
-    return conftest.boot(function, *args, script=pathlib.Path(__file__).resolve(), **options)[0]
+    return outside.boot(function, *args, script=pathlib.Path(__file__).resolve(), **options)[0]
 
 
 def main():

@@ -30,9 +30,9 @@ if os.getpid() == 1:
 
 def in_lab(lab, function, *args, **options):
     """Runs a function of the test's file in the lab, the modules at hand."""
-    import conftest  # outside the lab only
+    from outside import LAB
 
-    return lab(function, *args, options=(f"SHELLS_MODULES={conftest.LAB.resolve()}",), mem="1G", **options)
+    return lab(function, *args, options=(f"SHELLS_MODULES={LAB.resolve()}",), mem="1G", **options)
 
 
 def load(*shells):

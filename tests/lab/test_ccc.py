@@ -3,16 +3,11 @@
 
 import itertools
 import json
-import os
-import pathlib
 import re
-import subprocess
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("DELAYCC_BUILD", ROOT / "build"))
-DELAYCC = BUILD / "delaycc"
+from outside import run
 
 REGIONS = {"0": "start", "1": "Ai", "2": "Ad", "3": "H1i", "4": "H2i", "5": "H1d", "6": "H2d"}
 Q_B_NS = 5000
@@ -22,11 +17,7 @@ Q_B_NS = 5000
 def fixture_trials(tmp_path_factory):
     """Two trials of figure 7 with the tracepoint's log."""
     out = tmp_path_factory.mktemp("fig07")
-    done = subprocess.run(
-        [DELAYCC, "run", "ccc-fig07", "--quiet", "--trials", "2", "--trace", "--keep", "--out", out],
-        capture_output=True, text=True, timeout=300, check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    run("ccc-fig07", out, "--trials", "2", "--trace", "--keep")
     return out / "trials"
 
 

@@ -3,7 +3,6 @@
 
 import json
 import os
-import pathlib
 import shutil
 import signal
 import sqlite3
@@ -12,9 +11,7 @@ import time
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("DELAYCC_BUILD", ROOT / "build"))
-DELAYCC = BUILD / "delaycc"
+from outside import DELAYCC, LAB, delaycc, run
 
 SMALL = """
 name = "small"
@@ -48,18 +45,6 @@ def scenario(tmp_path):
     path = tmp_path / "small.toml"
     path.write_text(SMALL)
     return path
-
-
-def delaycc(*arguments, **options):
-    return subprocess.run(
-        [DELAYCC, *map(str, arguments)], capture_output=True, text=True, timeout=300, **options
-    )
-
-
-def run(scenario, out, *arguments):
-    result = delaycc("run", scenario, "--quiet", "--out", out, *arguments)
-    assert result.returncode == 0, result.stderr
-    return result
 
 
 def test_two_runs_give_the_same_bytes(scenario, tmp_path):
@@ -161,7 +146,7 @@ def test_a_lab_that_is_no_lab_is_refused(scenario, tmp_path):
     lab = tmp_path / "lab"
     lab.mkdir()
     for name in ["linux", "sch_dccport.ko", "delaycc.ko", "tcp_oscar.ko"]:
-        shutil.copy(BUILD / "lab" / name, lab / name)
+        shutil.copy(LAB / name, lab / name)
     (lab / "linux").write_text("#!/bin/sh\necho no kernel\nexit 3\n")
     result = delaycc(
         "run", scenario, "--quiet", "--out", tmp_path / "out", "--trials", "1", "--cc", "cubic",

@@ -3,15 +3,10 @@
 
 import json
 import math
-import os
-import pathlib
-import subprocess
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("DELAYCC_BUILD", ROOT / "build"))
-DELAYCC = BUILD / "delaycc"
+import outside
 
 ALGORITHMS = ("swift", "thetapowertcp")
 EVERY = (*ALGORITHMS, "ledbat")
@@ -114,11 +109,7 @@ jain_window_us = 3000
 def run(tmp_path_factory, name, text, *arguments):
     folder = tmp_path_factory.mktemp(name)
     (folder / "scenario.toml").write_text(text)
-    done = subprocess.run(
-        [DELAYCC, "run", folder / "scenario.toml", "--quiet", "--out", folder / "out", *arguments],
-        capture_output=True, text=True, timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
+    outside.run(folder / "scenario.toml", folder / "out", *arguments)
     return json.loads((folder / "out" / "summary.json").read_text())
 
 

@@ -12,12 +12,11 @@ import random
 import select
 import socket
 import struct
-import subprocess
 import time
 
 import inlab
 import pytest
-from shells import DCC, FILES, TCP_CONGESTION, mount_tracing, remove, traced, tracing, use
+from shells import DCC, FILES, mount_tracing, remove, traced, tracing, use
 
 HERE = pathlib.Path(__file__).resolve().parent
 RATE_BPS = 10**10
@@ -36,30 +35,17 @@ if os.getpid() == 1:
 @pytest.fixture(scope="module", name="told")
 def fixture_told():
     """Builds tcp_told.ko for the lab's kernel, as the modules in build/modules are."""
-    import conftest
+    from outside import build_module
 
-    modules = conftest.LAB.parent / "modules"
-    folder = modules / ("told-" + conftest.LAB.name)
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in ("Kbuild", "tcp_told.c"):
-        link = folder / name
-        link.unlink(missing_ok=True)
-        link.symlink_to(HERE / "told" / name)
-    built = modules / conftest.LAB.name
-    kernel = conftest.LAB.parent / (conftest.LAB.name + "-kernel")
-    done = subprocess.run(["make", "-s", "-C", kernel, "ARCH=um", f"M={folder}", f"DELAYCC_MODULES={built}",
-                           f"KBUILD_EXTRA_SYMBOLS={built}/Module.symvers", "modules"], capture_output=True, text=True)
-    if done.returncode:
-        pytest.fail("tcp_told.ko does not build:\n" + done.stdout + done.stderr)
-    return folder / "tcp_told.ko"
+    return build_module("tcp_told", HERE / "told")
 
 
 @pytest.fixture(name="run")
 def fixture_run(lab, told):
-    import conftest
+    from outside import LAB
 
     def run(function, *args, **options):
-        return lab(function, *args, mem="1G", options=(f"SHELLS_MODULES={conftest.LAB.resolve()}", f"TOLD_MODULE={told}"),
+        return lab(function, *args, mem="1G", options=(f"SHELLS_MODULES={LAB.resolve()}", f"TOLD_MODULE={told}"),
                    **options)
 
     return run

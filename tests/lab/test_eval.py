@@ -3,7 +3,6 @@
 
 import json
 import os
-import pathlib
 import signal
 import sqlite3
 import stat
@@ -12,10 +11,7 @@ import time
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("DELAYCC_BUILD", ROOT / "build"))
-LAB = pathlib.Path(os.environ.get("DELAYCC_LAB") or BUILD / "lab")
-DELAYCC = BUILD / "delaycc"
+from outside import DELAYCC, LAB
 
 # Two flows over one link, the second at a random time: about 0.3 s a trial.
 SMALL = """

@@ -3,17 +3,12 @@
 
 import collections
 import json
-import os
-import pathlib
 import sqlite3
 import struct
-import subprocess
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("DELAYCC_BUILD", ROOT / "build"))
-DELAYCC = BUILD / "delaycc"
+import outside
 
 DUMBBELL = """
 name = "flows"
@@ -44,9 +39,7 @@ net.ipv4.delaycc.base_rtt_ns = 12000
 def run(directory, text, *arguments, out="out"):
     scenario = directory / "flows.toml"
     scenario.write_text(text)
-    command = [DELAYCC, "run", scenario, "--quiet", "--jobs", "1", "--out", directory / out, *arguments]
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
+    outside.run(scenario, directory / out, "--jobs", "1", *arguments)
     return directory / out
 
 
@@ -90,8 +83,7 @@ def test_all_algorithms_and_runs_meet_the_same_flows(tmp_path):
             assert a[column] == b[column]
         assert abs(a["start_ns"] - b["start_ns"]) < 1000
     # The list that the command prints is that of the trial.
-    command = [DELAYCC, "workload", tmp_path / "flows.toml", "--trial", "1"]
-    printed = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True).stdout
+    printed = outside.delaycc("workload", tmp_path / "flows.toml", "--trial", "1").stdout
     listed = [line.split() for line in printed.splitlines() if not line.startswith("#")]
     again = run(tmp_path, DUMBBELL, "--first-trial", "1", "--trials", "1", "--cc", "cubic", out="alone")
     alone = flows(again, "cubic")

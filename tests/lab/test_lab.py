@@ -4,11 +4,8 @@
 import concurrent.futures
 import hashlib
 import os
-import select
 import socket
 import time
-
-import pytest
 
 import inlab
 

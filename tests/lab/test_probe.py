@@ -15,7 +15,6 @@ import resource
 import select
 import socket
 import struct
-import subprocess
 import time
 
 import inlab
@@ -41,30 +40,17 @@ if os.getpid() == 1:
 @pytest.fixture(scope="module", name="stopgo")
 def fixture_stopgo():
     """Builds tcp_stopgo.ko for the lab's kernel, as the modules in build/modules are."""
-    import conftest
+    from outside import build_module
 
-    modules = conftest.LAB.parent / "modules"
-    folder = modules / ("stopgo-" + conftest.LAB.name)
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in ("Kbuild", "tcp_stopgo.c"):
-        link = folder / name
-        link.unlink(missing_ok=True)
-        link.symlink_to(HERE / "stopgo" / name)
-    built = modules / conftest.LAB.name
-    kernel = conftest.LAB.parent / (conftest.LAB.name + "-kernel")
-    done = subprocess.run(["make", "-s", "-C", kernel, "ARCH=um", f"M={folder}", f"DELAYCC_MODULES={built}",
-                           f"KBUILD_EXTRA_SYMBOLS={built}/Module.symvers", "modules"], capture_output=True, text=True)
-    if done.returncode:
-        pytest.fail("tcp_stopgo.ko does not build:\n" + done.stdout + done.stderr)
-    return folder / "tcp_stopgo.ko"
+    return build_module("tcp_stopgo", HERE / "stopgo")
 
 
 @pytest.fixture(name="run")
 def fixture_run(lab, stopgo):
-    import conftest
+    from outside import LAB
 
     def run(function, *args, **options):
-        return lab(function, *args, mem="1G", options=(f"SHELLS_MODULES={conftest.LAB.resolve()}", f"STOPGO_MODULE={stopgo}"),
+        return lab(function, *args, mem="1G", options=(f"SHELLS_MODULES={LAB.resolve()}", f"STOPGO_MODULE={stopgo}"),
                    **options)
 
     return run
@@ -401,10 +387,10 @@ def in_lab_thousand(flows, seconds):
 
 
 def test_a_thousand_stopped_flows_probe_and_go_on(run):
-    import conftest
+    from outside import LAB
 
     # The debug lab's memory is for a hundred.
-    flows = 100 if "debug" in conftest.LAB.name else 1000
+    flows = 100 if "debug" in LAB.name else 1000
     before, right, done = run("in_lab_thousand", flows, 60, seconds=300)
     assert before == 0
     assert right and done == flows

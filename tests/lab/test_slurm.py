@@ -16,7 +16,8 @@ import time
 import pytest
 
 import test_eval
-from test_eval import DELAYCC, GOAL, SMALL, broken_lab, evaluate, result
+from outside import DELAYCC
+from test_eval import GOAL, SMALL, broken_lab, evaluate, result
 
 PROGRAMS = ["munged", "slurmctld", "slurmd", "sbatch", "squeue", "scancel", "sinfo"]
 
