@@ -11,6 +11,8 @@ LAB := $(BUILD)/lab
 KDIR ?= /lib/modules/$(shell uname -r)/build
 JOBS ?= $(shell nproc)
 PYTEST := /usr/bin/python3 -m pytest -q
+# The tests of a file share labs, modules and a browser: they stay in one process.
+PARALLEL := -n $(JOBS) --dist loadfile
 SCENARIO ?= oscar-fig07
 OUT ?= $(BUILD)/results/$(SCENARIO)
 export DELAYCC_BUILD := $(BUILD)
@@ -89,7 +91,9 @@ doctor: command ## what this machine can do
 test: setup-test ## every test
 	@rm -f $(BUILD)/CMakeCache.txt
 	@$(MAKE) --no-print-directory tools lab
-	@$(MAKE) --no-print-directory unit-test lab-test report-test bpf-test vm-test
+	@$(MAKE) --no-print-directory unit-test
+	$(PYTEST) $(PARALLEL) -m "not alone" tests/vm tests/lab tests/report
+	$(PYTEST) -m alone tests/report tests/bpf
 
 .PHONY: unit-test
 unit-test: tools ## the C++ tests: core (also with sanitizers and fuzzed) and harness
@@ -103,12 +107,12 @@ sanitize: ## all of the C++ code and its tests with ASan and UBSan
 
 .PHONY: lab-test
 lab-test: command lab ## the lab kernel, the port, the modules and whole experiments in it
-	$(PYTEST) tests/lab
+	$(PYTEST) $(PARALLEL) tests/lab
 
 .PHONY: debug-test
 debug-test: lab-debug ## the port, probes and the modules under stress with KASAN, UBSAN, lockdep, kmemleak
 	DELAYCC_LAB=$(BUILD)/lab-debug DELAYCC_MODULES=$(BUILD)/modules/lab-debug \
-	  $(PYTEST) tests/lab/test_module_stress.py tests/lab/test_count.py tests/lab/test_lab.py tests/lab/test_port.py \
+	  $(PYTEST) $(PARALLEL) tests/lab/test_module_stress.py tests/lab/test_count.py tests/lab/test_lab.py tests/lab/test_port.py \
 	  tests/lab/test_probe.py tests/lab/test_base_rtt.py
 
 .PHONY: report-test

@@ -15,6 +15,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(os.environ.get("DELAYCC_BUILD", ROOT / "build"))
 SKIPPED = 77
+pytestmark = pytest.mark.alone
 LAWS = {"paper": 0, "ai": 1, "tracker": 2, "pulse": 3}
 # Where the scheduler's delays would be taken for a queue, a target far above them.
 OSCAR = ("--algorithm", "oscar", "--set", "target_delay_ns=5000000")

@@ -15,6 +15,8 @@ import subprocess
 import sys
 import tempfile
 
+import pytest
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(os.environ.get("DELAYCC_BUILD", ROOT / "build"))
 OBJECT = BUILD / "bpf" / "priority.bpf.o"
@@ -76,9 +78,8 @@ def inside(cgroup):
     print(json.dumps(seen))
 
 
+@pytest.mark.alone
 def test_a_cgroups_sockets_have_its_priority():
-    import pytest
-
     if not OBJECT.exists():
         missing = BUILD / "bpf_transfer.missing"
         pytest.skip(f"{OBJECT} is not built; missing: {missing.read_text().strip() if missing.exists() else 'run make'}")

@@ -20,6 +20,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(os.environ.get("DELAYCC_BUILD", ROOT / "build"))
 SKIPPED = 77
+pytestmark = pytest.mark.alone
 RATE_MBPS = 100
 # Delays between namespaces of a busy machine are milliseconds: so are the channels.
 PATH = ("--line-rate-mbps", str(RATE_MBPS), "--base-rtt-ns", "1000000")

@@ -4,6 +4,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -43,9 +44,14 @@ def render(renderer, out_dir):
     def run(data, name):
         source = out_dir / f"{name}.json"
         page = out_dir / f"{name}.html"
-        source.write_text(data if isinstance(data, str) else json.dumps(data), encoding="utf-8")
-        done = subprocess.run([renderer, source, page], capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
+        # Whole or not at all: another process may render the same data at the same time.
+        with tempfile.TemporaryDirectory(dir=out_dir) as made:
+            own_source, own_page = pathlib.Path(made, source.name), pathlib.Path(made, page.name)
+            own_source.write_text(data if isinstance(data, str) else json.dumps(data), encoding="utf-8")
+            done = subprocess.run([renderer, own_source, own_page], capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr
+            own_source.replace(source)
+            own_page.replace(page)
         return page
 
     return run

@@ -120,6 +120,7 @@ def test_side_by_side_draws_two_charts_for_each_algorithm(browser, render, out_d
     assert len(chart_state(browser, "sides", 1)["labels"]) == 10
 
 
+@pytest.mark.alone
 def test_ten_algorithms_are_drawn_within_three_seconds(browser, render):
     browser.open(render(datasets.ten_algorithms(), "ten_algorithms"))
     load_ms = browser.js("""
