@@ -197,7 +197,7 @@ struct dcc_oscar {
 	struct dcc_oscar_params params;
 	u64 byte_ns_q24;      /* time of one byte on the line; u_w and u_r need only this */
 	u64 target_window_q16; /* D_target * mu in packets */
-	u64 bdp_window_q16;    /* base RTT * mu in packets */
+	u64 bdp_window_q16;    /* base RTT * mu in packets, at least 1 */
 	u64 packet_ns_q24;     /* time of a full packet on the line */
 	u32 base_ns;
 	u32 target_ns;
@@ -331,8 +331,8 @@ static inline void dcc_oscar_derive(struct dcc_oscar *s, const struct dcc_path *
 	s->packet_ns_q24 = wire * s->byte_ns_q24; /* < 2^53 */
 	s->target_window_q16 = dcc_muldiv_u64(s->target_ns, 1ULL << (24 + DCC_WINDOW_SHIFT),
 					      s->packet_ns_q24);
-	s->bdp_window_q16 = dcc_muldiv_u64(s->base_ns, 1ULL << (24 + DCC_WINDOW_SHIFT),
-					   s->packet_ns_q24);
+	s->bdp_window_q16 = dcc_max_u64(dcc_muldiv_u64(s->base_ns, 1ULL << (24 + DCC_WINDOW_SHIFT),
+						       s->packet_ns_q24), 1);
 }
 
 static inline void dcc_oscar_verdict(const struct dcc_oscar *s, struct dcc_verdict *out)
@@ -340,14 +340,14 @@ static inline void dcc_oscar_verdict(const struct dcc_oscar *s, struct dcc_verdi
 	u64 window = dcc_scale_q24(s->target_window_q16, s->u_q24);
 	u64 rate = dcc_scale_q24(s->path.line_rate_bps, s->u_q24);
 
-	if (s->pulse == DCC_OSCAR_PULSE_SENDING) {
+	if (DCC_UNLIKELY(s->pulse == DCC_OSCAR_PULSE_SENDING)) {
 		/* The queue is empty: a base RTT of the pulse's rate is in flight, and slack. */
 		rate = dcc_scale_q24(s->path.line_rate_bps, s->pulse_q24);
 		window = dcc_max_u64(window, dcc_scale_q24(s->bdp_window_q16,
 							   s->pulse_q24 + s->pulse_q24 / 2));
 	}
 	/* A window of one BDP already fills the link; more would only stand in the queue. */
-	out->cwnd_q16 = dcc_clamp_u64(window, 1, dcc_max_u64(s->bdp_window_q16, 1));
+	out->cwnd_q16 = dcc_clamp_u64(window, 1, s->bdp_window_q16);
 	out->pacing_bps = dcc_max_u64(rate, 1000);
 	out->probe_ns = 0;
 }
@@ -699,7 +699,7 @@ static inline bool dcc_oscar_calm(const struct dcc_oscar *s, u64 send_ns)
  * too rarely for short ones.  The least sure thing is whether a span lies
  * within the fall; those that do not read too low, so the best one counts.
  */
-static inline void dcc_oscar_measure_drop(struct dcc_oscar *s, const struct dcc_ack *ack)
+static DCC_APART void dcc_oscar_measure_drop(struct dcc_oscar *s, const struct dcc_ack *ack)
 {
 	u32 peak_ns = 0;
 	u32 i;
@@ -749,7 +749,7 @@ static inline void dcc_oscar_track_drop(struct dcc_oscar *s, const struct dcc_ac
 }
 
 /* Law 3: what was sent before a pause of this flow's own is no part of a fall. */
-static inline void dcc_oscar_forget_points(struct dcc_oscar *s)
+static DCC_APART void dcc_oscar_forget_points(struct dcc_oscar *s)
 {
 	u32 i;
 
@@ -822,7 +822,7 @@ static inline bool dcc_oscar_pulse_judge(struct dcc_oscar *s, const struct dcc_a
 }
 
 /* Law 3, every sample while a pulse is under way.  True when the verdict changes. */
-static inline bool dcc_oscar_pulse_step(struct dcc_oscar *s, const struct dcc_ack *ack)
+static DCC_APART bool dcc_oscar_pulse_step(struct dcc_oscar *s, const struct dcc_ack *ack)
 {
 	bool changed = false;
 
@@ -854,7 +854,7 @@ static DCC_APART void dcc_oscar_forget_times(struct dcc_oscar *s)
 }
 
 /* Law 3: the fall that promised a share has reached an empty queue.  True when u rose to it. */
-static inline bool dcc_oscar_take_best(struct dcc_oscar *s, const struct dcc_ack *ack)
+static DCC_APART bool dcc_oscar_take_best(struct dcc_oscar *s, const struct dcc_ack *ack)
 {
 	u32 best_q24 = s->best_q24;
 
@@ -1048,8 +1048,8 @@ static inline u32 dcc_oscar_law_pulse(struct dcc_oscar *s, const struct dcc_esti
 }
 
 /* Bytes in flight and rate are the application's doing; the delay is not. */
-static inline u32 dcc_oscar_app_limited(const struct dcc_oscar *s, const struct dcc_estimate *e,
-					u32 *branch)
+static DCC_APART u32 dcc_oscar_app_limited(const struct dcc_oscar *s, const struct dcc_estimate *e,
+					   u32 *branch)
 {
 	*branch = DCC_OSCAR_APP_LIMITED;
 	if (e->delay_ns < s->target_ns)
@@ -1062,8 +1062,8 @@ static inline u32 dcc_oscar_app_limited(const struct dcc_oscar *s, const struct 
  * when the application once had too little.  A batch that was sent at the pace
  * or with the window that its ratio allowed was limited by neither.
  */
-static inline bool dcc_oscar_used_its_share(const struct dcc_oscar *s,
-					    const struct dcc_estimate *e)
+static DCC_APART bool dcc_oscar_used_its_share(const struct dcc_oscar *s,
+					       const struct dcc_estimate *e)
 {
 	u32 us_q24 = dcc_oscar_ratio_at(s, e->first_ns);
 	u64 windowed = dcc_div_u64((u64)us_q24 * s->target_ns, s->byte_ns_q24);
@@ -1078,7 +1078,7 @@ static inline void dcc_oscar_decide(struct dcc_oscar *s, const struct dcc_estima
 {
 	u32 branch, u_q24;
 
-	if (e->app_limited && !dcc_oscar_used_its_share(s, e))
+	if (DCC_UNLIKELY(e->app_limited) && !dcc_oscar_used_its_share(s, e))
 		u_q24 = dcc_oscar_app_limited(s, e, &branch);
 	else if (s->params.law == DCC_OSCAR_LAW_PAPER)
 		u_q24 = dcc_oscar_law_paper(s, e, &branch);
