@@ -113,6 +113,7 @@ struct delaycc_sock {
 	u32 rtt_ns; /* the newest valid one */
 	u64 bytes_acked;
 	u32 sacked_out;
+	u8 tcp_pacing_shift; /* as TCP had it */
 	u32 flows; /* the receiver's count; 0: it has not told */
 	struct delaycc_sent sent[DELAYCC_SENT_MAX];
 };
@@ -195,6 +196,7 @@ enum {
 	DELAYCC_LINK_OVERHEAD_BYTES,
 	DELAYCC_MAX_TSO_SEGS,
 	DELAYCC_PROBE_GAP_NS,
+	DELAYCC_HOST_QUEUE_NS,
 	DELAYCC_PARAMS,
 };
 

@@ -69,6 +69,15 @@ static const struct delaycc_param delaycc_params[DELAYCC_PARAMS] = {
 		.name = "probe_gap_ns",
 		.def = 2000, .min = 100, .max = 1000000, .zero_ok = true,
 	},
+	/*
+	 * TCP's own limit is 1 ms.  A NIC reports late what it has sent, some
+	 * by tens of microseconds: less than that would slow its flows down, so
+	 * it is not for us to guess.
+	 */
+	[DELAYCC_HOST_QUEUE_NS] = {
+		.name = "host_queue_ns",
+		.min = 100, .max = 1000000, .zero_ok = true,
+	},
 };
 
 static struct delaycc_net *delaycc_pernet(const struct net *net)

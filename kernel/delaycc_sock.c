@@ -97,6 +97,22 @@ static void delaycc_limit_tso(struct sock *sk, const struct dst_entry *dst,
 	sk->sk_gso_max_segs = segs;
 }
 
+/*
+ * TCP lets a socket put 1 ms of its pace into the queues of its own host (small
+ * queues), and never less than two packets.  Windows of a base RTT are smaller:
+ * flows that share a fast port wait in it like in a switch, and each takes that
+ * for congestion of its path.  The limit is 2^-sk_pacing_shift seconds.
+ */
+static void delaycc_limit_host_queue(struct sock *sk,
+				     const struct delaycc_sock *ds, u32 ns)
+{
+	u8 shift = ds->tcp_pacing_shift;
+
+	if (ns)
+		shift = order_base_2(NSEC_PER_SEC / ns);
+	WRITE_ONCE(sk->sk_pacing_shift, shift);
+}
+
 /* Looks at everything anew.  False: the line rate is not known. */
 static bool delaycc_path_read(struct sock *sk, struct delaycc_sock *ds)
 {
@@ -136,6 +152,7 @@ static bool delaycc_path_read(struct sock *sk, struct delaycc_sock *ds)
 
 	ds->max_tso_segs = delaycc_value(values, DELAYCC_MAX_TSO_SEGS);
 	delaycc_limit_tso(sk, dst, ds->max_tso_segs);
+	delaycc_limit_host_queue(sk, ds, delaycc_value(values, DELAYCC_HOST_QUEUE_NS));
 	if (dst) {
 		ds->dst = dst;
 		ds->ifindex = dst->dev->ifindex;
@@ -201,8 +218,10 @@ int delaycc_init(struct sock *sk, struct delaycc_sock *ds, const char *name)
 	ds->path.base_rtt_ns = clamp_t(u64, rtt_ns, DELAYCC_BASE_RTT_MIN_NS,
 				       DELAYCC_BASE_RTT_MAX_NS);
 	ds->rtt_ns = ds->path.base_rtt_ns;
+	ds->tcp_pacing_shift = READ_ONCE(sk->sk_pacing_shift);
 
 	if (!delaycc_path_read(sk, ds)) {
+		delaycc_limit_host_queue(sk, ds, 0);
 		dst = __sk_dst_get(sk);
 		net_notice_ratelimited("delaycc: %s: the line rate of %s is not known, a socket uses reno instead; set net.ipv4.delaycc.line_rate_mbps\n",
 				       name, dst ? dst->dev->name : "an unknown device");
@@ -256,6 +275,7 @@ void delaycc_release(struct sock *sk, struct delaycc_sock *ds)
 	/* A closed socket has no packet to send and no timer to arm. */
 	if (sk->sk_state != TCP_CLOSE) {
 		delaycc_limit_tso(sk, __sk_dst_get(sk), 0);
+		delaycc_limit_host_queue(sk, ds, 0);
 		WRITE_ONCE(sk->sk_pacing_rate,
 			   READ_ONCE(sk->sk_max_pacing_rate));
 		if (delaycc_paces_itself(sk))

@@ -218,3 +218,27 @@ def test_windows_below_one_packet_keep_the_queue_of_200_flows_short(lab):
     assert rate_bps > 0.99 * RATE_BPS
     # One packet each would be 303 KB on the way and in the queue.
     assert backlog < 2 * 303_000
+
+
+def in_lab_host_queue(limits):
+    """Ten flows share their host's own port, under each limit in turn: rate and mean backlog."""
+    path = Path(10)
+    path.set("base_rtt_ns", BASE_NS)
+    seen = []
+    for limit_ns in limits:
+        path.set("host_queue_ns", limit_ns)
+        path.run(0.002)
+        inlab.clear_log()
+        begin, end = path.run(0.002)
+        events = [e for e in inlab.events() if e.port_id == 1 and begin <= e.depart_ns < end]
+        seen.append((wire_rate_bps(begin, end), sum(e.backlog_bytes for e in events) / len(events)))
+    return seen
+
+
+def test_a_limit_keeps_the_hosts_own_queue_short(lab):
+    own, limited, own_again = in_lab(lab, "in_lab_host_queue", (0, 1000, 0))
+    for rate_bps, _ in (own, limited, own_again):
+        assert rate_bps > 0.99 * RATE_BPS
+    # Without it OSCAR's target stands there, half a base RTT; with it two or three packets of each flow.
+    assert own[1] > 60_000 and own_again[1] > 60_000
+    assert limited[1] < 10 * 3 * 1514

@@ -141,7 +141,7 @@ test_sysctl_values_in_range_are_taken()
 {
 	taken line_rate_mbps 0 1 800000 && taken base_rtt_ns 0 1000 1000000000 &&
 		taken link_overhead_bytes 0 128 && taken max_tso_segs 0 1 65535 &&
-		taken probe_gap_ns 0 100 1000000 &&
+		taken probe_gap_ns 0 100 1000000 && taken host_queue_ns 0 100 1000000 &&
 		taken oscar/target_delay_ns 0 2000 2000000000 &&
 		taken oscar/target_queue_ns 0 500 1000000000 &&
 		taken oscar/tau_ns 0 500 1000000000 &&
@@ -154,7 +154,7 @@ test_sysctl_bad_values_are_refused_and_change_nothing()
 	cd $dcc && echo 4000 >base_rtt_ns || return 1
 	refused line_rate_mbps -1 800001 99999999999 x &&
 		refused base_rtt_ns -1 1 999 1000000001 4294967296 &&
-		refused probe_gap_ns -1 99 1000001 &&
+		refused probe_gap_ns -1 99 1000001 && refused host_queue_ns -1 99 1000001 &&
 		refused link_overhead_bytes -1 129 && refused max_tso_segs -1 65536 &&
 		refused oscar/target_delay_ns -1 1 1999 2000000001 &&
 		refused oscar/target_queue_ns -1 1 499 1000000001 &&
