@@ -246,14 +246,19 @@ class Computation {
   }
 
   // The estimator to compare with: the quotient of two successive RTTs' difference and their send
-  // times', smoothed.
+  // times', smoothed.  Packets that left as one piece (GSO) have one send time; the RTT that a host
+  // takes of them is the last one's.
   void quotient(int id, int64_t sent_ns, int64_t rtt_ns) {
     Smoothed& s = smoothed_[id];
-    if (s.sent_ns >= 0 && sent_ns > s.sent_ns) {
-      const double fresh =
-          static_cast<double>(rtt_ns - s.rtt_ns) / static_cast<double>(sent_ns - s.sent_ns);
-      s.gradient += kEwmaWeight * (fresh - s.gradient);
-      if (inside(time_, sent_ns)) ewma_error_.add(s.gradient - true_gradient(sent_ns));
+    if (sent_ns > s.sent_ns) {
+      if (s.before_sent_ns >= 0) {
+        const double fresh = static_cast<double>(s.rtt_ns - s.before_rtt_ns) /
+                             static_cast<double>(s.sent_ns - s.before_sent_ns);
+        s.gradient += kEwmaWeight * (fresh - s.gradient);
+        if (inside(time_, s.sent_ns)) ewma_error_.add(s.gradient - true_gradient(s.sent_ns));
+      }
+      s.before_sent_ns = s.sent_ns;
+      s.before_rtt_ns = s.rtt_ns;
     }
     s.sent_ns = sent_ns;
     s.rtt_ns = rtt_ns;
@@ -616,8 +621,8 @@ class Computation {
   }
 
   struct Smoothed {
-    int64_t sent_ns = -1;
-    int64_t rtt_ns = 0;
+    int64_t sent_ns = -1, before_sent_ns = -1;
+    int64_t rtt_ns = 0, before_rtt_ns = 0;
     double gradient = 0;
   };
   struct SquaredError {

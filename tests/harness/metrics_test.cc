@@ -493,6 +493,22 @@ TEST(Gradient, IsHeldAgainstTheRatesOfThePlan) {
                    r.metrics.at("gradient_ewma_mse").value / r.metrics.at("gradient_mse").value);
 }
 
+TEST(Gradient, TakesTheLastRttOfPacketsThatLeaveAsOnePiece) {
+  SyntheticTrial t(1, 100'000);
+  t.trial.measurement.measure.gradient_of = "group0";
+  t.trial.plan.flows[0].pacing_bps = 100'000'000'000;
+  // Pairs whose second packets see the same delay throughout, as the plan's rates say they should.
+  for (int64_t i = 0; i < 80; i++) {
+    const int64_t sent = i / 2 * 2000;
+    t.add(10, 0, true, sent, sent).seq = static_cast<uint32_t>(i) * kPayload;
+    t.add(20, 0, false, sent + (i % 2 == 0 ? 10'000 : 13'000), 0).ack_seq =
+        static_cast<uint32_t>(i + 1) * kPayload;
+    t.records.events.back().depart_ns = t.records.events.back().arrival_ns;
+  }
+  t.records.decisions.push_back({kZero + 20'000, kClientPort, 10'000, 1});
+  EXPECT_DOUBLE_EQ(t.compute().metrics.at("gradient_ewma_mse").value, 0);
+}
+
 TEST(Trace, ReadsDecisionsAndPassesOverTheRest) {
   const auto decisions = parse_trace(
       "# tracer: nop\n#\n"
