@@ -849,6 +849,10 @@ Expectation read_expectation(Section& section, const WorkloadSpec& workload) {
   expectation.metric = read_metric(section, "metric", workload);
   expectation.statistic = section.choice("statistic", "mean", {"mean", "max", "min"});
   expectation.every_case = section.boolean("every_case", false);
+  expectation.of_case = section.text_map("of_case");
+  expectation.of = section.text("of", expectation.of_case.empty() ? "" : expectation.algorithm);
+  if (!expectation.of.empty() && expectation.statistic != "mean")
+    section.complain("statistic", "of a ratio to another algorithm or case is \"mean\"");
   const double limit = 1e18;
   const bool has_value = section.has("value");
   const bool has_within = section.has("within_percent");
@@ -874,6 +878,13 @@ Expectation read_expectation(Section& section, const WorkloadSpec& workload) {
       text += (text.empty() ? "" : " and ") + ("<= " + format_number(expectation.max));
   }
   if (expectation.statistic != "mean") text = "(" + expectation.statistic + ") " + text;
+  if (!expectation.of.empty()) {
+    text += " of";
+    if (expectation.of != expectation.algorithm) text += " " + expectation.of;
+    for (const auto& [name, value] : expectation.of_case)
+      text +=
+          (&name == &expectation.of_case.begin()->first ? " with " : ", ") + name + " = " + value;
+  }
   expectation.text = text;
   section.finish();
   return expectation;
@@ -1133,11 +1144,22 @@ Scenario ScenarioFile::resolve(const Parameters& parameters) const {
 
   for (Section& section : root.sections("expect")) {
     s.expectations.push_back(read_expectation(section, s.workload));
-    const std::string& name = s.expectations.back().algorithm;
-    if (!s.algorithm_specs.count(name) &&
-        std::find(s.algorithms.begin(), s.algorithms.end(), name) == s.algorithms.end())
-      section.complain("algorithm",
-                       "\"" + name + "\" is not in cc and has no [algorithms] section");
+    const Expectation& e = s.expectations.back();
+    auto check_algorithm = [&](const char* key, const std::string& name) {
+      if (!s.algorithm_specs.count(name) &&
+          std::find(s.algorithms.begin(), s.algorithms.end(), name) == s.algorithms.end())
+        section.complain(key, "\"" + name + "\" is not in cc and has no [algorithms] section");
+    };
+    check_algorithm("algorithm", e.algorithm);
+    if (!e.of.empty() && e.of != e.algorithm) check_algorithm("of", e.of);
+    if (e.of == e.algorithm && e.of_case.empty())
+      section.complain("of", "is the algorithm itself, allowed is another one, or an of_case");
+    std::string names;
+    for (const auto& [name, value] : parameters) names += (names.empty() ? "" : ", ") + name;
+    for (const auto& [name, value] : e.of_case)
+      if (!parameters.count(name))
+        section.complain("of_case", "\"" + name + "\" is no parameter, the [sweep] section has " +
+                                        (names.empty() ? "none" : names));
   }
   root.finish();
   std::string flow_group_names;

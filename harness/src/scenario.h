@@ -156,6 +156,10 @@ struct Expectation {
   std::string algorithm;
   std::string metric;
   std::string statistic = "mean";  // or "max", "min" over the trials
+  // With either, the limits are of the ratio to that algorithm's metric, in that case, over pairs
+  // of trials, and hold for its whole 95 % interval.
+  std::string of;
+  std::map<std::string, std::string> of_case;  // parameters that differ there
   bool every_case = false;
   bool has_min = false;
   bool has_max = false;

@@ -226,13 +226,50 @@ std::map<std::string, MetricSummary> summarise_trials(const std::vector<TrialRes
   return result;
 }
 
+namespace {
+
+// The case that an expectation compares `c` with; nullptr if that did not run.
+const CaseResult* reference_case(const RunResult& run, const CaseResult& c, const Expectation& e) {
+  std::map<std::string, std::string> wanted = e.of_case;
+  for (const auto& [name, value] : c.parameters) wanted.emplace(name, to_string(value));
+  for (const CaseResult& other : run.cases)
+    if (std::all_of(other.parameters.begin(), other.parameters.end(), [&](const auto& parameter) {
+          return wanted[parameter.first] == to_string(parameter.second);
+        }))
+      return &other;
+  return nullptr;
+}
+
+// Ratios over pairs of trials, which have the same number; empty where one of a pair has no value.
+std::vector<double> ratios(const std::vector<TrialResult>& trials,
+                           const std::vector<TrialResult>& of, const std::string& metric,
+                           bool* missed, bool* of_missed) {
+  std::vector<double> result;
+  if (trials.size() != of.size()) return result;
+  for (size_t i = 0; i < trials.size(); i++) {
+    const auto a = trials[i].metrics.find(metric);
+    const auto b = of[i].metrics.find(metric);
+    if (a == trials[i].metrics.end() || b == of[i].metrics.end() || b->second.value == 0) return {};
+    *missed = *missed || a->second.missed;
+    *of_missed = *of_missed || b->second.missed;
+    result.push_back(a->second.value / b->second.value);
+  }
+  return result;
+}
+
+}  // namespace
+
 std::vector<CheckedExpectation> check_expectations(const RunResult& run) {
   std::vector<CheckedExpectation> result;
   const CaseResult& main = run.cases.front();
   for (size_t i = 0; i < main.scenario.expectations.size(); i++) {
     const std::string& algorithm = main.scenario.expectations[i].algorithm;
-    if (std::find(run.algorithms.begin(), run.algorithms.end(), algorithm) == run.algorithms.end())
-      continue;
+    const Expectation& main_e = main.scenario.expectations[i];
+    const auto ran = [&](const std::string& name) {
+      return std::find(run.algorithms.begin(), run.algorithms.end(), name) != run.algorithms.end();
+    };
+    if (!ran(algorithm) || (!main_e.of.empty() && !ran(main_e.of))) continue;
+    if (!main_e.of_case.empty() && !run.sweep) continue;
     CheckedExpectation checked;
     bool first = true;
     for (const CaseResult& c : run.cases) {
@@ -243,24 +280,45 @@ std::vector<CheckedExpectation> check_expectations(const RunResult& run) {
       const auto trials = c.trials.find(algorithm);
       bool measured = false;
       bool missed = false;
+      bool of_missed = false;
       double value = 0;
-      if (trials != c.trials.end()) {
+      double low = 0, high = 0;  // what the limits are held against
+      if (!e.of.empty()) {
+        const CaseResult* reference = reference_case(run, c, e);
+        if (reference == &c && e.of == algorithm) {  // of itself
+          if (e.every_case) continue;
+          break;
+        }
+        std::vector<double> pairs;
+        if (reference && trials != c.trials.end() && reference->trials.count(e.of))
+          pairs = ratios(trials->second, reference->trials.at(e.of), e.metric, &missed, &of_missed);
+        if (!pairs.empty()) {
+          const Summary s = summarise(pairs);
+          measured = s.n > 1;  // one pair has no interval
+          value = s.mean;
+          low = s.mean - s.ci95;
+          high = s.mean + s.ci95;
+        }
+      } else if (trials != c.trials.end()) {
         const auto summary = summarise_trials(trials->second);
         if (const auto metric = summary.find(e.metric); metric != summary.end()) {
           measured = true;
           missed = metric->second.missed > 0;
           const Summary& s = metric->second.summary;
           value = e.statistic == "max" ? s.max : e.statistic == "min" ? s.min : s.mean;
+          low = high = value;
         }
       }
-      // A lower bound shows nothing about an upper limit.
-      const bool met =
-          measured && (!e.has_min || value >= e.min) && (!e.has_max || (value <= e.max && !missed));
+      // A lower bound shows nothing about an upper limit, as what is compared with nothing about a
+      // lower one.
+      const bool met = measured && (!e.has_min || (low >= e.min && !of_missed)) &&
+                       (!e.has_max || (high <= e.max && !missed));
       // Of several cases the first that misses is shown.
       if (first || (checked.met && !met)) {
         checked.algorithm = algorithm;
         checked.metric = e.metric;
-        checked.text = e.text + (info && *info->unit ? std::string(" ") + info->unit : "");
+        checked.text =
+            e.text + (e.of.empty() && info && *info->unit ? std::string(" ") + info->unit : "");
         if (e.every_case && run.sweep) checked.text += " in every case";
         checked.met = met;
         checked.measured = measured;
@@ -269,7 +327,7 @@ std::vector<CheckedExpectation> check_expectations(const RunResult& run) {
       }
       first = false;
     }
-    result.push_back(checked);
+    if (!first) result.push_back(checked);
   }
   return result;
 }

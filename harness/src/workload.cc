@@ -38,6 +38,30 @@ constexpr EmpiricalCdf::Point kFbHadoop[] = {
 constexpr EmpiricalCdf::Point kAliStorage[] = {
     {0, 0},          {4'000, 22.93},   {8'000, 69.21},   {16'000, 80.61}, {32'000, 90.47},
     {64'000, 93.53}, {128'000, 96.77}, {256'000, 97.53}, {2'000'000, 100}};
+// Roy et al. 2015, flow sizes of cache followers, all destinations: points read off the figure.
+constexpr EmpiricalCdf::Point kCacheFollower[] = {{0, 0},
+                                                  {75, 3},
+                                                  {320, 7},
+                                                  {350, 16},
+                                                  {480, 24.5},
+                                                  {730, 31},
+                                                  {1'300, 36},
+                                                  {4'000, 42},
+                                                  {12'000, 47},
+                                                  {30'000, 51.5},
+                                                  {75'000, 57.5},
+                                                  {150'000, 63.5},
+                                                  {300'000, 72.5},
+                                                  {430'000, 75.5},
+                                                  {1'100'000, 78.5},
+                                                  {1'600'000, 81},
+                                                  {2'000'000, 85.5},
+                                                  {2'300'000, 89.5},
+                                                  {2'600'000, 95},
+                                                  {2'900'000, 98},
+                                                  {4'400'000, 99.5},
+                                                  {12'500'000, 99.75},
+                                                  {28'000'000, 100}};
 
 std::string percent(double cumulative, double whole) {
   char text[32];
@@ -146,7 +170,8 @@ EmpiricalCdf EmpiricalCdf::parse(const std::string& text, const std::string& nam
 EmpiricalCdf EmpiricalCdf::read(const std::string& path) { return parse(read_file(path), path); }
 
 const std::vector<std::string>& EmpiricalCdf::built_in_names() {
-  static const std::vector<std::string> names = {"websearch", "fbhadoop", "alistorage"};
+  static const std::vector<std::string> names = {"websearch", "fbhadoop", "alistorage",
+                                                 "cachefollower"};
   return names;
 }
 
@@ -158,6 +183,8 @@ EmpiricalCdf EmpiricalCdf::find(const std::string& name_or_path) {
     points.assign(std::begin(kFbHadoop), std::end(kFbHadoop));
   else if (name_or_path == "alistorage")
     points.assign(std::begin(kAliStorage), std::end(kAliStorage));
+  else if (name_or_path == "cachefollower")
+    points.assign(std::begin(kCacheFollower), std::end(kCacheFollower));
   else
     return read(name_or_path);
   for (Point& point : points) point.cumulative /= 100;

@@ -164,6 +164,22 @@ TEST(Scenario, NamesTheMetricsThatAnExpectationMayHave) {
       << found;
 }
 
+TEST(Scenario, NamesTheMistakesOfAComparison) {
+  const std::string expect =
+      std::string(kMinimal) + "[[expect]]\nalgorithm = \"cubic\"\nmetric = \"drops\"\nmax = 1\n";
+  EXPECT_EQ(mistakes(expect + "of = \"reno\"\n"),
+            "file.toml:18: expect[0].of: \"reno\" is not in cc and has no [algorithms] section");
+  EXPECT_EQ(mistakes(expect + "of = \"cubic\"\n"),
+            "file.toml:18: expect[0].of: is the algorithm itself, allowed is another one, or an "
+            "of_case");
+  EXPECT_EQ(mistakes(expect + "of_case = { k = 1 }\n"),
+            "file.toml:18: expect[0].of_case: \"k\" is no parameter, the [sweep] section has none");
+  EXPECT_EQ(mistakes(expect + "of = \"cubic\"\nof_case = { k = 1 }\nstatistic = \"max\"\n[sweep]\n"
+                              "main = { k = 2 }\n"),
+            "file.toml:20: expect[0].statistic: of a ratio to another algorithm or case is "
+            "\"mean\"");
+}
+
 TEST(Scenario, RefusesAHoldTimeOfNoCongestion) {
   const std::string hold = "duration_us = 100\nsuppress_hold_us = 10";
   EXPECT_EQ(mistakes(replaced(kMinimal, "duration_us = 100", hold)),

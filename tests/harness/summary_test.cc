@@ -117,6 +117,66 @@ TEST(Expectations, OfEveryCaseShowTheFirstThatMisses) {
   EXPECT_EQ(summary_json(run).at("cases").size(), 2u);
 }
 
+RunResult pairs() {
+  RunResult run = example();
+  CaseResult& c = run.cases[0];
+  c.trials["oscar"] = {with("drops", 10), with("drops", 21), with("drops", 29)};
+  c.trials["cubic"] = {with("drops", 20), with("drops", 40), with("drops", 60)};
+  Expectation& e = c.scenario.expectations[0];
+  e.metric = "drops";
+  e.of = "cubic";
+  e.max = 0.6;
+  e.text = "<= 0.6 of cubic";
+  return run;
+}
+
+TEST(Expectations, OfAnotherAlgorithmAreAboutTheRatioOfPairs) {
+  RunResult run = pairs();
+  const CheckedExpectation e = check_expectations(run).at(0);
+  EXPECT_TRUE(e.met);
+  EXPECT_NEAR(e.value, (10. / 20 + 21. / 40 + 29. / 60) / 3, 1e-12);
+  EXPECT_EQ(e.text, "<= 0.6 of cubic");
+  // The mean is below this, the end of its interval is not.
+  run.cases[0].scenario.expectations[0].max = 0.51;
+  EXPECT_FALSE(check_expectations(run).at(0).met);
+  // One pair has no interval.
+  for (auto& [name, trials] : run.cases[0].trials) trials.resize(1);
+  EXPECT_FALSE(check_expectations(run).at(0).measured);
+  run.algorithms = {"oscar"};
+  EXPECT_TRUE(check_expectations(run).empty());
+}
+
+TEST(Expectations, OfALowerBoundMeetNoLowerLimit) {
+  RunResult run = pairs();
+  Expectation& e = run.cases[0].scenario.expectations[0];
+  e.has_max = false;
+  e.has_min = true;
+  e.min = 0.1;
+  EXPECT_TRUE(check_expectations(run).at(0).met);
+  run.cases[0].trials["cubic"][1] = with("drops", 40, true);
+  EXPECT_FALSE(check_expectations(run).at(0).met);
+}
+
+TEST(Expectations, OfAnotherCaseNeedTheSweep) {
+  RunResult run = pairs();
+  Expectation& e = run.cases[0].scenario.expectations[0];
+  e.of = "oscar";
+  e.of_case = {{"k", "19"}};
+  EXPECT_TRUE(check_expectations(run).empty());
+  run.sweep = true;
+  EXPECT_FALSE(check_expectations(run).at(0).measured) << "the other case did not run";
+  run.cases.push_back(run.cases[0]);
+  run.cases[1].parameters["k"] = int64_t{19};
+  run.cases[1].trials["oscar"] = run.cases[0].trials["cubic"];
+  EXPECT_TRUE(check_expectations(run).at(0).met);
+  // The case that others are compared with is not compared with itself.
+  run.cases[0].scenario.expectations[0].of_case = {{"k", "9"}};
+  run.cases[1].scenario.expectations[0].of_case = {{"k", "9"}};
+  EXPECT_TRUE(check_expectations(run).empty());
+  for (CaseResult& c : run.cases) c.scenario.expectations[0].every_case = true;
+  EXPECT_NEAR(check_expectations(run).at(0).value, (2 + 40. / 21 + 60. / 29) / 3, 1e-12);
+}
+
 TEST(Table, ShowsLowerBoundsAndMissingValuesAsSuch) {
   const std::string table = summary_table(example());
   EXPECT_NE(table.find("25.00 ± 12.71"), std::string::npos) << table;

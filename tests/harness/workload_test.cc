@@ -105,8 +105,10 @@ TEST(EmpiricalCdf, NamesFileAndLineOfAMistake) {
 }
 
 TEST(EmpiricalCdf, BuiltInDistributionsHaveTheirKnownFigures) {
-  const std::map<std::string, double> means = {
-      {"websearch", 1'711'250}, {"fbhadoop", 120'421}, {"alistorage", 40'870}};
+  const std::map<std::string, double> means = {{"websearch", 1'711'250},
+                                               {"fbhadoop", 120'421},
+                                               {"alistorage", 40'870},
+                                               {"cachefollower", 610'218.525}};
   ASSERT_EQ(EmpiricalCdf::built_in_names().size(), means.size());
   for (const std::string& name : EmpiricalCdf::built_in_names()) {
     const EmpiricalCdf sizes = EmpiricalCdf::find(name);
