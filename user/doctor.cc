@@ -70,7 +70,10 @@ bool boots(const Lab& lab) {
   try {
     run_in_lab(lab, plan, directory.path(), kBootTimeoutS, stop);
   } catch (const Error& e) {
-    line(false, "lab trial", e.what());
+    line(false, "lab trial",
+         std::string(e.what()) +
+             "; the lab needs an x86_64 machine, ptrace, and memory that may be executed in TMPDIR "
+             "or /dev/shm (docs/lab.md)");
     return false;
   }
   line(true, "lab trial",
@@ -88,7 +91,7 @@ bool lab() {
       const bool there = found.has_module(module);
       all = all && there;
       line(there, std::string("lab module ") + module,
-           there ? found.modules + "/" + module + ".ko" : "run \"make modules\"");
+           there ? found.modules + "/" + module + ".ko" : "build it with \"make lab\"");
     }
     return all;
   } catch (const Error& e) {
@@ -112,9 +115,9 @@ void host() {
   const std::string modules = std::string("/lib/modules/") + kernel.release;
   const bool headers = exists(modules + "/build/Makefile");
   line(headers, "kernel headers",
-       headers
-           ? modules + "/build"
-           : std::string("for \"make modules\": apt-get install linux-headers-") + kernel.release);
+       headers ? modules + "/build"
+               : std::string("for \"make modules\": apt-get install linux-headers-") +
+                     kernel.release + ", or those of where this kernel comes from");
   for (const char* module : {"sch_netem", "sch_fq"}) {
     // In the kernel itself, loaded, or loadable.
     bool there = exists(std::string("/sys/module/") + module);

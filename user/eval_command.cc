@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -134,7 +135,8 @@ EvaluationSpec make_spec(const EvalArguments& arguments, const Scenario& scenari
   spec.algorithms = arguments.algorithms;
   if (spec.algorithms.empty())
     spec.algorithms = arguments.compare.empty() ? scenario.algorithms : arguments.compare;
-  refuse_repeats("--cc", spec.algorithms);
+  if (const std::string mistake = algorithms_mistake(spec.algorithms); !mistake.empty())
+    throw ScenarioError("--cc: " + mistake);
   refuse_repeats("--metric", arguments.metrics);
   if (!arguments.compare.empty()) {
     std::vector<size_t> index;
@@ -193,6 +195,14 @@ std::string repeat_command(const EvalArguments& arguments) {
 
 }  // namespace
 
+std::string check_seed(const std::string& text) {
+  uint64_t seed = 0;
+  const char* end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, seed);
+  if (read.ec == std::errc() && read.ptr == end) return "";
+  return text + ": allowed is a whole number from 0 to 18446744073709551615";
+}
+
 CLI::App* add_eval_command(CLI::App& app, EvalArguments& arguments) {
   EvalOptions& options = arguments.options;
   options.jobs = 0;
@@ -241,7 +251,7 @@ CLI::App* add_eval_command(CLI::App& app, EvalArguments& arguments) {
                    "algorithms, separated by commas (default: those compared, or the scenario's)")
       ->delimiter(',')
       ->allow_extra_args(false);
-  command->add_option("--seed", options.seed, "of all random times (default 1)");
+  command->add_option("--seed", options.seed, "of all random times (default 1)")->check(check_seed);
   command->add_option("--set", options.overrides, "key=value, as for run; may be repeated")
       ->allow_extra_args(false);
   command

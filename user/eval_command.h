@@ -30,6 +30,8 @@ struct EvalArguments {
   bool quiet = false;
 };
 
+// For --seed, whose number CLI11 would take modulo 2^64: what is wrong, or nothing.
+std::string check_seed(const std::string& text);
 CLI::App* add_eval_command(CLI::App& app, EvalArguments& arguments);
 // `path` is the scenario's file. Returns the exit code.
 int eval(EvalArguments& arguments, const std::string& path);

@@ -183,6 +183,9 @@ int run(RunArguments& arguments) {
   const std::string path = find_scenario(arguments.scenario);
   const ScenarioFile file(path, arguments.overrides);
   const Scenario main = file.resolve(file.main_parameters());
+  if (!options.algorithms.empty())
+    if (const std::string mistake = algorithms_mistake(options.algorithms); !mistake.empty())
+      throw ScenarioError("--cc: " + mistake);
   if (options.out.empty()) options.out = "results/" + main.name;
   if (options.jobs <= 0) options.jobs = std::max(1u, std::thread::hardware_concurrency());
   const Lab lab = find_lab();
@@ -243,7 +246,8 @@ int main_checked(int argc, char** argv) {
                    "algorithms, separated by commas (default: the scenario's)")
       ->delimiter(',')
       ->allow_extra_args(false);
-  run_command->add_option("--seed", arguments.options.seed, "of all random times (default 1)");
+  run_command->add_option("--seed", arguments.options.seed, "of all random times (default 1)")
+      ->check(check_seed);
   run_command
       ->add_option("--trials", arguments.options.trials,
                    "per algorithm and case (default: the scenario's)")
@@ -294,7 +298,8 @@ int main_checked(int argc, char** argv) {
       "workload", "the flows of one trial of a scenario with a [workload]; runs nothing");
   int number = 0;
   workload_command->add_option("scenario", arguments.scenario, "a TOML file or a name")->required();
-  workload_command->add_option("--seed", arguments.options.seed, "as for run (default 1)");
+  workload_command->add_option("--seed", arguments.options.seed, "as for run (default 1)")
+      ->check(check_seed);
   workload_command->add_option("--trial", number, "its number (default 0)")
       ->check(CLI::Range(0, 1000000));
   workload_command->add_option("--set", arguments.overrides, "key=value, as for run")

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 
 #include "model_based.h"
 #include "slurm.h"
@@ -13,8 +12,6 @@
 
 namespace delaycc {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr int64_t kControlSays_ns = 2'000'000'000;
 
@@ -183,7 +180,7 @@ EvalOutcome run_evaluation(const EvalOptions& options, const ScenarioFile& file,
     suited.spec.controls = control_means(*control, options, stop);
   }
   const double control_s = static_cast<double>(monotonic_ns() - started_ns) / 1e9;
-  fs::create_directories(options.out);
+  make_out_folder(options.out);
   Store store(options.out + "/results.sqlite");
   TrialOptions trial_options;
   trial_options.seed = options.seed;

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <mutex>
 
 #include "store.h"
@@ -12,8 +11,6 @@
 
 namespace delaycc {
 namespace {
-
-namespace fs = std::filesystem;
 
 struct Job {
   size_t case_index;
@@ -70,7 +67,7 @@ class Run {
 
  private:
   static std::string store_path(const std::string& out) {
-    fs::create_directories(out);
+    make_out_folder(out);
     return out + "/results.sqlite";
   }
 

@@ -4,6 +4,7 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -24,6 +25,19 @@ std::string to_string(const Value& value) {
   char text[32];
   auto end = std::to_chars(text, text + sizeof(text), std::get<double>(value)).ptr;
   return std::string(text, end);
+}
+
+std::string algorithms_mistake(const std::vector<std::string>& names) {
+  if (names.empty()) return "names no algorithm, allowed is a list such as [\"oscar\", \"cubic\"]";
+  for (const std::string& name : names) {
+    if (name.empty() || !std::all_of(name.begin(), name.end(), [](unsigned char c) {
+          return std::isalnum(c) || c == '_' || c == '-';
+        }))
+      return "\"" + name + "\" is no name, allowed are letters, digits, \"_\" and \"-\"";
+    if (std::count(names.begin(), names.end(), name) > 1)
+      return "\"" + name + "\" is there twice, allowed is each algorithm once";
+  }
+  return "";
 }
 
 namespace {
@@ -911,9 +925,15 @@ toml::table parse_override(const std::string& text, const std::string& name) {
   try {
     return toml::parse("value = " + text, name);
   } catch (const toml::parse_error&) {
-    toml::table table;
-    table.insert("value", text);
-    return table;
+    // Parsed as well, so that a mistake in it names this text and not a line of the file.
+    std::string quoted;
+    for (const char c : text)
+      quoted += c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};
+    try {
+      return toml::parse("value = \"" + quoted + "\"", name);
+    } catch (const toml::parse_error& e) {
+      throw ScenarioError(name + ": " + std::string(e.description()));
+    }
   }
 }
 
@@ -1062,8 +1082,8 @@ Scenario ScenarioFile::resolve(const Parameters& parameters) const {
   s.notes = root.texts("notes");
   s.trials = static_cast<int>(root.integer("trials", s.trials, 1, 100000));
   s.algorithms = root.texts("cc");
-  if (s.algorithms.empty())
-    root.complain("cc", "names no algorithm, allowed is a list such as [\"oscar\", \"cubic\"]");
+  if (const std::string mistake = algorithms_mistake(s.algorithms); !mistake.empty())
+    root.complain("cc", mistake);
   s.subject = root.text("subject", "");
   s.focus_us = root.numbers("focus_us");
   if (!s.focus_us.empty() && (s.focus_us.size() != 2 || s.focus_us[0] >= s.focus_us[1]))

@@ -23,6 +23,9 @@ class ScenarioError : public Error {
   using Error::Error;
 };
 
+// What is wrong with a list of algorithms to run; empty if nothing is.
+std::string algorithms_mistake(const std::vector<std::string>& names);
+
 // The value of a sweep parameter.
 using Value = std::variant<int64_t, double, std::string>;
 using Parameters = std::map<std::string, Value>;

@@ -48,6 +48,14 @@ std::string parameters_to_json(const Parameters& parameters) {
   return json.dump();
 }
 
+void make_out_folder(const std::string& out) {
+  std::error_code error;
+  fs::create_directories(out, error);
+  if (error || !fs::is_directory(out))
+    throw ScenarioError("--out " + out + ": " +
+                        (error ? error.message() : "is no folder, and none can be made there"));
+}
+
 TrialRunner::TrialRunner(const TrialOptions& options, const Lab& lab, Store& store,
                          const std::atomic<bool>& stop)
     : options_(options), lab_(lab), stop_(stop), build_(lab.build_id()), store_(store) {}

@@ -24,6 +24,9 @@ struct TrialOptions {
   std::string keep_folder;  // where to
 };
 
+// Makes the folder of results and those above it. Throws ScenarioError.
+void make_out_folder(const std::string& out);
+
 // One case of a scenario, and which of its trials.
 struct TrialCase {
   const Scenario& scenario;

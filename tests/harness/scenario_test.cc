@@ -112,6 +112,17 @@ TEST(Scenario, ReportsEveryMistakeInTheOrderOfLines) {
   EXPECT_NE(bins, std::string::npos) << found;
 }
 
+TEST(Scenario, RefusesAListOfAlgorithmsThatNamesOneTwiceOrNone) {
+  EXPECT_EQ(mistakes(replaced(kMinimal, "[\"cubic\"]", "[\"cubic\", \"bbr\", \"cubic\"]")),
+            "file.toml:2: cc: \"cubic\" is there twice, allowed is each algorithm once");
+  EXPECT_EQ(mistakes(replaced(kMinimal, "[\"cubic\"]", "[\"\"]"))
+                .rfind("file.toml:2: cc: \"\" is no name, allowed are letters", 0),
+            0u);
+  EXPECT_EQ(mistakes(replaced(kMinimal, "[\"cubic\"]", "[]"))
+                .rfind("file.toml:2: cc: names no algorithm, allowed is a list", 0),
+            0u);
+}
+
 TEST(Scenario, ReportsASyntaxErrorWithItsLine) {
   EXPECT_EQ(mistakes("name = \"x\"\ncc = [\n").rfind("file.toml:", 0), 0u);
   EXPECT_NE(mistakes("name = \n").find("file.toml:1: syntax: "), std::string::npos);
@@ -277,6 +288,11 @@ TEST(Scenario, SetIsNamedInItsMistakes) {
   EXPECT_EQ(mistakes(kMinimal, {"measure.duration_us=0"})
                 .rfind("--set measure.duration_us=0: measure.duration_us: 0 is out of range", 0),
             0u);
+  // A bare word is a string, and named alike.
+  EXPECT_EQ(mistakes(kMinimal, {"measure.duration_us=abc"})
+                .rfind("--set measure.duration_us=abc: measure.duration_us: \"abc\" is not", 0),
+            0u);
+  EXPECT_EQ(resolve(kMinimal, {"title=say \"a\\b\""}).title, "say \"a\\b\"");
   EXPECT_EQ(mistakes(kMinimal, {"flows.7.count=1"}),
             "--set flows.7.count=1: flows.7.count: \"7\" is no index, allowed is 0 to 0");
   EXPECT_EQ(mistakes(kMinimal, {"nonsense"}), "--set nonsense: is not key=value");

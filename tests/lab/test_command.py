@@ -162,3 +162,45 @@ def test_a_trace_has_one_line_per_decision(scenario, tmp_path):
     decisions = [line for line in trace.splitlines() if " ack: name=oscar sport=1000" in line]
     assert len(decisions) > 10
     assert all("gradient_q16=" in line and "branch=" in line for line in decisions)
+
+
+@pytest.mark.parametrize("arguments, message", [
+    (["--seed", "-1"], "--seed: -1: allowed is a whole number from 0 to 18446744073709551615"),
+    (["--seed", "18446744073709551616"], "--seed: 18446744073709551616: allowed is"),
+    (["--cc", ""], '--cc: "" is no name'),
+    (["--cc", "oscar,oscar"], '--cc: "oscar" is there twice'),
+    (["--trials", "0"], "--trials: Value 0 not in range 1 to 100000"),
+    (["--jobs", "0"], "--jobs: Value 0 not in range 1 to 1024"),
+    (["--set", "nosuch=3"], "--set nosuch=3: nosuch: unknown key, allowed is one of"),
+    (["--set", "measure.duration_us=soon"], '--set measure.duration_us=soon: measure.duration_us: "soon" is not a number'),
+    (["--frob"], "The following argument was not expected: --frob"),
+], ids=lambda a: "-".join(a) if isinstance(a, list) else "")
+def test_bad_arguments_are_refused_before_anything_runs(scenario, tmp_path, arguments, message):
+    result = delaycc("run", scenario, "--out", tmp_path / "out", *arguments)
+    assert result.returncode == 2
+    assert message in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_missing_scenario_and_a_folder_that_cannot_be_made_are_named(scenario, tmp_path):
+    result = delaycc("run", tmp_path / "none.toml")
+    assert result.returncode == 2
+    assert result.stderr.startswith(f"{tmp_path}/none.toml: no such file, and no scenario of this name")
+    result = delaycc("run", scenario, "--quiet", "--out", scenario / "out")
+    assert result.returncode == 2
+    assert result.stderr == f"--out {scenario}/out: Not a directory\n"
+
+
+def test_doctor_says_what_is_there_and_what_to_do_about_the_rest(tmp_path):
+    result = delaycc("doctor")
+    assert result.returncode == 0
+    assert result.stdout.endswith("\nExperiments in the lab can run.\n")
+    lines = [line.split(maxsplit=1) for line in result.stdout.splitlines()[:-2]]
+    assert {state for state, _ in lines} <= {"ok", "missing"}
+    for what in ["lab kernel", "lab trial", "lab module delaycc", "kernel headers", "QEMU", "KVM", "BTF", "clang", "bpftool",
+                 "time stamps"]:
+        assert any(text.startswith(what) for _, text in lines), what
+    result = delaycc("doctor", env={**os.environ, "DELAYCC_LAB": str(tmp_path)})
+    assert result.returncode == 1
+    assert f'missing  lab kernel             no lab kernel at {tmp_path}/linux; build it with "make lab"' in result.stdout
+    assert result.stdout.endswith("\nExperiments in the lab cannot run yet; see the first lines.\n")
