@@ -246,8 +246,8 @@ class Computation {
   }
 
   // The estimator to compare with: the quotient of two successive RTTs' difference and their send
-  // times', smoothed.  Packets that left as one piece (GSO) have one send time; the RTT that a host
-  // takes of them is the last one's.
+  // times', smoothed.  Packets that left as one piece (GSO) have one send time; of them the last
+  // RTT is taken.
   void quotient(int id, int64_t sent_ns, int64_t rtt_ns) {
     Smoothed& s = smoothed_[id];
     if (sent_ns > s.sent_ns) {
