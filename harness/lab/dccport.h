@@ -34,6 +34,11 @@ enum {
  * sees it, as a switch that trusts the DSCP has it: prio's map goes by that.
  */
 #define DCCPORT_DSCP_PRIORITY 0x8
+/*
+ * A packet gets a hash of its own: a router behind this port that goes by the hash
+ * (net.ipv4.fib_multipath_hash_policy = 1) sends each packet over any of its equal paths.
+ */
+#define DCCPORT_SPRAY 0x10
 
 /*
  * One direction of a link: a drop-tail queue in front of a server of rate_bps,
@@ -50,7 +55,7 @@ struct tc_dccport_parms {
 	__u32 loss_ppm;         /* random loss before the queue, 0 .. 1000000 */
 	__u32 reorder_ppm;      /* packets that get reorder_delay_ns, 0 .. 1000000 */
 	__u32 port_id;          /* written into every event; 0 .. 65535 */
-	__u32 log_flags;        /* DCCPORT_LOG_*, DCCPORT_DROP_RST, DCCPORT_DSCP_PRIORITY */
+	__u32 log_flags;        /* DCCPORT_LOG_*, DCCPORT_DROP_RST, DCCPORT_DSCP_PRIORITY, DCCPORT_SPRAY */
 };
 
 /*

@@ -19,7 +19,7 @@
  *   (1514 bytes at 800 Gbit/s) take exactly 15.14 ms;
  * - the backlog counts what waits for the server, not what is on the wire;
  * - ECN marks by that backlog; drops by bytes; both at arrival;
- * - loss, reordering and noise come from the port's own seed;
+ * - loss, reordering, noise and spraying come from the port's own seed;
  * - super-packets are cut into frames first;
  * - drops are not told to the sender: a switch does not do that either;
  * - ports that ask for it write an event per TCP segment, see dccport.h.
@@ -252,6 +252,7 @@ struct dccport {
 	u64 loss_state;
 	u64 reorder_state;
 	u64 noise_state;
+	u64 spray_state;
 	u32 quantiles; /* of the noise; 0: none */
 	struct tc_dccport_quantile quantile[DCCPORT_QUANTILES_MAX];
 	struct qdisc_watchdog watchdog;
@@ -270,15 +271,21 @@ static struct dccport_cb *dccport_cb(const struct sk_buff *skb)
 	return (struct dccport_cb *)qdisc_skb_cb(skb)->data;
 }
 
-/* splitmix64: one addition per draw, any seed will do.  In millionths, Q32. */
-static u64 dccport_draw(u64 *state)
+/* splitmix64: one addition per draw, any seed will do. */
+static u32 dccport_random(u64 *state)
 {
 	u64 z = *state += 0x9e3779b97f4a7c15ULL;
 
 	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
 	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
 	z ^= z >> 31;
-	return (z >> 32) * PPM;
+	return z >> 32;
+}
+
+/* In millionths, Q32. */
+static u64 dccport_draw(u64 *state)
+{
+	return (u64)dccport_random(state) * PPM;
 }
 
 static bool dccport_chance(u64 *state, u32 ppm)
@@ -598,6 +605,9 @@ static int dccport_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, struct sk
 		ev.flags |= DCCPORT_EV_MARKED;
 	}
 
+	if (q->parms.log_flags & DCCPORT_SPRAY)
+		__skb_set_sw_hash(skb, dccport_random(&q->spray_state), true);
+
 	ev.backlog_bytes = min_t(u64, backlog + len, U32_MAX);
 	if (q->child) {
 		ev.depart_ns = DCCPORT_NOT_DEPARTED;
@@ -760,7 +770,7 @@ static int dccport_check(const struct tc_dccport_parms *p, struct netlink_ext_ac
 	else if (p->port_id > U16_MAX)
 		NL_SET_ERR_MSG(extack, "port_id must be at most 65535");
 	else if (p->log_flags & ~(DCCPORT_LOG_DATA | DCCPORT_LOG_ACKS | DCCPORT_DROP_RST |
-				 DCCPORT_DSCP_PRIORITY))
+				 DCCPORT_DSCP_PRIORITY | DCCPORT_SPRAY))
 		NL_SET_ERR_MSG(extack, "log_flags has an unknown flag");
 	else
 		return 0;
@@ -804,6 +814,7 @@ static int dccport_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_
 		q->loss_state = p.seed;
 		q->reorder_state = ~p.seed;
 		q->noise_state = p.seed ^ (1ULL << 63);
+		q->spray_state = p.seed ^ (1ULL << 62);
 	}
 	sch_tree_unlock(sch);
 

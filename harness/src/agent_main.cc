@@ -142,6 +142,19 @@ std::vector<tc_dccport_quantile> port_noise(const PortPlan& port) {
   return noise;
 }
 
+// Random loss begins with the experiment: no connection is to lack because its SYN was lost.
+void begin_loss(const Plan& plan, const std::vector<Fd>& netns) {
+  for (const LinkPlan& link : plan.links)
+    for (const EndPlan* end : {&link.a, &link.b}) {
+      if (end->port.loss_ppm == 0) continue;
+      if (setns(netns[static_cast<size_t>(end->node)].get(), CLONE_NEWNET) < 0)
+        throw system_error("setns", plan.nodes[static_cast<size_t>(end->node)].name);
+      NetlinkBatch batch;
+      batch.add_port(end->ifindex, port_parms(end->port), port_noise(end->port));
+      batch.flush();
+    }
+}
+
 std::vector<Fd> build_network(const Plan& plan) {
   std::vector<Fd> netns;
   for (const NodePlan& node : plan.nodes) {
@@ -180,8 +193,9 @@ std::vector<Fd> build_network(const Plan& plan) {
       batch.set_up(interface.here->ifindex);
       if (host) batch.add_address(interface.here->ifindex, plan.nodes[i].address);
       batch.add_neighbour(interface.here->ifindex, kGateway, interface.there->mac);
-      batch.add_port(interface.here->ifindex, port_parms(interface.here->port),
-                     port_noise(interface.here->port));
+      tc_dccport_parms parms = port_parms(interface.here->port);
+      parms.loss_ppm = 0;  // see begin_loss()
+      batch.add_port(interface.here->ifindex, parms, port_noise(interface.here->port));
       if (interface.here->port.bands > 0)
         batch.add_prio(interface.here->ifindex, interface.here->port.bands);
     }
@@ -189,6 +203,7 @@ std::vector<Fd> build_network(const Plan& plan) {
     if (host) {
       metrics.quickack = plan.quickack;
       metrics.initcwnd = plan.initcwnd;
+      metrics.rto_min_ms = plan.rto_min_ms;
     }
     for (const RoutePlan* route : routes[i])
       batch.add_route(route->destination, kGateway, route->ifindexes, metrics);
@@ -237,6 +252,7 @@ void run_trial() {
   Traffic traffic(plan, netns, [&] {
     write_file("/proc/dccport_log", "0");
     if (plan.trace) write_file(std::string(kTracing) + "/trace", "");
+    begin_loss(plan, netns);
   });
   traffic.run();
 

@@ -230,6 +230,7 @@ CompiledTrial compile_trial(const Scenario& scenario, const Trial& trial,
   plan.ack_dscp = scenario.hosts.ack_dscp;
   plan.gso = scenario.hosts.gso;
   plan.initcwnd = algorithm.initcwnd > 0 ? algorithm.initcwnd : scenario.hosts.initcwnd;
+  plan.rto_min_ms = scenario.hosts.rto_min_ms;
   plan.warm_bytes = scenario.hosts.warm_bytes;
   plan.end_ns = scenario.measure.duration_ns;
   plan.trace = trial.trace || !scenario.measure.gradient_of.empty();
@@ -324,6 +325,7 @@ CompiledTrial compile_trial(const Scenario& scenario, const Trial& trial,
     PortPlan& port = network.port(static_cast<int>(id));
     if (log == LogChoice::kEvery) port.log_flags |= DCCPORT_LOG_DATA | DCCPORT_LOG_ACKS;
     if (port.bands > 0) port.log_flags |= DCCPORT_DSCP_PRIORITY;
+    if (scenario.topology.spray) port.log_flags |= DCCPORT_SPRAY;
     port.seed = mix(seed ^ mix(id));
     measurement.port_delay_ns.push_back(port.delay_ns);
   }

@@ -183,11 +183,15 @@ void NetlinkBatch::add_route(const std::string& destination, const std::string& 
       }
       mnl_attr_nest_end(nlh, multipath);
     }
-    if (metrics.quickack || metrics.initcwnd > 0) {
+    if (metrics.quickack || metrics.initcwnd > 0 || metrics.rto_min_ms > 0) {
       nlattr* nest = mnl_attr_nest_start(nlh, RTA_METRICS);
       if (metrics.quickack) mnl_attr_put_u32(nlh, RTAX_QUICKACK, 1);
       if (metrics.initcwnd > 0)
         mnl_attr_put_u32(nlh, RTAX_INITCWND, static_cast<uint32_t>(metrics.initcwnd));
+      if (metrics.rto_min_ms > 0) {
+        mnl_attr_put_u32(nlh, RTAX_RTO_MIN, static_cast<uint32_t>(metrics.rto_min_ms));
+        mnl_attr_put_u32(nlh, RTAX_LOCK, 1U << RTAX_RTO_MIN);  // TCP takes no other
+      }
       mnl_attr_nest_end(nlh, nest);
     }
   });

@@ -37,6 +37,7 @@ class NetlinkBatch {
   struct RouteMetrics {
     bool quickack = false;
     int initcwnd = 0;
+    int rto_min_ms = 0;
   };
   // `destination` is "a.b.c.d/32" or "default"; more than one ifindex makes a multipath route.
   void add_route(const std::string& destination, const std::string& gateway,

@@ -18,9 +18,9 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FlowPlan, id, group, source, destination, cc,
                                    stop_ns, size_bytes, priority, dscp, pacing_bps, pacing_steps,
                                    measured, plot_each)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Plan, scenario, algorithm, seed, mtu_bytes, quickack, ack_dscp,
-                                   gso, initcwnd, warm_bytes, open_windows, connect_ns, zero_ns,
-                                   end_ns, trace, memory_mb, modules, sysctls, nodes, links, routes,
-                                   flows)
+                                   gso, initcwnd, rto_min_ms, warm_bytes, open_windows, connect_ns,
+                                   zero_ns, end_ns, trace, memory_mb, modules, sysctls, nodes,
+                                   links, routes, flows)
 
 std::string plan_to_json(const Plan& plan) { return nlohmann::json(plan).dump(1) + "\n"; }
 

@@ -93,8 +93,9 @@ struct Plan {
   std::string algorithm;
   uint64_t seed = 0;  // of the lab's random source
   int mtu_bytes = 1500;
-  int initcwnd = 0;  // packets; 0: the kernel's default
-  int ack_dscp = 0;  // of the receivers' packets
+  int initcwnd = 0;    // packets; 0: the kernel's default
+  int rto_min_ms = 0;  // least retransmission timeout; 0: the kernel's default
+  int ack_dscp = 0;    // of the receivers' packets
   int memory_mb = 0;
   bool quickack = true;
   bool gso = false;

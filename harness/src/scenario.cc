@@ -566,6 +566,7 @@ TopologySpec read_topology(Section& root) {
       section.complain("k", std::to_string(topology.k) + " is odd, allowed is an even number");
   }
   topology.base_rtt_ns = section.integer("base_rtt_ns", 0, 1, 10'000'000'000);
+  topology.spray = section.choice("spread", "flow", {"flow", "packet"}) == "packet";
   section.finish();
 
   topology.link = read_link(root.section("link"), LinkSpec());
@@ -818,15 +819,23 @@ void check_workload(const Scenario& s, const Network& network, Section& section)
 }
 
 // What only the whole network shows.
-void check_network(const Scenario& s, Section& root, std::vector<Section>& flow_sections,
-                   Section& workload) {
+void check_network(const Scenario& s, Section& root, std::vector<Section>& port_sections,
+                   std::vector<Section>& flow_sections, Section& workload) {
   Network network;
   Section topology = root.section("topology");
   try {
-    network = build_network(s.topology, s.hosts);
+    TopologySpec links = s.topology;
+    links.port_gbps.clear();
+    network = build_network(links, s.hosts);
   } catch (const Error& e) {
     topology.complain("base_rtt_ns", e.what());
     return;
+  }
+  for (Section& section : port_sections) {
+    const std::string name = section.text("name", "");
+    if (network.port_named(name) < 0)
+      section.complain("name", "\"" + name + "\" is no port, allowed is one such as \"" +
+                                   network.links.front().a.port.name + "\"");
   }
   if (network.bottleneck_port >= 0 && network.port(network.bottleneck_port).rate_bps == 0)
     topology.complain("", "the bottleneck is infinitely fast, allowed is a rate_gbps above 0");
@@ -1091,11 +1100,23 @@ Scenario ScenarioFile::resolve(const Parameters& parameters) const {
 
   s.topology = read_topology(root);
 
+  std::vector<Section> port_sections = root.sections("port");
+  for (Section& section : port_sections) {
+    const std::string port = section.required_text("name", "\"from->to\", two neighbours");
+    if (!section.has("rate_gbps"))
+      section.complain("rate_gbps", "is missing, allowed is a number from 0.001 to 1600");
+    const double gbps = section.number("rate_gbps", 1, 0.001, 1600);
+    if (!s.topology.port_gbps.emplace(port, gbps).second)
+      section.complain("name", "\"" + port + "\" was given before");
+    section.finish();
+  }
+
   Section hosts = root.section("hosts");
   s.hosts.mtu_bytes = static_cast<int>(hosts.integer("mtu", s.hosts.mtu_bytes, 576, 9000));
   s.hosts.quickack = hosts.boolean("quickack", s.hosts.quickack);
   s.hosts.ack_dscp = static_cast<int>(hosts.integer("ack_dscp", 0, 0, 63));
   s.hosts.initcwnd = static_cast<int>(hosts.integer("initcwnd", 0, 0, 65535));
+  s.hosts.rto_min_ms = static_cast<int>(hosts.integer("rto_min_ms", 0, 0, 10000));
   s.hosts.gso = hosts.boolean("gso", s.hosts.gso);
   // A workload's connections have their windows opened for them, so a hello is enough.
   if (root.has("workload")) s.hosts.warm_bytes = kHelloBytes;
@@ -1192,7 +1213,7 @@ Scenario ScenarioFile::resolve(const Parameters& parameters) const {
         section.complain("sender_sysctl", "\"" + group + "\" is no flow group, allowed is one of " +
                                               flow_group_names);
   }
-  if (!mistakes.any()) check_network(s, root, flow_sections, workload);
+  if (!mistakes.any()) check_network(s, root, port_sections, flow_sections, workload);
   mistakes.throw_if_any();
   if (s.subject.empty()) s.subject = s.algorithms.front();
   return s;

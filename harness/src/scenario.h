@@ -55,11 +55,13 @@ struct TopologySpec {
   int hosts = 1;        // per switch of a parking lot, per leaf
   int leaves = 1;
   int spines = 1;
-  int k = 4;                // fat tree
-  int64_t base_rtt_ns = 0;  // 0: every link has its delay_ns
-  LinkSpec link;            // between switches
-  LinkSpec host_link;       // at hosts
-  LinkSpec bottleneck;      // dumbbell, incast, parking lot
+  int k = 4;                                // fat tree
+  bool spray = false;                       // equal paths by packet, not by flow
+  int64_t base_rtt_ns = 0;                  // 0: every link has its delay_ns
+  LinkSpec link;                            // between switches
+  LinkSpec host_link;                       // at hosts
+  LinkSpec bottleneck;                      // dumbbell, incast, parking lot
+  std::map<std::string, double> port_gbps;  // of single ports, by name, in place of their link's
 };
 
 // What the hosts are told of base RTTs.
@@ -74,6 +76,7 @@ struct HostsSpec {
   bool quickack = true;
   int ack_dscp = 0;
   int initcwnd = 0;
+  int rto_min_ms = 0;
   bool gso = false;
   int64_t warm_bytes = 300'000;
   BaseRtt base_rtt = BaseRtt::kNone;

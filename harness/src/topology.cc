@@ -164,7 +164,7 @@ void build_shape(const TopologySpec& spec, Builder& b) {
 }
 
 // Shortest paths; a switch spreads over all equal ones.
-void build_routes(Network& network) {
+void build_routes(Network& network, bool spray) {
   struct Edge {
     int port;
     int ifindex;
@@ -218,6 +218,11 @@ void build_routes(Network& network) {
   for (const RoutePlan& route : network.routes) {
     if (route.ifindexes.size() < 2) continue;
     NodePlan& node = network.nodes[route.node];
+    if (spray) {
+      // Each port gives its packets hashes of their own.
+      node.sysctls["net.ipv4.fib_multipath_hash_policy"] = "1";
+      continue;
+    }
     bool at_hosts = false;
     for (const Edge& edge : edges[route.node])
       at_hosts = at_hosts || !network.nodes[edge.to].address.empty();
@@ -265,6 +270,12 @@ PortPlan& Network::port(int id) {
 }
 
 const PortPlan& Network::port(int id) const { return const_cast<Network*>(this)->port(id); }
+
+int Network::port_named(const std::string& name) const {
+  for (size_t id = 0; id < links.size() * 2; id++)
+    if (port(static_cast<int>(id)).name == name) return static_cast<int>(id);
+  return -1;
+}
 
 std::vector<int> Network::path(int source, int destination) const {
   std::vector<int> ports;
@@ -365,8 +376,15 @@ Network build_network(const TopologySpec& spec, const HostsSpec& hosts) {
   Builder builder;
   build_shape(spec, builder);
   Network network = std::move(builder.network);
-  build_routes(network);
+  build_routes(network, spec.spray);
   if (spec.base_rtt_ns > 0) spread_delay(network, spec, hosts.mtu_bytes);
+  for (const auto& [name, gbps] : spec.port_gbps) {
+    const int id = network.port_named(name);
+    if (id < 0)
+      throw Error("\"" + name + "\" is no port, allowed is one such as \"" +
+                  network.links.front().a.port.name + "\"");
+    network.port(id).rate_bps = static_cast<uint64_t>(std::llround(gbps * 1e9));
+  }
   return network;
 }
 

@@ -23,6 +23,7 @@ struct Network {
 
   PortPlan& port(int id);
   const PortPlan& port(int id) const;
+  int port_named(const std::string& name) const;  // -1: none
   // Ports that a packet of `source` to `destination` passes; of equal paths the first.
   std::vector<int> path(int source, int destination) const;
   // "senders", "senders[2]", "senders[0-7]". Throws Error that says what is allowed.

@@ -61,7 +61,7 @@ TEST(Scenario, ReadsAMinimalFileWithDefaults) {
 TEST(Scenario, NamesFileLineAndFieldOfAnUnknownKey) {
   EXPECT_EQ(mistakes(replaced(kMinimal, "base_rtt_ns = 12000", "base_rtt_ns = 12000\nspeed = 1")),
             "file.toml:7: topology.speed: unknown key, allowed is one of base_rtt_ns, kind, "
-            "receivers, senders");
+            "receivers, senders, spread");
 }
 
 TEST(Scenario, NamesTheRangeOfANumber) {
@@ -173,6 +173,19 @@ TEST(Scenario, NamesTheMetricsThatAnExpectationMayHave) {
                         0),
             0u)
       << found;
+}
+
+TEST(Scenario, NamesThePortThatIsNotThere) {
+  const std::string port = std::string(kMinimal) + "[[port]]\n";
+  EXPECT_EQ(mistakes(port + "name = \"left->right\"\nrate_gbps = 50\n"), "");
+  EXPECT_EQ(mistakes(port + "name = \"left->up\"\nrate_gbps = 50\n"),
+            "file.toml:15: port[0].name: \"left->up\" is no port, allowed is one such as "
+            "\"left->right\"");
+  EXPECT_EQ(mistakes(port + "name = \"left->right\"\n"),
+            "file.toml:14: port[0].rate_gbps: is missing, allowed is a number from 0.001 to 1600");
+  EXPECT_EQ(mistakes(port + "name = \"left->right\"\nrate_gbps = 50\n[[port]]\n"
+                            "name = \"left->right\"\nrate_gbps = 50\n"),
+            "file.toml:18: port[1].name: \"left->right\" was given before");
 }
 
 TEST(Scenario, NamesTheMistakesOfAComparison) {

@@ -286,3 +286,48 @@ def test_priorities_of_a_workload_go_by_size(tmp_path):
         results[bands] = json.loads((out / "summary.json").read_text())["algorithms"]["cubic"]
     assert results[3]["small.slowdown_mean"]["mean"] < results[0]["small.slowdown_mean"]["mean"]
     assert results[3]["small.slowdown_p50"]["mean"] < 1.3
+
+
+def test_spread_by_packet_every_flow_uses_all_paths_evenly(tmp_path):
+    """And a port with a rate of its own carries no more than that."""
+    port = '[[port]]\nname = "spine1->leaf1"\nrate_gbps = 20\n'
+    text = LEAF_SPINE.replace('kind = "leaf-spine"', 'kind = "leaf-spine"\nspread = "packet"') + port
+    out = run(tmp_path, text, "--cc", "oscar", "--keep")
+    trial = out / "trials" / "case0-oscar-0"
+    plan = json.loads((trial / "plan.json").read_text())
+    ports = {end["port"]["id"]: end["port"]["name"] for link in plan["links"] for end in (link["a"], link["b"])}
+    data = (trial / "ports.bin").read_bytes()
+    up, slow = collections.defaultdict(collections.Counter), []
+    for at in range(0, len(data), 48):
+        depart, length = struct.unpack_from("<8xQ4xI", data, at)
+        payload, sport, _, number, flags = struct.unpack_from("<HHHHH", data, at + 32)
+        name = ports[number]
+        if payload and name.startswith("leaf") and "spine" in name:
+            up[sport][name] += 1
+        if name == "spine1->leaf1" and not flags & 3:
+            slow.append((depart, length))
+    spines = len({name for counts in up.values() for name in counts if name.startswith("leaf0->")})
+    assert spines == len({n["name"] for n in plan["nodes"] if n["name"].startswith("spine")})
+    large = [counts for counts in up.values() if sum(counts.values()) > 200]
+    assert len(large) > 3
+    for counts in large:
+        mean = sum(counts.values()) / spines
+        assert len(counts) == spines
+        assert sum((count - mean) ** 2 / mean for count in counts.values()) < 25, counts  # one in 10^5
+    busiest = max(sum(length for depart, length in slow if begin <= depart < begin + 50_000)
+                  for begin in range(min(slow)[0], max(slow)[0], 50_000))
+    assert busiest <= 20e9 / 8 * 50e-6 + 1514
+
+
+def test_loss_begins_at_time_zero_and_its_timeouts_are_as_short_as_asked(tmp_path):
+    """Six hundredths of all packets are lost: no connection may lack, and lone packets wait for the timeout."""
+    def worst_us(out):
+        return max(f["fct_ns"] for f in flows(out, "cubic")) / 1000
+
+    text = DUMBBELL.replace("[link]", "[link]\nloss_ppm = 10000").replace("duration_us = 5000", "duration_us = 1000000")
+    text = text.replace("load = 0.5", 'load = 0.5\nsizes = "alistorage"\nuntil_us = 300')
+    slow = run(tmp_path, text, "--cc", "cubic", out="slow")
+    fast = run(tmp_path, text.replace("[hosts]", "[hosts]\nrto_min_ms = 1"), "--cc", "cubic", out="fast")
+    assert len(flows(fast, "cubic")) == len(flows(slow, "cubic")) > 20
+    assert worst_us(slow) > 200_000
+    assert worst_us(fast) < 50_000

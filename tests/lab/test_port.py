@@ -264,7 +264,7 @@ def in_lab_bad(field, value):
     ("loss_ppm", 1000001, "loss_ppm must be at most 1000000"),
     ("reorder_ppm", 2**32 - 1, "reorder_ppm must be at most 1000000"),
     ("port_id", 65536, "port_id must be at most 65535"),
-    ("log_flags", 16, "log_flags has an unknown flag"),
+    ("log_flags", 32, "log_flags has an unknown flag"),
     ("noise", [[0, 0]], "noise must be quantiles"),
     ("noise", [[0, 0], [999999, 1]], "noise must be quantiles"),
     ("noise", [[0, 9], [1000000, 8]], "noise must be quantiles"),
