@@ -364,8 +364,8 @@ function valueAt(s, time) {
   return s.v[i] + (s.v[i + 1] - s.v[i]) * (time - s.t[i]) / (s.t[i + 1] - s.t[i]);
 }
 
-// The part of a series in view: least and greatest value of each pixel's time, in their order, and
-// the values at the edges.
+// The part of a series in view: first, least, greatest and last value of each pixel's time, in their
+// order, and the values at the edges.  Without the last, a line to a far next point would slope.
 function pointsInView(s, pixels, floor) {
   const out = [];
   const put = (x, y) => out.push({x, y: y === null ? NaN : Math.max(y, floor)});
@@ -377,6 +377,7 @@ function pointsInView(s, pixels, floor) {
   const width = (view.to - view.from) / Math.max(pixels, 50);
   let i = indexAt(s.t, view.from) + 1;
   while (i < s.t.length && s.t[i] <= view.to) {
+    const first = i;
     const end = s.t[i] + width;
     let low = -1;
     let high = -1;
@@ -392,7 +393,7 @@ function pointsInView(s, pixels, floor) {
         break;
       }
     }
-    for (const j of [low, high, gap].filter((k, at, all) => k >= 0 && all.indexOf(k) === at).sort((a, b) => a - b)) {
+    for (const j of [first, low, high, gap, i - 1].filter((k, at, all) => k >= 0 && all.indexOf(k) === at).sort((a, b) => a - b)) {
       put(s.t[j], s.v[j]);
     }
   }

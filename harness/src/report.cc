@@ -31,7 +31,10 @@ constexpr Metric kCatalogue[] = {
     {"queue_mean_bytes", "Queue, mean", "lower"},
     {"queue_sd_bytes", "Queue, standard deviation", "lower"},
     {"queue_p99_bytes", "Queue, 99th percentile", "lower"},
+    {"queue_min_bytes", "Queue, minimum", "neither"},
     {"queue_max_bytes", "Queue, maximum", "lower"},
+    {"queue_peak_bytes", "Queue, peak of the whole run", "lower"},
+    {"idle_us", "Idle time of the bottleneck", "neither"},
     {"rtt_p50_us", "RTT, median", "lower"},
     {"rtt_p99_us", "RTT, 99th percentile", "lower"},
     {"rtt_p999_us", "RTT, 99.9th percentile", "lower"},
@@ -55,6 +58,16 @@ constexpr Metric kCatalogue[] = {
     {"drops", "Drops", "lower"},
     {"suppress_us", "Time to suppress congestion", "lower"},
     {"loss_ratio", "Loss ratio", "lower"},
+    {"takeover_us", "Time of a takeover", "lower"},
+    {"giveback_us", "Time to give back", "lower"},
+    {"top_share", "Share of the highest priority", "higher"},
+    {"top_share_min", "Share of the highest priority, least", "higher"},
+    {"top_utilisation", "Utilisation between takeovers", "higher"},
+    {"priority_fct_gap", "Distance from strict priorities", "lower"},
+    {"gradient_mse", "Delay gradient, mean squared error", "lower"},
+    {"gradient_ewma_mse", "Gradient of single packets, mean squared error", "neither"},
+    {"gradient_gain", "Its error over the delay gradient\u2019s", "higher"},
+    {"log_ratio", "Likelihood ratio, logarithm", "neither"},
 };
 
 // ---- validation ----

@@ -322,6 +322,7 @@ std::vector<CheckedExpectation> check_expectations(const RunResult& run) {
         if (e.every_case && run.sweep) checked.text += " in every case";
         checked.met = met;
         checked.measured = measured;
+        checked.missed = missed;
         checked.value = value;
         if (!first) checked.text += " (here " + parameters_text(c.parameters) + ")";
       }
@@ -408,8 +409,9 @@ std::string summary_table(const RunResult& run) {
     text += case_table(run, c) + "\n";
   }
   for (const CheckedExpectation& e : check_expectations(run))
-    text += fmt::format("{}  {} {} {}: {}\n", e.met ? "met    " : "NOT MET", e.algorithm, e.metric,
-                        e.text, e.measured ? number(e.value) : "not measured");
+    text +=
+        fmt::format("{}  {} {} {}: {}\n", e.met ? "met    " : "NOT MET", e.algorithm, e.metric,
+                    e.text, e.measured ? (e.missed ? ">" : "") + number(e.value) : "not measured");
   return text;
 }
 

@@ -42,6 +42,7 @@ struct CheckedExpectation {
   std::string text;
   bool met = false;
   bool measured = false;
+  bool missed = false;  // in a trial: the value is a lower bound
   double value = 0;
 };
 

@@ -5,6 +5,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "metrics.h"
+#include "report.h"
+
 namespace delaycc {
 namespace {
 
@@ -182,6 +185,24 @@ TEST(Table, ShowsLowerBoundsAndMissingValuesAsSuch) {
   EXPECT_NE(table.find("25.00 ± 12.71"), std::string::npos) << table;
   EXPECT_NE(table.find(">100.0"), std::string::npos) << table;
   EXPECT_NE(table.find("met      oscar recover_us <= 25 us: 25.00"), std::string::npos) << table;
+  RunResult run = example();
+  run.cases[0].trials["oscar"] = {with("recover_us", 20, true)};
+  EXPECT_NE(summary_table(run).find("NOT MET  oscar recover_us <= 25 us: >20.00"),
+            std::string::npos)
+      << summary_table(run);
+}
+
+TEST(Report, HasALabelForEveryMetric) {
+  nlohmann::json data = {{"scenario", "s"}, {"algorithms", {{"a", nlohmann::json::object()}}}};
+  for (const MetricInfo& metric : all_metrics())
+    data["algorithms"]["a"][metric.name] = {{"mean", 1}, {"n", 1}};
+  const std::string page = render_report(data);
+  for (const MetricInfo& metric : all_metrics()) {
+    const std::string key = std::string("\"key\":\"") + metric.name + "\"";
+    EXPECT_NE(page.find(key), std::string::npos) << metric.name;
+    const std::string label = std::string("\"label\":\"") + metric.name + "\"";
+    EXPECT_EQ(page.find(label), std::string::npos) << metric.name;
+  }
 }
 
 }  // namespace

@@ -360,6 +360,17 @@ def test_queues_far_apart_start_on_a_logarithmic_axis_that_can_be_left(browser, 
     assert browser.console() == []
 
 
+def test_the_line_after_a_burst_within_a_pixel_begins_at_its_end(browser, render):
+    data = synthetic.microburst()
+    times = [0, 500, 500.2, 500.4, 500.6, 2000]
+    data["curves"] = {"oscar": {"t_us": times, "queue_bytes": [0, 0, 50000, 1514, 40000, 20000]}}
+    del data["event_us"]
+    browser.open(render(data, "burst"))
+    points = browser.js("return Chart.getChart(document.querySelector('#curves canvas')).data.datasets[0].data")
+    burst = [p["y"] for p in points if 500 <= p["x"] < 501]
+    assert max(burst) == 50000 and burst[-1] == 40000
+
+
 def test_the_metric_compared_can_be_chosen(browser, render):
     browser.open(render(synthetic.microburst(), "microburst"))
     for key in browser.js("return [...document.querySelectorAll('#dots-tools option')].map((o) => o.value)"):
