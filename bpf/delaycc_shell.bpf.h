@@ -437,16 +437,34 @@ void dcc_shell_cong_control(unsigned long long *ctx)
 	shell_apply(tp, s);
 }
 
+static __always_inline void shell_timeout(struct tcp_sock *tp, struct shell_sock *s)
+{
+	s->loss_seen = 0;
+	DELAYCC_CORE(_rto)(&s->core, &s->path, &s->params, tp->tcp_clock_cache, &s->verdict);
+	__sync_fetch_and_add(&dcc_timeouts, 1);
+	shell_apply(tp, s);
+}
+
 SEC("struct_ops/dcc_shell_set_state")
 void BPF_PROG(dcc_shell_set_state, struct sock *sk, __u8 new_state)
 {
 	struct inet_connection_sock *icsk = (struct inet_connection_sock *)sk;
 	struct shell_sock *s = shell_state(sk, 0);
 
-	/* A timeout comes as an event. */
-	if (s && icsk->icsk_ca_state < TCP_CA_CWR &&
-	    (new_state == TCP_CA_CWR || new_state == TCP_CA_Recovery))
-		s->loss_seen = 1;
+	if (!s)
+		return;
+	if (icsk->icsk_ca_state < TCP_CA_CWR) {
+		/* A timeout comes as an event. */
+		if (new_state == TCP_CA_CWR || new_state == TCP_CA_Recovery)
+			s->loss_seen = 1;
+	} else if (icsk->icsk_ca_state != TCP_CA_Loss && new_state == TCP_CA_Loss) {
+		/* In recovery it does not.  The window is TCP's already. */
+		struct tcp_sock *tp = (struct tcp_sock *)sk;
+		u32 cwnd = tp->snd_cwnd;
+
+		shell_timeout(tp, s);
+		tp->snd_cwnd = cwnd;
+	}
 }
 
 SEC("struct_ops/dcc_shell_cwnd_event")
@@ -460,10 +478,7 @@ void BPF_PROG(dcc_shell_cwnd_event, struct sock *sk, enum tcp_ca_event event)
 		return;
 	now_ns = tp->tcp_clock_cache;
 	if (event == CA_EVENT_LOSS) {
-		s->loss_seen = 0;
-		DELAYCC_CORE(_rto)(&s->core, &s->path, &s->params, now_ns, &s->verdict);
-		__sync_fetch_and_add(&dcc_timeouts, 1);
-		shell_apply(tp, s);
+		shell_timeout(tp, s);
 	} else if (event == CA_EVENT_TX_START && tp->app_limited && s->last_ack_ns &&
 		   now_ns - s->last_ack_ns > SHELL_IDLE_RTTS * (u64)s->rtt_ns) {
 		/* With this, one restart per pause. */

@@ -315,15 +315,33 @@ static void __maybe_unused shell_cong_control_long(struct sock *sk, u32 ack,
 	shell_main(sk, rs);
 }
 
+static void shell_timeout(struct sock *sk, struct shell_sock *s)
+{
+	s->loss_seen = false;
+	DELAYCC_CORE(_rto)(&s->core, &s->dcc.path, &s->params,
+			   tcp_sk(sk)->tcp_clock_cache, &s->verdict);
+	shell_stop_or_go(sk, s, false);
+	shell_apply(sk, s);
+}
+
 static void shell_set_state(struct sock *sk, u8 new_state)
 {
 	struct shell_sock *s = shell_sock(sk);
 	u8 old_state = inet_csk(sk)->icsk_ca_state;
 
-	/* Timeouts come as an event; this state also follows a smaller path MTU. */
-	if (s && old_state < TCP_CA_CWR &&
-	    (new_state == TCP_CA_CWR || new_state == TCP_CA_Recovery))
-		s->loss_seen = true;
+	if (!s)
+		return;
+	if (old_state < TCP_CA_CWR) {
+		/* Timeouts come as an event; that state also follows a smaller path MTU. */
+		if (new_state == TCP_CA_CWR || new_state == TCP_CA_Recovery)
+			s->loss_seen = true;
+	} else if (old_state != TCP_CA_Loss && new_state == TCP_CA_Loss) {
+		/* In recovery they do not.  The window is TCP's already. */
+		u32 cwnd = tcp_snd_cwnd(tcp_sk(sk));
+
+		shell_timeout(sk, s);
+		tcp_snd_cwnd_set(tcp_sk(sk), cwnd);
+	}
 }
 
 /*
@@ -380,13 +398,8 @@ static void shell_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 	struct shell_sock *s = shell_sock(sk);
 
 	/* A timeout, or a receiver that takes back what it had acknowledged. */
-	if (!s || event != CA_EVENT_LOSS)
-		return;
-	s->loss_seen = false;
-	DELAYCC_CORE(_rto)(&s->core, &s->dcc.path, &s->params,
-			   tcp_sk(sk)->tcp_clock_cache, &s->verdict);
-	shell_stop_or_go(sk, s, false);
-	shell_apply(sk, s);
+	if (s && event == CA_EVENT_LOSS)
+		shell_timeout(sk, s);
 }
 
 static u32 shell_ssthresh(struct sock *sk)

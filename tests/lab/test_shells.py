@@ -3,10 +3,11 @@
 
 import select
 import socket
+import struct
 import time
 
 import inlab
-from shells import DCC, in_lab, load, mount_tracing, traced, tracing, use
+from shells import DCC, in_lab, load, mount_tracing, traced, tracing, use, used
 
 TCP_NOTSENT_LOWAT = 25
 RATE_BPS = 10**11
@@ -202,6 +203,155 @@ def in_lab_pause(seconds):
 def test_a_flow_starts_at_line_rate_after_a_pause(lab):
     packet_ns = 1514 * 8 / 100
     assert in_lab(lab, "in_lab_pause", 0.01) < 1.05 * packet_ns
+
+
+def mtu(name, size):
+    index = socket.if_nametoindex(name)
+    inlab.netlink(inlab.RTM_NEWLINK, 0, struct.pack("=BxHiII", 0, 0, index, 0, 0) + inlab.attr(4, size))
+
+
+def in_lab_new_mtu():
+    path = Path(1)
+    path.set("base_rtt_ns", BASE_NS)
+    for ns, name in ((path.a, "a0"), (path.b, "b0")):
+        with ns:
+            mtu(name, 600)
+    tracing(True)
+    path.run(0.002)
+    inlab.clear_log()
+    begin, end = path.run(0.002)
+    sizes = {e.len_bytes for e in inlab.events() if e.port_id == 1 and begin < e.arrival_ns < end}
+    return wire_rate_bps(begin, end), max(sizes), int(traced()[-1]["cwnd_milli"])
+
+
+def test_an_open_socket_follows_a_smaller_mtu(lab):
+    rate_bps, largest, cwnd_milli = in_lab(lab, "in_lab_new_mtu")
+    assert largest == 614
+    # The window of full packets would fill two fifths of the link with these.
+    assert rate_bps > 0.97 * RATE_BPS
+    assert cwnd_milli > 0.9 * 1000 * (RATE_BPS / 8 * BASE_NS / 1e9) / 614
+
+
+class Peer:
+    """A receiver by hand behind b0: answers by raw segments, and may take back what it has acknowledged."""
+
+    PORT = 7000
+
+    def __init__(self, b):
+        with b:
+            self.sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0800))
+            self.sock.bind(("b0", 0x0800))
+        self.poll = select.epoll()
+        self.poll.register(self.sock.fileno(), select.EPOLLIN)
+        self.got = {}  # offset in the stream -> payload
+
+    def receive(self, seconds):
+        """(flags, seq, payload) of the next segment from a; None after this time."""
+        end = time.clock_gettime_ns(time.CLOCK_MONOTONIC) + int(seconds * 1e9)
+        while (left := end - time.clock_gettime_ns(time.CLOCK_MONOTONIC)) > 0 and self.poll.poll(left / 1e9):
+            data, address = self.sock.recvfrom(1 << 16)
+            if address[2] == 4 or data[23] != 6:  # its own, or no TCP
+                continue
+            self.ethernet = data[6:12] + data[:6] + data[12:14]
+            self.sport, _, seq, self.ack, offset, flags = struct.unpack_from("!HHIIBB", data, 34)
+            return flags, seq, data[34 + (offset >> 4) * 4:14 + struct.unpack_from("!H", data, 16)[0]]
+        return None
+
+    def send(self, flags, seq, ack, options=b""):
+        tcp = struct.pack("!HHIIBBHHH", self.PORT, self.sport, seq % 2**32, ack % 2**32, (20 + len(options)) // 4 << 4, flags, 60000, 0, 0)
+        tcp += options
+        addresses = socket.inet_aton("10.0.0.2") + socket.inet_aton("10.0.0.1")
+        total = inlab.checksum(addresses + struct.pack("!HH", 6, len(tcp)) + tcp)
+        ip = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(tcp), 0, 0, 64, 6, 0) + addresses
+        ip = ip[:10] + struct.pack("!H", inlab.checksum(ip)) + ip[12:]
+        self.sock.send(self.ethernet + ip + tcp[:16] + struct.pack("!H", total) + tcp[18:])
+
+    def accept(self):
+        flags, seq, _ = self.receive(1)
+        assert flags == 2, "no SYN"
+        self.first = seq + 1
+        # Maximum segment 1460, SACK permitted, windows times 2^8.
+        self.send(0x12, 1000, self.first, struct.pack("!BBHBBBBBB", 2, 4, 1460, 4, 2, 1, 3, 3, 8) + b"\0\0")
+
+    def take(self, seconds):
+        """The next data, kept; (offset, size)."""
+        while (segment := self.receive(seconds)) and not segment[2]:
+            pass
+        if not segment:
+            return None
+        offset = (segment[1] - self.first) % 2**32
+        self.got[offset] = segment[2]
+        return offset, len(segment[2])
+
+    def acknowledge(self, offset, sack=None):
+        """All up to `offset`, and the range `sack` behind it."""
+        options = struct.pack("!BBBBII", 1, 1, 5, 10, *((self.first + o) % 2**32 for o in sack)) if sack else b""
+        self.send(0x10, 1001, self.first + offset, options)
+
+    def contiguous(self):
+        end = 0
+        while end in self.got:
+            end += len(self.got[end])
+        return end
+
+
+def in_lab_reneging():
+    load("tcp_oscar")
+    mount_tracing()
+    link = {"rate_bps": 10**10, "delay_ns": 5000}
+    a, b = inlab.pair(left=link, right={**link, "log_flags": inlab.DROP_RST})
+    peer = Peer(b)
+    with a:
+        inlab.gso_max_segs("a0", 1)
+        inlab.write(DCC + "line_rate_mbps", "10000")
+        client = socket.socket()
+        use(client, "oscar")
+        client.setblocking(False)
+        client.connect_ex(("10.0.0.2", Peer.PORT))
+    peer.accept()
+    peer.receive(1)
+    data = bytes(i % 251 for i in range(200_000))
+    sent = client.send(data)
+    # All but the first packet, which is lost.
+    lost = None
+    while seen := peer.take(0.0005):
+        offset, size = seen
+        if offset == 0 and lost is None:
+            lost = size
+            continue
+        if offset == 0:
+            break
+        peer.acknowledge(0, sack=(lost, offset + size))
+    held = peer.contiguous()
+    # It comes again; and now the rest is gone, with what still comes before the sender's timer of 10 ms.
+    peer.acknowledge(lost)
+    while peer.take(0.005):
+        pass
+    peer.got = {0: peer.got[0]}
+    first = peer.take(1)
+    cwnd = client.getsockopt(socket.IPPROTO_TCP, 11, 256)[80:84]
+    alone = peer.take(0.001) is None
+    pace_bps = 8 * int.from_bytes(client.getsockopt(socket.IPPROTO_TCP, 11, 256)[104:112], "little")
+    peer.acknowledge(peer.contiguous())
+    while peer.contiguous() < sent and peer.take(1):
+        peer.acknowledge(peer.contiguous())
+    received = b"".join(peer.got[offset] for offset in sorted(peer.got) if offset < sent)
+    with a:
+        names, values = [line.split()[1:] for line in inlab.read("/proc/net/netstat").splitlines() if line.startswith("TcpExt:")]
+    return {"held": held, "first": first == (lost, lost), "alone": alone,
+            "cwnd": int.from_bytes(cwnd, "little"), "pace_bps": pace_bps, "right": received == data[:sent],
+            "reneged": int(dict(zip(names, values))["TCPSACKReneging"]), "used": used(client)}
+
+
+def test_a_receiver_that_takes_back_what_it_had_acknowledged_is_a_timeout(lab):
+    seen = in_lab(lab, "in_lab_reneging")
+    assert seen["used"] == "oscar" and seen["reneged"] == 1
+    assert seen["held"] > 5 * 1448, "it had acknowledged more than the lost packet"
+    # It begins anew with a single packet, the first of those taken back; all arrives in the end.
+    assert (seen["first"], seen["alone"], seen["cwnd"]) == (True, True, 1)
+    # The law knows, too: TCP tells no algorithm of a timeout in recovery but by the state.
+    assert seen["pace_bps"] < 10**10 / 5
+    assert seen["right"]
 
 
 def in_lab_two_hundred():
