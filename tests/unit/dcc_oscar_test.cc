@@ -525,6 +525,75 @@ TEST(OscarPulseLaw, AddsMoreThanHalfOfUaiPerTauThoughItsReferenceIsThreeDecision
   EXPECT_LT(per_tau, 0.0011);
 }
 
+TEST(OscarPulseLaw, StepsMostAtASixthOfTheLineAndUaiInAnIncastAndForALargeShare) {
+  Flow flow(DCC_OSCAR_LAW_PULSE);
+  const auto steps = [&flow](double u) {
+    flow.state.u_q24 = static_cast<u32>(u * kOne);
+    return static_cast<double>(dcc_oscar_ai_step(&flow.state)) / flow.state.u_ai_q24;
+  };
+  EXPECT_NEAR(steps(1.0 / 6), 10.0 / 3, 0.01);
+  EXPECT_NEAR(steps(0.1), 2.4, 0.01);
+  EXPECT_NEAR(steps(0.25), 2.5, 0.01);
+  EXPECT_NEAR(steps(0.0001), 1, 0.01);
+  EXPECT_NEAR(steps(0.4), 1, 0.01);
+  EXPECT_NEAR(steps(1), 1, 0.01);
+}
+
+TEST(OscarPulseLaw, ASmallFlowGainsMoreOfItselfThanALargerOneAtLeastAsWithUaiAlone) {
+  Flow flow(DCC_OSCAR_LAW_PULSE);
+  const auto growth = [&flow](double u) {
+    flow.state.u_q24 = static_cast<u32>(u * kOne);
+    return dcc_oscar_ai_step(&flow.state) / kOne / u;
+  };
+  const double u_ai = flow.state.u_ai_q24 / kOne;
+  for (double u = 0.005; u < 0.9; u += 0.005)
+    EXPECT_GE(growth(u) - growth(u + 0.005), (u_ai / u - u_ai / (u + 0.005)) * 0.99 - 1e-5) << u;
+}
+
+TEST(OscarPulseLaw, AdditiveStepsFitTheirTypeAtTheLargestUai) {
+  Flow flow(DCC_OSCAR_LAW_PULSE);
+  flow.params.u_ai_ppm = DCC_OSCAR_U_AI_MAX_PPM;
+  dcc_oscar_init(&flow.state, &flow.path, &flow.params, &flow.verdict);
+  for (const double u : {1.0, 1.0 / 6, 0.0001}) {
+    flow.state.u_q24 = static_cast<u32>(u * kOne);
+    EXPECT_NEAR(dcc_oscar_ai_step(&flow.state) / kOne,
+                0.1 * std::max(1.0, std::min(1 + 14 * u, 5 - 10 * u)), 0.001);
+  }
+}
+
+// Flows that have u of the link among them, all at one delay: the sum of their windows.
+double JainAfter(std::vector<double> shares, u64 duration_ns) {
+  std::vector<Flow> flows;
+  for (const double share : shares) {
+    flows.emplace_back(DCC_OSCAR_LAW_PULSE);
+    Flow& flow = flows.back();
+    flow.state.u_q24 = static_cast<u32>(share * kOne);
+    std::fill_n(flow.state.ratio_q24, DCC_OSCAR_RATIOS, flow.state.u_q24);
+  }
+  for (const u64 end = flows[0].send_ns + duration_ns; flows[0].send_ns < end;) {
+    double sum = 0;
+    for (const Flow& flow : flows) sum += flow.u();
+    const double rtt = 18000 * std::max(sum, 0.7);
+    for (Flow& flow : flows)  // a batch of each: a little more than tau
+      flow.Decide(static_cast<u32>(rtt), 1210, static_cast<u32>(flow.u() * rtt * 12.5));
+  }
+  double sum = 0, squares = 0;
+  for (const Flow& flow : flows) {
+    sum += flow.u();
+    squares += flow.u() * flow.u();
+  }
+  return sum * sum / squares / static_cast<double>(flows.size());
+}
+
+TEST(OscarPulseLaw, ANewcomerWithHalfOfTheLinkIsLevelWithTheOthersIn1800Us) {
+  for (const size_t n : {3u, 4u, 5u, 6u}) {
+    std::vector<double> shares(n, 0.5 / static_cast<double>(n - 1));
+    shares[0] = 0.5;
+    EXPECT_GE(JainAfter(shares, 1800000), 0.99) << n;
+    EXPECT_LT(JainAfter(shares, 100000), 0.97) << n;
+  }
+}
+
 TEST(OscarPulseLaw, TheMeanExcessHoldsTheLongestTarget) {
   Flow flow(DCC_OSCAR_LAW_PULSE, {10000000, 1000000000, 1500});
   flow.params.target_delay_ns = DCC_OSCAR_TARGET_MAX_NS;

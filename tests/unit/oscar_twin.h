@@ -541,17 +541,20 @@ class OscarTwin {
     return WindowRatio(e);
   }
 
+  // The smaller of two lines over the ratio, U_AI at least.
+  double AiStep() const { return u_ai_ * std::max(1.0, std::min(1 + 14 * u_, 5 - 10 * u_)); }
+
   double AiSince(u64 first, u64 now) const {
     const u64 interval = std::clamp(now - decided_, static_cast<u64>(tau_), u64{1} << 37);
     const u64 elapsed = std::min(std::max(now - first, interval), interval * DCC_OSCAR_AI_STEPS);
-    return u_ai_ * static_cast<double>(elapsed) / static_cast<double>(interval);
+    return AiStep() * static_cast<double>(elapsed) / static_cast<double>(interval);
   }
 
   bool Draining(const Estimate& e) const { return e.first >= cut_ && e.first < drained_; }
 
-  // Two thirds of the mean excess over the target are taken off; half of the ratio in force.
+  // Four fifths of the mean excess over the target are taken off; half of the ratio in force.
   double Settle(const Estimate& e, double us) {
-    excess_ += static_cast<s64>(e.delay) - static_cast<s64>(target_) - (excess_ >> 4);
+    excess_ += static_cast<s64>(e.delay) - static_cast<s64>(target_) - (excess_ >> 5);
     double aim = target_;
     if (excess_ > 0) aim -= std::min(static_cast<double>(excess_ >> 3), target_ - base_);
     return (std::min(1.0, us * aim / e.delay) + u_) / 2;
