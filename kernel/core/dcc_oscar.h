@@ -358,7 +358,7 @@ static inline void dcc_oscar_verdict(const struct dcc_oscar *s, struct dcc_verdi
 							   s->pulse_q24 + s->pulse_q24 / 2));
 	}
 	/* A window of one BDP already fills the link; more would only stand in the queue. */
-	out->cwnd_q16 = dcc_clamp_u64(window, 1, s->bdp_window_q16);
+	out->cwnd_q16 = dcc_max_u64(dcc_min_u64(window, s->bdp_window_q16), 1);
 	out->pacing_bps = dcc_max_u64(rate, 1000);
 	out->probe_ns = 0;
 }
