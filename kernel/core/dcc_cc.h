@@ -55,6 +55,53 @@ struct dcc_ack {
 	u32 flows;          /* active flows by the receiver's count; 0: it has not told */
 };
 
+/* The bits in which two structs differ at so many bytes from their start; 0 behind their end. */
+static inline unsigned long long dcc_differ_at(const char *a, const char *b, unsigned int at,
+					       unsigned int bytes)
+{
+	unsigned long long x = 0, y = 0;
+
+	if (bytes >= at + 8) {
+		__builtin_memcpy(&x, a + at, 8);
+		__builtin_memcpy(&y, b + at, 8);
+	} else if (bytes >= at + 4) {
+		__builtin_memcpy(&x, a + at, 4);
+		__builtin_memcpy(&y, b + at, 4);
+	}
+	return x ^ y;
+}
+
+/*
+ * Whether two structs of u32 (parameters), at most 80 bytes, are equal.  Cores ask this with
+ * every decision, or even with every acknowledgment.
+ */
+static inline bool dcc_same(const void *a, const void *b, unsigned int bytes)
+{
+#if defined(__bpf__)
+	/* There a copy of 8 bytes that may start anywhere is one of single bytes. */
+	const u32 *x = a, *y = b;
+	u32 i, differ = 0;
+
+	for (i = 0; i < bytes / 4; i++)
+		differ |= x[i] ^ y[i];
+	return !differ;
+#else
+	const char *x = (const char *)a, *y = (const char *)b;
+
+	return !(dcc_differ_at(x, y, 0, bytes) | dcc_differ_at(x, y, 8, bytes) |
+		 dcc_differ_at(x, y, 16, bytes) | dcc_differ_at(x, y, 24, bytes) |
+		 dcc_differ_at(x, y, 32, bytes) | dcc_differ_at(x, y, 40, bytes) |
+		 dcc_differ_at(x, y, 48, bytes) | dcc_differ_at(x, y, 56, bytes) |
+		 dcc_differ_at(x, y, 64, bytes) | dcc_differ_at(x, y, 72, bytes));
+#endif
+}
+
+static inline bool dcc_same_path(const struct dcc_path *a, const struct dcc_path *b)
+{
+	return a->line_rate_bps == b->line_rate_bps && a->base_rtt_ns == b->base_rtt_ns &&
+	       a->wire_bytes == b->wire_bytes;
+}
+
 /* What the sender is to do until the next verdict. */
 struct dcc_verdict {
 	u64 cwnd_q16;   /* window in packets, DCC_WINDOW_SHIFT; may be below one packet, never 0 */

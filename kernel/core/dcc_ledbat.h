@@ -183,15 +183,7 @@ static inline bool dcc_ledbat_params_valid(const struct dcc_ledbat_params *p)
 static inline bool dcc_ledbat_stale(const struct dcc_ledbat *s, const struct dcc_path *path,
 				    const struct dcc_ledbat_params *p)
 {
-	return s->path.line_rate_bps != path->line_rate_bps ||
-	       s->path.base_rtt_ns != path->base_rtt_ns ||
-	       s->path.wire_bytes != path->wire_bytes || s->params.target_ns != p->target_ns ||
-	       s->params.gain_milli != p->gain_milli ||
-	       s->params.allowed_increase_packets != p->allowed_increase_packets ||
-	       s->params.min_cwnd_milli != p->min_cwnd_milli ||
-	       s->params.initial_cwnd_packets != p->initial_cwnd_packets ||
-	       s->params.filter_samples != p->filter_samples ||
-	       s->params.base_history != p->base_history;
+	return !dcc_same_path(&s->path, path) || !dcc_same(&s->params, p, sizeof(*p));
 }
 
 /* Thousandths as Q24, for up to 10^8 of them. */

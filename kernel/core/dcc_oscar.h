@@ -288,13 +288,7 @@ static inline bool dcc_oscar_params_valid(const struct dcc_oscar_params *p)
 static inline bool dcc_oscar_stale(const struct dcc_oscar *s, const struct dcc_path *path,
 				   const struct dcc_oscar_params *p)
 {
-	return s->path.line_rate_bps != path->line_rate_bps ||
-	       s->path.base_rtt_ns != path->base_rtt_ns ||
-	       s->path.wire_bytes != path->wire_bytes ||
-	       s->params.target_delay_ns != p->target_delay_ns ||
-	       s->params.target_queue_ns != p->target_queue_ns || s->params.tau_ns != p->tau_ns ||
-	       s->params.u_ai_ppm != p->u_ai_ppm || s->params.u_hai_ppm != p->u_hai_ppm ||
-	       s->params.law != p->law;
+	return !dcc_same_path(&s->path, path) || !dcc_same(&s->params, p, sizeof(*p));
 }
 
 /*

@@ -338,19 +338,8 @@ static inline bool dcc_prioplus_params_valid(const struct dcc_prioplus_params *p
 static inline bool dcc_prioplus_stale(const struct dcc_prioplus *s, const struct dcc_path *path,
 				      const struct dcc_prioplus_params *p)
 {
-	const struct dcc_prioplus_params *q = &s->params;
-
-	return s->path.line_rate_bps != path->line_rate_bps ||
-	       s->path.base_rtt_ns != path->base_rtt_ns ||
-	       s->path.wire_bytes != path->wire_bytes || q->priority != p->priority ||
-	       q->levels != p->levels || q->channel_a_ns != p->channel_a_ns ||
-	       q->channel_b_ns != p->channel_b_ns || q->unlimited_from != p->unlimited_from ||
-	       q->medium_from != p->medium_from || q->high_from != p->high_from ||
-	       q->ls_low_ppm != p->ls_low_ppm || q->ls_medium_ppm != p->ls_medium_ppm ||
-	       q->ls_high_ppm != p->ls_high_ppm || q->tolerance_ns != p->tolerance_ns ||
-	       q->law != p->law || q->dual_rtt != p->dual_rtt || q->max_flows != p->max_flows ||
-	       q->resume_milli != p->resume_milli || q->ai_ppm != p->ai_ppm ||
-	       q->beta_ppm != p->beta_ppm || q->max_mdf_ppm != p->max_mdf_ppm;
+	return !dcc_same_path(&s->path, path) ||
+	       !dcc_same(&s->params, p, __builtin_offsetof(struct dcc_prioplus_params, seed));
 }
 
 /* Packets (Q24) that the line sends in a time. */

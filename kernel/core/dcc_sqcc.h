@@ -248,15 +248,7 @@ static inline bool dcc_sqcc_params_valid(const struct dcc_sqcc_params *p)
 static inline bool dcc_sqcc_stale(const struct dcc_sqcc *s, const struct dcc_path *path,
 				  const struct dcc_sqcc_params *p)
 {
-	return s->path.line_rate_bps != path->line_rate_bps ||
-	       s->path.base_rtt_ns != path->base_rtt_ns ||
-	       s->path.wire_bytes != path->wire_bytes || s->params.alpha_ppm != p->alpha_ppm ||
-	       s->params.beta_ppm != p->beta_ppm || s->params.t_low_ns != p->t_low_ns ||
-	       s->params.t_high_ns != p->t_high_ns || s->params.delta_kbps != p->delta_kbps ||
-	       s->params.min_rate_kbps != p->min_rate_kbps ||
-	       s->params.start_kbps != p->start_kbps || s->params.seg_bytes != p->seg_bytes ||
-	       s->params.n_source != p->n_source || s->params.n_fixed != p->n_fixed ||
-	       s->params.rules != p->rules || s->params.parts != p->parts;
+	return !dcc_same_path(&s->path, path) || !dcc_same(&s->params, p, sizeof(*p));
 }
 
 /*

@@ -190,18 +190,7 @@ static inline bool dcc_swift_params_valid(const struct dcc_swift_params *p)
 static inline bool dcc_swift_stale(const struct dcc_swift *s, const struct dcc_path *path,
 				   const struct dcc_swift_params *p)
 {
-	return s->path.line_rate_bps != path->line_rate_bps ||
-	       s->path.base_rtt_ns != path->base_rtt_ns ||
-	       s->path.wire_bytes != path->wire_bytes ||
-	       s->params.base_target_ns != p->base_target_ns || s->params.hops != p->hops ||
-	       s->params.hop_scale_ns != p->hop_scale_ns ||
-	       s->params.flow_scaling != p->flow_scaling ||
-	       s->params.fs_range_ns != p->fs_range_ns ||
-	       s->params.fs_min_cwnd_milli != p->fs_min_cwnd_milli ||
-	       s->params.fs_max_cwnd_milli != p->fs_max_cwnd_milli ||
-	       s->params.ai_milli != p->ai_milli || s->params.beta_ppm != p->beta_ppm ||
-	       s->params.max_mdf_ppm != p->max_mdf_ppm ||
-	       s->params.initial_cwnd_packets != p->initial_cwnd_packets;
+	return !dcc_same_path(&s->path, path) || !dcc_same(&s->params, p, sizeof(*p));
 }
 
 /* Thousandths as Q24, for up to 10^8 of them. */

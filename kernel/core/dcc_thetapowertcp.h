@@ -155,11 +155,7 @@ static inline bool dcc_thetapowertcp_stale(const struct dcc_thetapowertcp *s,
 					   const struct dcc_path *path,
 					   const struct dcc_thetapowertcp_params *p)
 {
-	return s->path.line_rate_bps != path->line_rate_bps ||
-	       s->path.base_rtt_ns != path->base_rtt_ns ||
-	       s->path.wire_bytes != path->wire_bytes || s->params.gamma_ppm != p->gamma_ppm ||
-	       s->params.beta_bytes != p->beta_bytes || s->params.flows != p->flows ||
-	       s->params.min_current_ppm != p->min_current_ppm;
+	return !dcc_same_path(&s->path, path) || !dcc_same(&s->params, p, sizeof(*p));
 }
 
 /*
