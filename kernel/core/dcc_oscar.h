@@ -208,7 +208,7 @@ struct dcc_oscar {
 	struct dcc_oscar_params params;
 	u64 byte_ns_q24;      /* time of one byte on the line; u_w and u_r need only this */
 	u64 target_window_q16; /* D_target * mu in packets */
-	u64 bdp_window_q16;    /* base RTT * mu in packets, at least 1 */
+	u64 bdp_window_q16;    /* base RTT * mu in packets */
 	u64 packet_ns_q24;     /* time of a full packet on the line */
 	u32 base_ns;
 	u32 target_ns;
@@ -336,8 +336,8 @@ static inline void dcc_oscar_derive(struct dcc_oscar *s, const struct dcc_path *
 	s->packet_ns_q24 = wire * s->byte_ns_q24; /* < 2^53 */
 	s->target_window_q16 = dcc_muldiv_u64(s->target_ns, 1ULL << (24 + DCC_WINDOW_SHIFT),
 					      s->packet_ns_q24);
-	s->bdp_window_q16 = dcc_max_u64(dcc_muldiv_u64(s->base_ns, 1ULL << (24 + DCC_WINDOW_SHIFT),
-						       s->packet_ns_q24), 1);
+	s->bdp_window_q16 = dcc_muldiv_u64(s->base_ns, 1ULL << (24 + DCC_WINDOW_SHIFT),
+					   s->packet_ns_q24);
 }
 
 static inline void dcc_oscar_verdict(const struct dcc_oscar *s, struct dcc_verdict *out)
