@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The modules by DKMS, as docs/oscar.md has an operator install them, for Debian's stock kernel."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+KERNEL = HERE.parent.parent / "kernel"
+SERIES = os.environ.get("DELAYCC_VM_KERNEL", "6.1")
+
+
+def test_dkms_builds_every_module(tmp_path):
+    if not shutil.which("dkms", path=os.environ["PATH"] + ":/usr/sbin"):
+        pytest.skip("dkms is not installed (Debian: dkms)")
+    if os.geteuid():
+        pytest.skip("dkms signs modules with a key of root's: needs root")
+    folder = pathlib.Path(subprocess.run([HERE / "kernel.sh", SERIES], capture_output=True, text=True, check=True).stdout.strip())
+    release = (folder / "release").read_text().strip()
+    # What `cp -rL kernel /usr/src/delaycc-0.1.0 && dkms install` does, in folders of its own and without installing.
+    source, tree = tmp_path / "src" / "delaycc-0.1.0", tmp_path / "tree"
+    shutil.copytree(KERNEL, source)
+    tree.mkdir()
+    for command in (["add", "delaycc/0.1.0"], ["build", "delaycc/0.1.0", "-k", release, "--kernelsourcedir", folder / "build"]):
+        done = subprocess.run(["dkms", "--sourcetree", source.parent, "--dkmstree", tree, *command], capture_output=True, text=True,
+                              env={**os.environ, "PATH": os.environ["PATH"] + ":/usr/sbin"})
+        logs = "".join(log.read_text(errors="replace")[-3000:] for log in tree.rglob("make.log"))
+        assert done.returncode == 0, done.stdout + done.stderr + logs
+    built = {file.name.split(".ko")[0] for file in tree.rglob("*.ko*")}
+    assert built == {"delaycc", "delaycc_count"} | {file.stem for file in KERNEL.glob("tcp_*.c")}
