@@ -48,7 +48,7 @@ def run(options, scenario):
         command += ["--set", setting]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode:
-        sys.exit(f"scorecard.py: {' '.join(command)}:\n{done.stdout}")
+        sys.exit(f"scorecard.py: {' '.join(command)}: exit code {done.returncode}\n" + "\n".join(done.stdout.splitlines()[:5]))
     return read(options.out, scenario)
 
 
