@@ -100,6 +100,7 @@ struct delaycc_sock {
 	u32 mss;
 	u32 header_bytes; /* on the wire, beside the payload */
 	u16 max_tso_segs; /* 0: leave Linux's own */
+	u16 piece_max;	  /* the same, and the device's; 0: without offload */
 	u8 base_fixed : 1,	 /* somebody has said it: do not measure */
 	   base_measured : 1,	 /* path.base_rtt_ns comes from data packets */
 	   pacing_is_ours : 1,	 /* nobody had asked for pacing before */

@@ -35,6 +35,9 @@
 /* A gate shorter than this is not worth moving: a full packet at 6 Gbit/s. */
 #define DELAYCC_REGATE_NS 2000U
 
+/* At least so many pieces leave in a base RTT, unless they are single packets. */
+#define DELAYCC_PIECES_PER_RTT 16
+
 /* A queue that lasts holds at most so many base RTTs. */
 #define DELAYCC_STEADY_RTTS 12
 
@@ -84,17 +87,19 @@ static u64 delaycc_line_rate_bps(const struct sock *sk,
 	return (u64)min_t(u32, mbps, 800000) * 1000000;
 }
 
-static void delaycc_limit_tso(struct sock *sk, const struct dst_entry *dst,
-			      u32 limit)
+/* Limit 0: the device's own.  Returns what holds, or 0 without offload. */
+static u32 delaycc_limit_tso(struct sock *sk, const struct dst_entry *dst,
+			     u32 limit)
 {
 	u32 segs;
 
 	if (!dst || !sk_can_gso(sk))
-		return;
-	segs = max_t(u32, READ_ONCE(dst->dev->gso_max_segs), 1);
+		return 0;
+	segs = clamp_t(u32, READ_ONCE(dst->dev->gso_max_segs), 1, U16_MAX);
 	if (limit)
 		segs = min(segs, limit);
 	sk->sk_gso_max_segs = segs;
+	return segs;
 }
 
 /*
@@ -151,7 +156,7 @@ static bool delaycc_path_read(struct sock *sk, struct delaycc_sock *ds)
 				    DELAYCC_WIRE_BYTES_MAX);
 
 	ds->max_tso_segs = delaycc_value(values, DELAYCC_MAX_TSO_SEGS);
-	delaycc_limit_tso(sk, dst, ds->max_tso_segs);
+	ds->piece_max = delaycc_limit_tso(sk, dst, ds->max_tso_segs);
 	delaycc_limit_host_queue(sk, ds, delaycc_value(values, DELAYCC_HOST_QUEUE_NS));
 	if (dst) {
 		ds->dst = dst;
@@ -573,6 +578,24 @@ static void delaycc_hold_back(struct sock *sk, const struct delaycc_sock *ds,
 		delaycc_move_gate(sk, tp->tcp_clock_cache + wait_ns);
 }
 
+/*
+ * The packets of a piece have one send time.  A slow flow with long pieces has
+ * fewer of them in a base RTT than a law needs for a slope, and saves little:
+ * so a piece is what the pace sends in a part of that time.
+ */
+static void delaycc_size_pieces(struct sock *sk, const struct delaycc_sock *ds,
+				u64 rate)
+{
+	u64 packets;
+
+	if (!ds->max_tso_segs || !ds->piece_max)
+		return;
+	/* < 2^37 (bytes per s) * 2^26 (ns). */
+	packets = div64_u64(rate * (ds->path.base_rtt_ns / DELAYCC_PIECES_PER_RTT),
+			    (u64)ds->mss * NSEC_PER_SEC);
+	sk->sk_gso_max_segs = clamp_t(u64, packets, 1, ds->piece_max);
+}
+
 /* Packets that TCP hands down in one piece. */
 static u32 delaycc_burst(const struct sock *sk, const struct delaycc_sock *ds)
 {
@@ -602,6 +625,13 @@ void delaycc_apply(struct sock *sk, struct delaycc_sock *ds,
 	if (cwnd_q16 < DCC_WINDOW_ONE)
 		rate = min(rate, delaycc_small_window_rate(ds, cwnd_q16));
 
+	/* TCP paces payload.  A rate of 0 would turn pacing off. */
+	rate = div_u64(rate * ds->mss, ds->path.wire_bytes);
+	rate = min_t(u64, max_t(u64, rate, 1), READ_ONCE(sk->sk_max_pacing_rate));
+	/* sk_setup_caps() forgets the limit when the route is renewed. */
+	if (rate != old_rate || sk->sk_gso_max_segs > ds->piece_max)
+		delaycc_size_pieces(sk, ds, rate);
+
 	/*
 	 * Rounded to the nearest: up, hundreds of flows that share a queue would
 	 * each have half a packet too much in it.  The ACK of a lone packet may
@@ -621,18 +651,11 @@ void delaycc_apply(struct sock *sk, struct delaycc_sock *ds,
 		     min(tp->snd_cwnd_clamp, DELAYCC_CWND_MAX));
 	tcp_snd_cwnd_set(tp, max_t(u32, cwnd, ds->delayed_acks ? 2 : 1));
 
-	/* TCP paces payload.  A rate of 0 would turn pacing off. */
-	rate = div_u64(rate * ds->mss, ds->path.wire_bytes);
-	rate = min_t(u64, max_t(u64, rate, 1), READ_ONCE(sk->sk_max_pacing_rate));
 	if (verdict->cwnd_q16 < DCC_WINDOW_ONE)
 		delaycc_hold_back(sk, ds, verdict->cwnd_q16);
 	if (rate == old_rate)
 		return;
 	WRITE_ONCE(sk->sk_pacing_rate, rate);
 	delaycc_regate(sk, old_rate, rate);
-
-	/* sk_setup_caps() forgets the limit when the route is renewed. */
-	if (ds->max_tso_segs && sk->sk_gso_max_segs > ds->max_tso_segs)
-		sk->sk_gso_max_segs = ds->max_tso_segs;
 }
 EXPORT_SYMBOL_GPL(delaycc_apply);

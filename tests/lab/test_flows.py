@@ -212,6 +212,44 @@ def test_switches_mark_for_dctcp(tmp_path):
     assert worst < 4000000
 
 
+# ---- segmentation offload ----
+
+
+def pieces(trial, flow, from_us, to_us):
+    """How many packets of a flow left its host at once, each time that some did."""
+    plan = json.loads((trial / "plan.json").read_text())
+    source = next(plan["nodes"][f["source"]]["name"] for f in plan["flows"] if f["id"] == flow)
+    own = {end["port"]["id"] for link in plan["links"] for end in (link["a"], link["b"])
+           if end["port"]["name"].startswith(source + "->")}
+    data = (trial / "ports.bin").read_bytes()
+    left = collections.Counter()
+    for at in range(0, len(data), 48):
+        arrival, = struct.unpack_from("<Q", data, at)
+        payload, sport, _, port = struct.unpack_from("<HHHH", data, at + 32)
+        if payload and sport == 10000 + flow and port in own and from_us <= (arrival - plan["zero_ns"]) / 1000 < to_us:
+            left[arrival] += 1
+    return list(left.values())
+
+
+def test_pieces_are_as_short_as_the_pace_is_slow(tmp_path):
+    scenario = outside.ROOT / "harness/scenarios/oscar-fig07.toml"
+    for offload in "true", "false":
+        outside.run(scenario, tmp_path / offload, "--jobs", "1", "--cc", "oscar", "--trials", "2", "--set",
+                    f"hosts.gso={offload}", "--keep")
+    with_offload, without = (json.loads((tmp_path / offload / "summary.json").read_text())["algorithms"]["oscar"]
+                             for offload in ("true", "false"))
+    # Longer pieces gave the law no slope to see the burst's end by: it took 450 us.
+    assert with_offload["recover_us"]["max"] < without["recover_us"]["max"] + 20
+    assert with_offload["utilisation"]["mean"] > without["utilisation"]["mean"] - 0.01
+    trial = tmp_path / "true" / "trials" / "case0-oscar-0"
+    alone, shared = pieces(trial, 0, 100, 450), pieces(trial, 0, 800, 1400)
+    # A sixteenth of 12 us at 100 Gbit/s, and at a tenth of it.
+    assert max(alone) == 6 and sum(alone) / len(alone) > 5
+    assert len(shared) > 100 and max(shared) == 1
+    alone = pieces(tmp_path / "false" / "trials" / "case0-oscar-0", 0, 100, 450)
+    assert len(alone) > 1000 and max(alone) == 1
+
+
 # ---- physical priorities ----
 
 PRIORITIES = """
