@@ -50,9 +50,28 @@ inline dcc_path TakePath(Input& in) {
   return path;
 }
 
-// A core under one input: calls of all kinds, in any order.  Core gives the types Params and State
-// and the functions TakeParams, Init, Ack, Loss, Rto, Restart, Check.
-template <class Core>
+// Acknowledgments packet by packet, in runs of evenly sent ones, so that decisions fall within few
+// input bytes.
+struct PacketAcks {
+  // The next acknowledgment, and how many there are like it.
+  template <class State>
+  static u32 Take(Input& in, u8 what, const dcc_path& path, const State&, u64* now_ns,
+                  dcc_ack* ack) {
+    *now_ns += in.Take<u16>();
+    ack->now_ns = *now_ns;
+    ack->rtt_ns = what < 240 ? in.Take<u16>() : in.Take<u32>();
+    ack->send_ns = what % 16 == 5 ? in.Take<u64>() : *now_ns - ack->rtt_ns;
+    ack->acked_bytes = what < 240 ? path.wire_bytes : in.Take<u32>();
+    ack->inflight_bytes = in.Take<u32>();
+    ack->flags = what % 16 == 6 ? in.Take<u8>() : 0;
+    ack->flows = what % 16 == 7 ? in.Take<u32>() : 0;
+    return what % 16 > 10 ? 1 + what / 4U : 1;
+  }
+};
+
+// A core under one input: calls of all kinds, in any order.  Core gives the type State and the
+// functions TakeParams, Init, Ack, Loss, Rto, Restart, Check.
+template <class Core, class Acks = PacketAcks>
 void FuzzCore(const std::uint8_t* data, std::size_t size) {
   Input in(data, size);
   dcc_path path = TakePath(in);
@@ -84,16 +103,7 @@ void FuzzCore(const std::uint8_t* data, std::size_t size) {
         break;
       default: {
         dcc_ack ack = {};
-        now_ns += in.Take<u16>();
-        ack.now_ns = now_ns;
-        ack.rtt_ns = what < 240 ? in.Take<u16>() : in.Take<u32>();
-        ack.send_ns = what % 16 == 5 ? in.Take<u64>() : now_ns - ack.rtt_ns;
-        ack.acked_bytes = what < 240 ? path.wire_bytes : in.Take<u32>();
-        ack.inflight_bytes = in.Take<u32>();
-        ack.flags = what % 16 == 6 ? in.Take<u8>() : 0;
-        ack.flows = what % 16 == 7 ? in.Take<u32>() : 0;
-        // A run of evenly sent packets, so that decisions fall within few input bytes.
-        const u32 run = what % 16 > 10 ? 1 + what / 4U : 1;
+        const u32 run = Acks::Take(in, what, path, state, &now_ns, &ack);
         for (u32 i = 0; i < run; ++i) {
           const dcc_verdict before = verdict;
           const bool decided = Core::Ack(&state, &path, &params, &ack, &verdict);

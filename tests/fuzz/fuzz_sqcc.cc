@@ -15,7 +15,7 @@ struct Sqcc {
   static constexpr auto Rto = dcc_sqcc_rto;
   static constexpr auto Restart = dcc_sqcc_restart;
 
-  static Params TakeParams(delaycc_fuzz::Input& in) {
+  static Params TakeParams(delaycc_test::Input& in) {
     Params p = {};
     dcc_sqcc_params_default(&p);
     const u8 versions = in.Take<u8>();
@@ -33,8 +33,8 @@ struct Sqcc {
     if (which & 128) p.seg_bytes = in.Take<u32>();
     return p;  // valid or not: the core cuts what it cannot use
   }
-  static void Check(const State& s) {
-    using delaycc_fuzz::Require;
+  static void CheckState(const State& s) {
+    using delaycc_test::Require;
     Require(s.last.branch <= DCC_SQCC_RTO);
     Require(s.t_low_ns >= 1 && s.t_low_ns < s.t_high_ns);
     Require(s.last.flows >= 1 && s.last.flows <= 66000);
@@ -48,5 +48,5 @@ struct Sqcc {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  return delaycc_fuzz::FuzzRate<Sqcc>(data, size);
+  return delaycc_test::FuzzRate<Sqcc>(data, size);
 }

@@ -15,7 +15,7 @@ struct Timely {
   static constexpr auto Rto = dcc_timely_rto;
   static constexpr auto Restart = dcc_timely_restart;
 
-  static Params TakeParams(delaycc_fuzz::Input& in) {
+  static Params TakeParams(delaycc_test::Input& in) {
     Params p = {};
     dcc_timely_params_default(&p);
     p.patched = in.Take<u8>();
@@ -30,14 +30,14 @@ struct Timely {
     if (which & 128) p.seg_bytes = in.Take<u32>();
     return p;  // valid or not: the core cuts what it cannot use
   }
-  static void Check(const State& s) {
-    delaycc_fuzz::Require(s.last.branch <= DCC_TIMELY_RTO);
-    delaycc_fuzz::Require(s.t_low_ns <= s.t_high_ns);
+  static void CheckState(const State& s) {
+    delaycc_test::Require(s.last.branch <= DCC_TIMELY_RTO);
+    delaycc_test::Require(s.t_low_ns <= s.t_high_ns);
   }
 };
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  return delaycc_fuzz::FuzzRate<Timely>(data, size);
+  return delaycc_test::FuzzRate<Timely>(data, size);
 }

@@ -5,27 +5,16 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <random>
 #include <string>
 
 #include "ccc_twin.h"
 #include "dcc_ccc.h"
+#include "random_path.h"
 
 namespace {
 
 using delaycc_test::CccTwin;
-
-class Random {
- public:
-  explicit Random(u64 seed) : rng_(seed) {}
-  u64 Below(u64 n) { return rng_() % n; }
-  bool OneIn(u64 n) { return Below(n) == 0; }
-  double Unit() { return static_cast<double>(rng_() >> 11) * 0x1p-53; }
-  double LogUniform(double low, double high) { return low * std::pow(high / low, Unit()); }
-
- private:
-  std::mt19937_64 rng_;
-};
+using delaycc_test::Random;
 
 // What the twin and the core are both shown.
 class Trace {

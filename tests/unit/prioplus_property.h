@@ -10,33 +10,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <random>
 #include <string>
 
 #include "dcc_prioplus.h"
 #include "prioplus_twin.h"
+#include "random_path.h"
 
 namespace delaycc_test {
 namespace {
-
-class Random {
- public:
-  explicit Random(u64 seed) : rng_(seed) {}
-  u64 Below(u64 n) { return rng_() % n; }
-  bool OneIn(u64 n) { return Below(n) == 0; }
-  double Unit() { return static_cast<double>(rng_() >> 11) * 0x1p-53; }
-  double LogUniform(double low, double high) { return low * std::pow(high / low, Unit()); }
-
- private:
-  std::mt19937_64 rng_;
-};
-
-dcc_path RandomPath(Random& random) {
-  if (random.OneIn(2)) return {100000000000, 12000, 1500};
-  return {static_cast<u64>(random.LogUniform(1e6, 8e11)),
-          static_cast<u32>(random.LogUniform(1e3, 1e9)),
-          static_cast<u32>(random.LogUniform(64, 65535))};
-}
 
 dcc_prioplus_params RandomParams(Random& random) {
   dcc_prioplus_params p;

@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
-#include <random>
 
 #include "dcc_rate.h"
+#include "random_path.h"
 
 namespace delaycc_test {
 
@@ -41,9 +41,9 @@ inline double WindowTwin(double rate, double rtt, double wire_bytes) {
 }
 
 // A path and the acknowledgments of one flow on it.
-class RateTrace {
+class RateTrace : public Random {
  public:
-  explicit RateTrace(u64 seed) : rng_(seed) {
+  explicit RateTrace(u64 seed) : Random(seed) {
     path_.line_rate_bps = static_cast<u64>(LogUniform(1e6, 8e11));
     path_.base_rtt_ns = static_cast<u32>(LogUniform(1e3, 1e9));
     path_.wire_bytes = static_cast<u32>(LogUniform(64, 65535));
@@ -56,11 +56,6 @@ class RateTrace {
     rtt_ = path_.base_rtt_ns;
     extreme_ = OneIn(5);
   }
-
-  u64 Below(u64 n) { return rng_() % n; }
-  bool OneIn(u64 n) { return Below(n) == 0; }
-  double Unit() { return static_cast<double>(rng_() >> 11) * 0x1p-53; }
-  double LogUniform(double low, double high) { return low * std::pow(high / low, Unit()); }
 
   const dcc_path& path() const { return path_; }
 
@@ -96,7 +91,6 @@ class RateTrace {
   }
 
  private:
-  std::mt19937_64 rng_;
   dcc_path path_ = {};
   u64 now_ = 0;
   double rtt_ = 0, trend_ = 0.5;

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Random numbers and paths for the traces on which cores are held against their twins.
+#ifndef DELAYCC_TESTS_UNIT_RANDOM_PATH_H_
+#define DELAYCC_TESTS_UNIT_RANDOM_PATH_H_
+
+#include <cmath>
+#include <random>
+
+#include "dcc_cc.h"
+
+namespace delaycc_test {
+
+class Random {
+ public:
+  explicit Random(u64 seed) : rng_(seed) {}
+  u64 Below(u64 n) { return rng_() % n; }
+  bool OneIn(u64 n) { return Below(n) == 0; }
+  double Unit() { return static_cast<double>(rng_() >> 11) * 0x1p-53; }
+  double LogUniform(double low, double high) { return low * std::pow(high / low, Unit()); }
+
+ private:
+  std::mt19937_64 rng_;
+};
+
+// Half of the time a data center's.
+inline dcc_path RandomPath(Random& random) {
+  if (random.OneIn(2)) return {100000000000, 12000, 1500};
+  return {static_cast<u64>(random.LogUniform(1e6, 8e11)),
+          static_cast<u32>(random.LogUniform(1e3, 1e9)),
+          static_cast<u32>(random.LogUniform(64, 65535))};
+}
+
+}  // namespace delaycc_test
+
+#endif  // DELAYCC_TESTS_UNIT_RANDOM_PATH_H_
