@@ -735,15 +735,11 @@ static DCC_APART void dcc_oscar_measure_drop(struct dcc_oscar *s, const struct d
 	s->peak_ns = peak_ns;
 }
 
-/* Law 3: one point each tau / 6, and a look back if there was a drop at all. */
-static inline void dcc_oscar_track_drop(struct dcc_oscar *s, const struct dcc_ack *ack)
+/* Law 3: one point each tau / 6. */
+static inline void dcc_oscar_note_point(struct dcc_oscar *s, const struct dcc_ack *ack)
 {
 	u32 head = s->point_head & (DCC_OSCAR_POINTS - 1);
 
-	if (DCC_LIKELY(ack->send_ns < s->point_due_ns))
-		return;
-	if (dcc_sub_sat_u32(s->peak_ns, ack->rtt_ns) >= s->fall_ns)
-		DCC_STEP(dcc_oscar_measure_drop)(s, ack);
 	if (ack->rtt_ns <= s->high_ns)
 		s->peak_ns = dcc_max_u32(s->peak_ns, ack->rtt_ns);
 	s->point_send_ns[head] = ack->send_ns;
@@ -877,34 +873,70 @@ static DCC_APART bool dcc_oscar_take_best(struct dcc_oscar *s, const struct dcc_
 	return true;
 }
 
-/* Law 3, every acknowledgment.  True when the verdict changes. */
-static inline bool dcc_oscar_watch(struct dcc_oscar *s, const struct dcc_ack *ack)
+/* Law 3, an acknowledgment in which there may be news.  True when the verdict changes. */
+static DCC_APART bool dcc_oscar_watch_closely(struct dcc_oscar *s, const struct dcc_ack *ack)
 {
 	u64 send_ns = ack->send_ns;
 	u32 rtt_ns = ack->rtt_ns;
 	bool changed = false;
 
 	s->delivered_bytes += ack->acked_bytes;
-	if (DCC_UNLIKELY(ack->flags & (DCC_ACK_NO_RTT | DCC_ACK_DELAYED)))
+	if (ack->flags & (DCC_ACK_NO_RTT | DCC_ACK_DELAYED))
 		return false;
 
-	if (DCC_UNLIKELY(s->sent_ns > ack->now_ns))
+	if (s->sent_ns > ack->now_ns)
 		dcc_oscar_forget_times(s);
-	else if (DCC_UNLIKELY(send_ns > s->sent_ns && send_ns - s->sent_ns > s->batch.gap_ns))
+	else if (send_ns > s->sent_ns && send_ns - s->sent_ns > s->batch.gap_ns)
 		dcc_oscar_forget_points(s);
 	s->sent_ns = dcc_max_u64(s->sent_ns, send_ns);
 	if (rtt_ns > s->high_ns)
 		s->high_send_ns = send_ns;
-	if (DCC_UNLIKELY(s->best_q24) && rtt_ns > (u64)s->sample_ns + DCC_OSCAR_RISE_NS)
+	if (s->best_q24 && rtt_ns > (u64)s->sample_ns + DCC_OSCAR_RISE_NS)
 		s->best_q24 = 0;
 	s->sample_ns = rtt_ns;
 
-	if (DCC_UNLIKELY(s->pulse != DCC_OSCAR_PULSE_NONE))
+	if (s->pulse != DCC_OSCAR_PULSE_NONE)
 		changed = DCC_STEP(dcc_oscar_pulse_step)(s, ack);
-	dcc_oscar_track_drop(s, ack);
-	if (DCC_UNLIKELY(s->best_q24 && rtt_ns <= s->empty_ns))
+	if (send_ns >= s->point_due_ns) {
+		/* A look back, if there was a drop at all. */
+		if (dcc_sub_sat_u32(s->peak_ns, rtt_ns) >= s->fall_ns)
+			DCC_STEP(dcc_oscar_measure_drop)(s, ack);
+		dcc_oscar_note_point(s, ack);
+	}
+	if (s->best_q24 && rtt_ns <= s->empty_ns)
 		changed |= dcc_oscar_take_best(s, ack);
 	return changed;
+}
+
+/*
+ * Law 3, every acknowledgment.  True when the verdict changes.  Of a flow that goes on as it did
+ * there is only something to remember: the same as above, without what does not apply.
+ */
+static inline bool dcc_oscar_watch(struct dcc_oscar *s, const struct dcc_ack *ack)
+{
+	u64 send_ns = ack->send_ns;
+	u32 rtt_ns = ack->rtt_ns;
+	bool due = false;
+
+	/* An older packet wraps to a huge difference, more than any gap. */
+	if (DCC_UNLIKELY((ack->flags & (DCC_ACK_NO_RTT | DCC_ACK_DELAYED)) ||
+			 s->sent_ns > ack->now_ns || send_ns - s->sent_ns > s->batch.gap_ns ||
+			 s->best_q24 || s->pulse != DCC_OSCAR_PULSE_NONE))
+		return dcc_oscar_watch_closely(s, ack);
+	if (send_ns >= s->point_due_ns) {
+		if (dcc_sub_sat_u32(s->peak_ns, rtt_ns) >= s->fall_ns)
+			return dcc_oscar_watch_closely(s, ack);
+		due = true;
+	}
+
+	s->delivered_bytes += ack->acked_bytes;
+	s->sent_ns = dcc_max_u64(s->sent_ns, send_ns);
+	if (rtt_ns > s->high_ns)
+		s->high_send_ns = send_ns;
+	s->sample_ns = rtt_ns;
+	if (due)
+		dcc_oscar_note_point(s, ack);
+	return false;
 }
 
 static inline bool dcc_oscar_within(u64 a, u64 b, u64 distance)
@@ -1031,7 +1063,7 @@ static inline u32 dcc_oscar_fill(const struct dcc_oscar *s, const struct dcc_est
 static inline u32 dcc_oscar_law_pulse(struct dcc_oscar *s, const struct dcc_estimate *e,
 				      const struct dcc_ack *ack, u32 *branch)
 {
-	u32 us_q24, u_q24, u_w, u_r, ai_q24, gradient_q16;
+	u32 us_q24, u_q24, u_w, u_r, ai_q24;
 
 	if (e->delay_ns <= s->empty_ns) {
 		*branch = DCC_OSCAR_EMPTY;
@@ -1041,10 +1073,10 @@ static inline u32 dcc_oscar_law_pulse(struct dcc_oscar *s, const struct dcc_esti
 	}
 
 	us_q24 = dcc_oscar_ratio_at(s, e->first_ns);
-	gradient_q16 = (u32)dcc_abs_s64(e->gradient_q16);
 	ai_q24 = dcc_oscar_ai_since(s, e->first_ns, ack->now_ns);
 	if (e->delay_ns < s->target_ns + s->near_ns &&
-	    gradient_q16 < DCC_OSCAR_NEAR_PULSE_GRADIENT_Q16) {
+	    e->gradient_q16 < DCC_OSCAR_NEAR_PULSE_GRADIENT_Q16 &&
+	    e->gradient_q16 > -DCC_OSCAR_NEAR_PULSE_GRADIENT_Q16) {
 		if (e->delay_ns + s->near_ns < s->target_ns)
 			u_q24 = dcc_oscar_fill(s, e, us_q24);
 		else
@@ -1077,10 +1109,8 @@ static inline u32 dcc_oscar_law_pulse(struct dcc_oscar *s, const struct dcc_esti
 }
 
 /* Bytes in flight and rate are the application's doing; the delay is not. */
-static DCC_APART u32 dcc_oscar_app_limited(const struct dcc_oscar *s, const struct dcc_estimate *e,
-					   u32 *branch)
+static DCC_APART u32 dcc_oscar_app_limited(const struct dcc_oscar *s, const struct dcc_estimate *e)
 {
-	*branch = DCC_OSCAR_APP_LIMITED;
 	if (e->delay_ns < s->target_ns)
 		return s->u_q24;
 	return dcc_oscar_scale_to_target(s, e, dcc_oscar_ratio_at(s, e->first_ns)) + s->u_ai_q24;
@@ -1105,10 +1135,17 @@ static DCC_APART bool dcc_oscar_used_its_share(const struct dcc_oscar *s,
 static inline void dcc_oscar_decide(struct dcc_oscar *s, const struct dcc_estimate *e,
 				    const struct dcc_ack *ack)
 {
-	u32 branch, u_q24;
+	u32 branch = DCC_OSCAR_APP_LIMITED, u_q24;
+	bool app_limited = false;
+	struct dcc_estimate copy;
 
-	if (DCC_UNLIKELY(e->app_limited) && !dcc_oscar_used_its_share(s, e))
-		u_q24 = dcc_oscar_app_limited(s, e, &branch);
+	if (DCC_UNLIKELY(e->app_limited)) {
+		/* Of its own, as one whose address is given away has to be in memory. */
+		copy = *e;
+		app_limited = !dcc_oscar_used_its_share(s, &copy);
+	}
+	if (app_limited)
+		u_q24 = dcc_oscar_app_limited(s, &copy);
 	else if (s->params.law == DCC_OSCAR_LAW_PAPER)
 		u_q24 = dcc_oscar_law_paper(s, e, &branch);
 	else if (s->params.law == DCC_OSCAR_LAW_AI)
