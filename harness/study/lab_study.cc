@@ -81,10 +81,11 @@ std::vector<LabCase> load(const std::vector<std::string>& folders) {
   return result;
 }
 
-// The fluid model of the case's flow files.
-class FluidControl {
+// The fluid model of the case's flow files. Not the harness's FluidControl: flows are not cut at
+// the end of a trial, and the excess over the p99 of all files is a control of its own.
+class FluidOfFiles {
  public:
-  FluidControl(const LabCase& c, bool with_mean, const std::function<void(double)>& progress)
+  FluidOfFiles(const LabCase& c, bool with_mean, const std::function<void(double)>& progress)
       : scenario_(ScenarioFile(std::string(DELAYCC_SCENARIOS) + "/" + c.scenario + ".toml",
                                std::vector<std::string>{})
                       .resolve(c.parameters)),
@@ -147,7 +148,7 @@ std::string parameter(const LabCase& c, const std::string& name) {
   return it == c.parameters.end() ? "" : to_string(it->second);
 }
 
-void one_algorithm(const LabCase& c, const FluidControl& fluid, StudyTable& table) {
+void one_algorithm(const LabCase& c, const FluidOfFiles& fluid, StudyTable& table) {
   const std::string sampling = parameter(c, "sampling");
   const bool stratified = sampling == "stratified";
   const int group = stratified ? SamplingSpec().group : 1;
@@ -266,7 +267,7 @@ void study_lab(const StudyOptions& options, StudyResult& result) {
   for (const LabCase& c : cases) {
     const std::string sampling = parameter(c, "sampling");
     const bool weighted = sampling != "plain" && sampling != "stratified";
-    const FluidControl fluid(c, !weighted, [&](double share) {
+    const FluidOfFiles fluid(c, !weighted, [&](double share) {
       options.progress((done + share) / static_cast<double>(cases.size()));
     });
     one_algorithm(c, fluid, one);
