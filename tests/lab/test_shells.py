@@ -386,9 +386,9 @@ def in_lab_host_queue(limits):
 
 
 def test_a_limit_keeps_the_hosts_own_queue_short(lab):
-    own, limited, own_again = in_lab(lab, "in_lab_host_queue", (0, 1000, 0))
+    own, limited, own_again = in_lab(lab, "in_lab_host_queue", (0, 100, 0))
     for rate_bps, _ in (own, limited, own_again):
         assert rate_bps > 0.99 * RATE_BPS
-    # Without it OSCAR's target stands there, half a base RTT; with it two or three packets of each flow.
+    # Without it OSCAR's target stands there, half a base RTT; with this one two or three packets of each flow.
     assert own[1] > 60_000 and own_again[1] > 60_000
     assert limited[1] < 10 * 3 * 1514
