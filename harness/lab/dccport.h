@@ -55,7 +55,7 @@ struct tc_dccport_parms {
 	__u32 loss_ppm;         /* random loss before the queue, 0 .. 1000000 */
 	__u32 reorder_ppm;      /* packets that get reorder_delay_ns, 0 .. 1000000 */
 	__u32 port_id;          /* written into every event; 0 .. 65535 */
-	__u32 log_flags;        /* DCCPORT_LOG_*, DCCPORT_DROP_RST, DCCPORT_DSCP_PRIORITY, DCCPORT_SPRAY */
+	__u32 log_flags;        /* DCCPORT_LOG_*, _DROP_RST, _DSCP_PRIORITY, _SPRAY */
 };
 
 /*
