@@ -21,11 +21,21 @@ die()
 	exit 1
 }
 
-unpacked=$(find "$cache" -mindepth 2 -maxdepth 2 -path "$cache/linux-$series.*/release" 2>/dev/null | sort -V | tail -n 1)
-if [ -n "$unpacked" ]; then
-	dirname "$unpacked"
-	exit 0
-fi
+reuse()
+{
+	unpacked=$(find "$cache" -mindepth 2 -maxdepth 2 -path "$cache/linux-$series.*/release" 2>/dev/null | sort -V | tail -n 1)
+	if [ -n "$unpacked" ]; then
+		dirname "$unpacked"
+		exit 0
+	fi
+}
+
+reuse
+# Tests that run side by side may want the same kernel: one fetches it, the others wait.
+mkdir -p "$cache"
+exec 9>"$cache/lock"
+flock 9
+reuse
 
 # The newest of the series; -dbg, -cloud- and -rt- are others.
 pattern=$(echo "$series" | sed 's/[.]/[.]/g')
@@ -37,7 +47,6 @@ headers=$(apt-cache depends "linux-headers-$release" |
 	sed -n 's/^ *Depends: \(linux-headers-.*\|linux-kbuild-.*\)$/\1/p')
 [ -n "$headers" ] || die "linux-headers-$release: apt does not know it: run apt-get update"
 
-mkdir -p "$cache"
 dir=$cache/linux-$release
 tmp=$dir.$$.tmp
 rm -rf "$dir" "$tmp"
