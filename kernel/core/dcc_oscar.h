@@ -94,6 +94,9 @@
  *      that grows again is cut for also while an older one is to drain.  The queue of two short
  *      flows' start (fig09) has a deviation of 22 KB in place of 30, flows that start one after
  *      the other reach 167 KB in place of 223 (oscar-stagger, 36 trials each).
+ *  16. Law 3: what a fall promises is exceeded by a sixteenth to a quarter, more the fewer of
+ *      the flow's packets there are in the time that the queue takes to drain, and by up to
+ *      four times of it when they are too few for any slope (dcc_oscar_margin_q24()).
  */
 #ifndef DCC_OSCAR_H
 #define DCC_OSCAR_H
@@ -155,6 +158,8 @@
 #define DCC_OSCAR_AI_STEPS 3
 #define DCC_OSCAR_AI_RISE 14 /* the additive step in U_AI: 1 + 14 u, and */
 #define DCC_OSCAR_AI_FEW 5   /* 5 - 10 u, the smaller; at least 1 */
+#define DCC_OSCAR_MARGIN_MIN (DCC_RATIO_ONE / 16) /* on top of what a fall promises */
+#define DCC_OSCAR_MARGIN_SURE (DCC_RATIO_ONE / 4)
 #define DCC_OSCAR_EXCESS_SHIFT 5 /* the mean excess is that of 32 decisions or so */
 #define DCC_OSCAR_PULSE_PACKETS 4 /* fewer have no slope worth the name */
 
@@ -859,6 +864,45 @@ static DCC_APART void dcc_oscar_forget_times(struct dcc_oscar *s)
 	s->sent_ns = 0;
 }
 
+/*
+ * Law 3: is one interval between two packets of this flow wholly within the
+ * fall?  It is if the delay had begun to drop before it, and the queue was not
+ * empty at its end; its slope is then the fall's own.
+ */
+static inline bool dcc_oscar_fall_is_sure(const struct dcc_oscar *s)
+{
+	u32 step_ns = (s->target_ns - s->base_ns) / 16;
+	u32 end = s->point_head - 2; /* the newest is the one that found the queue empty */
+	u32 end_ns = s->point_delay_ns[end & (DCC_OSCAR_POINTS - 1)];
+	u32 start_ns = s->point_delay_ns[(end - 1) & (DCC_OSCAR_POINTS - 1)];
+	u32 before_ns = s->point_delay_ns[(end - 2) & (DCC_OSCAR_POINTS - 1)];
+
+	return end_ns > s->empty_ns && dcc_sub_sat_u32(start_ns, end_ns) >= step_ns &&
+	       dcc_sub_sat_u32(before_ns, start_ns) >= step_ns;
+}
+
+/*
+ * Law 3: how much more than it promised a fall may have meant.  A span that
+ * begins before it or ends behind it reads too low, and the more so the
+ * further apart this flow's packets are, set against the time that the queue
+ * takes to drain: four times the square of that, from a sixteenth to a quarter
+ * of the promise.  If it is half of that time or more, and no slope is sure, up
+ * to four times the promise: a guess on the large side, which lasts a feedback.
+ */
+static inline u32 dcc_oscar_margin_q24(const struct dcc_oscar *s)
+{
+	u32 seen = (s->point_head - 2) & (DCC_OSCAR_POINTS - 1);
+	u32 us_q24 = dcc_oscar_ratio_at(s, s->point_send_ns[seen]);
+	u64 interval_ns = dcc_min_u64(dcc_div_u64(s->packet_ns_q24, us_q24), 1ULL << 40);
+	u64 rare_q12 = dcc_min_u64(dcc_div_u64(interval_ns << 12, s->target_ns - s->base_ns),
+				   1 << 12);
+	u32 margin_q24 = dcc_max_u32(4 * (u32)(rare_q12 * rare_q12), DCC_OSCAR_MARGIN_MIN);
+
+	if (margin_q24 < DCC_RATIO_ONE || dcc_oscar_fall_is_sure(s))
+		return dcc_min_u32(margin_q24, DCC_OSCAR_MARGIN_SURE);
+	return margin_q24;
+}
+
 /* Law 3: the fall that promised a share has reached an empty queue.  True when u rose to it. */
 static DCC_APART bool dcc_oscar_take_best(struct dcc_oscar *s, const struct dcc_ack *ack)
 {
@@ -869,11 +913,9 @@ static DCC_APART bool dcc_oscar_take_best(struct dcc_oscar *s, const struct dcc_
 		return false;
 	s->raised_ns = ack->now_ns;
 	s->last.delay_ns = ack->rtt_ns;
-	/*
-	 * A sixteenth on top for what the spans missed, and a pulse to see
-	 * at the earliest time whether there is still more.
-	 */
-	dcc_oscar_set_ratio(s, ack->now_ns, best_q24 + best_q24 / 16, DCC_OSCAR_REFILL);
+	/* More on top for what the spans missed, and a pulse to see whether there is still more. */
+	best_q24 += (u32)dcc_scale_q24(best_q24, dcc_oscar_margin_q24(s));
+	dcc_oscar_set_ratio(s, ack->now_ns, best_q24, DCC_OSCAR_REFILL);
 	dcc_oscar_pulse_begin(s, ack->now_ns);
 	return true;
 }

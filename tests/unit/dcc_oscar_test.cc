@@ -409,6 +409,32 @@ TEST(OscarPulseLaw, HandsOutTheIdleShareAtTheAckThatShowsTheQueueEmpty) {
   EXPECT_GT(flow.u(), 0.95);
 }
 
+// A flow with a share of 40 Gbit/s whose packets found the queue like this, the last time empty.
+double MarginOf(double share, const std::vector<u32>& delays_ns) {
+  Flow flow(DCC_OSCAR_LAW_PULSE, {40000000000, 12000, 1500});
+  dcc_oscar_set_ratio(&flow.state, 0, static_cast<u32>(share * kOne), DCC_OSCAR_NEAR);
+  for (const u32 delay_ns : delays_ns) flow.Ack(delay_ns, static_cast<u64>(300 / share), 3000);
+  return dcc_oscar_margin_q24(&flow.state) / kOne;
+}
+
+TEST(OscarPulseLaw, AFallThatFewPacketsSawMayMeanUpToFiveTimesWhatItPromised) {
+  EXPECT_NEAR(MarginOf(0.05, {18000, 18000, 15000, 12000}), 4, 0.01);
+  EXPECT_NEAR(MarginOf(0.025, {18000, 18000, 15000, 12000}), 4, 0.01) << "at most";
+  EXPECT_NEAR(MarginOf(0.08, {18000, 18000, 15000, 12000}), 1.56, 0.02);
+}
+
+TEST(OscarPulseLaw, AFallIsTrustedThatAWholeIntervalOfAFlowsPacketsWasIn) {
+  EXPECT_NEAR(MarginOf(0.05, {18000, 17000, 14000, 12000}), 0.25, 0.001);
+  EXPECT_NEAR(MarginOf(0.05, {18000, 17000, 14000, 13500, 12000}), 0.25, 0.001);
+  EXPECT_NEAR(MarginOf(0.05, {18000, 17000, 12000, 12000}), 4, 0.01) << "it ended within";
+}
+
+TEST(OscarPulseLaw, AFlowOfManyPacketsTakesASixteenthToAQuarterMoreThanTheFallPromised) {
+  EXPECT_NEAR(MarginOf(0.15, {18000, 18000, 15000, 12000}), 0.25, 0.001);
+  EXPECT_NEAR(MarginOf(0.5, {18000, 17000, 14000, 12000}), 1.0 / 16, 0.001);
+  EXPECT_NEAR(MarginOf(0.5, {18000, 18000, 15000, 12000}), 1.0 / 16, 0.001);
+}
+
 TEST(OscarPulseLaw, AFallAfterALongQueueHandsOutNothing) {
   Flow flow = HalfTheLine();
   flow.Ack(flow.state.high_ns + 1, 240, 112500);

@@ -439,6 +439,19 @@ class OscarTwin {
     have_point_ = false;
   }
 
+  // On top of what a fall promised: the less sure, the further apart the packets are.
+  double Margin() {
+    const double step = std::floor((target_ - base_) / 16);
+    const size_t n = points_.size();
+    const double end = points_[n - 2].delay, start = points_[n - 3].delay;
+    const double before = points_[n - 4].delay;
+    const bool sure = end > empty_ && start - end >= step && before - start >= step;
+    const double rare = packet_ / (mu_ * RatioAt(points_[n - 2].send)) / (target_ - base_);
+    if (std::fabs(rare - 0.5) < 1e-3) knife_edge_ = true;
+    const bool guess = rare >= 0.5 && !sure;
+    return std::clamp(4 * rare * rare, 1.0 / 16, guess ? 4.0 : 0.25);
+  }
+
   void TrackDrop(const dcc_ack& ack) {
     const Point& newest = points_.back();
     if (have_point_ &&
@@ -531,7 +544,7 @@ class OscarTwin {
     if (best_ > u_ && Calm(ack.send_ns)) {
       raised_ = ack.now_ns;
       delay_ = ack.rtt_ns;
-      SetRatio(ack.now_ns, best_ * 17 / 16);
+      SetRatio(ack.now_ns, best_ * (1 + Margin()));
       PulseBegin(ack.now_ns);
       changed = true;
     }
