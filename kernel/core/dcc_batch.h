@@ -27,12 +27,9 @@
  *     closes that had none.
  *   - A batch wider than 3 tau, or one with gaps in it, says nothing useful of slope or
  *     rate: it closes with slope_valid = 0, its delay and inflight hold.
- *   - With eager set, a batch that is wider than 3 tau closes at once: having no slope, it
+ *   - With sparse set, a batch that is wider than 3 tau closes at once: having no slope, it
  *     need not wait for three points, which a flow of one packet in many RTTs sends too
  *     rarely to find its way back.
- *   - With eager set, a batch also closes when its packets came back over tau, though they
- *     were sent in less.  The faster a queue grows, the further its packets are drawn apart:
- *     news of nine flows' start would take ten tau.  A slope that steep needs no long span.
  *   - Packets sent before the batch's start (reordering, stragglers from
  *     before a restart) are ignored.  A start that lies in the future means
  *     that the clock jumped back: the batch starts anew.
@@ -64,9 +61,6 @@
 #define DCC_BATCH_DIRECT_COUNT 512
 
 #define DCC_BATCH_GAP_RESTARTS 2
-
-/* However steep the slope, it is over tau / 64 at least, 1365 / 2 units of time or more. */
-#define DCC_BATCH_EAGER_SHIFT 6
 
 /*
  * Gradient, signed Q16.  Below -0.9 the rate loop would multiply by more than
@@ -100,7 +94,7 @@ struct dcc_batch {
 	u8 anchored;	    /* start_ns is the send time of a packet */
 	u8 irregular;	    /* this batch has a gap in it or is too wide */
 	u8 gap_restarts;    /* still allowed before gaps are taken as they come */
-	u8 eager;	    /* closes as early as it can, see the head; may be changed */
+	u8 sparse;	    /* a batch of more than 3 tau closes with one point; may be changed */
 
 	/* Constant between two calls of dcc_batch_init(). */
 	u64 span_max_ns;
@@ -163,7 +157,7 @@ static inline void dcc_batch_init(struct dcc_batch *b, u32 tau_ns, u64 gap_ns)
 	bits = 64 - dcc_clz_u64(b->span_max_ns);
 	b->shift = bits > DCC_BATCH_X_BITS ? bits - DCC_BATCH_X_BITS : 0;
 	b->gap_restarts = DCC_BATCH_GAP_RESTARTS;
-	b->eager = 0;
+	b->sparse = 0;
 	b->first_ns = 0;
 	b->first_bytes = 0;
 	b->first_y = 0;
@@ -259,11 +253,9 @@ static inline bool dcc_batch_add(struct dcc_batch *b, const struct dcc_ack *ack)
 	b->flags |= ack->flags;
 	b->count++;
 
-	if (b->eager && dy > 0 && x_ns >= b->tau_ns >> DCC_BATCH_EAGER_SHIFT)
-		x_ns += (u64)dy << b->shift; /* the time between their arrivals */
 	if (DCC_LIKELY(x_ns < b->tau_ns))
 		return b->count >= DCC_BATCH_MAX_COUNT;
-	return b->count >= DCC_BATCH_MIN_COUNT || (b->eager && b->irregular);
+	return b->count >= DCC_BATCH_MIN_COUNT || (b->sparse && b->irregular);
 }
 
 /*

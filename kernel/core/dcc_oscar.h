@@ -89,12 +89,7 @@
  *      delay, 850, with unequal shares that stayed in five of six trials.
  *  14. Law 3: bytes in flight within a packet of what window or pacing allowed are taken as
  *      exactly that.  Whole packets are too coarse for U_AI = 0.001 to survive u_w.
- *  15. Law 3: a batch of a growing queue closes after tau of its acknowledgments' arrivals, not
- *      of sending, which at nine others' start is ten tau (dcc_batch.h, eager); and a queue
- *      that grows again is cut for also while an older one is to drain.  The queue of two short
- *      flows' start (fig09) has a deviation of 22 KB in place of 30, flows that start one after
- *      the other reach 167 KB in place of 223 (oscar-stagger, 36 trials each).
- *  16. Law 3: what a fall promises is exceeded by a sixteenth to a quarter, more the fewer of
+ *  15. Law 3: what a fall promises is exceeded by a sixteenth to a quarter, more the fewer of
  *      the flow's packets there are in the time that the queue takes to drain, and by up to
  *      four times of it when they are too few for any slope (dcc_oscar_margin_q24()).
  */
@@ -378,7 +373,7 @@ static inline void dcc_oscar_set_gap(struct dcc_oscar *s)
 		s->batch.gap_ns = DCC_BATCH_NO_GAP;
 		return;
 	}
-	s->batch.eager = s->params.law == DCC_OSCAR_LAW_PULSE;
+	s->batch.sparse = s->params.law == DCC_OSCAR_LAW_PULSE;
 	if (train_ns_q24 > gap_ns * s->u_q24)
 		gap_ns = dcc_div_u64(train_ns_q24, s->u_q24);
 	s->batch.gap_ns = gap_ns;
@@ -1054,13 +1049,11 @@ static inline u32 dcc_oscar_ai_since(const struct dcc_oscar *s, u64 first_ns, u6
  * but its new, small window in flight would take the rest of the queue for the
  * others' windows and cut again, in a large incast down to nothing.  So after
  * a cut, packets sent since are not a reason to cut again until the excess
- * that it answered can have drained, which takes as long as it is.  A queue
- * that grows meanwhile does not drain: others have started.
+ * that it answered can have drained, which takes as long as it is.
  */
 static inline bool dcc_oscar_draining(const struct dcc_oscar *s, const struct dcc_estimate *e)
 {
-	return e->first_ns >= s->cut_ns && e->first_ns < s->drained_ns &&
-	       e->gradient_q16 <= DCC_OSCAR_NEAR_PULSE_GRADIENT_Q16;
+	return e->first_ns >= s->cut_ns && e->first_ns < s->drained_ns;
 }
 
 /*

@@ -286,8 +286,8 @@ TEST_F(BatchTest, RemembersThatSomePacketWasApplicationLimited) {
   EXPECT_FALSE(estimate->app_limited);
 }
 
-TEST_F(BatchTest, AnEagerBatchTooWideForASlopeClosesAtOnce) {
-  batch_.eager = 1;
+TEST_F(BatchTest, ASparseBatchTooWideForASlopeClosesAtOnce) {
+  batch_.sparse = 1;
   EXPECT_FALSE(Send(1000000, 12000));
   const auto estimate = Send(1000000 + 3 * kTau + 1, 20000);
   ASSERT_TRUE(estimate);
@@ -295,27 +295,6 @@ TEST_F(BatchTest, AnEagerBatchTooWideForASlopeClosesAtOnce) {
   EXPECT_FALSE(estimate->slope_valid);
   EXPECT_EQ(estimate->delay_ns, 16000u);
   EXPECT_TRUE(Send(1100000, 20000));
-}
-
-TEST_F(BatchTest, AnEagerBatchOfAGrowingQueueClosesAfterTauOfArrivals) {
-  for (const bool eager : {false, true}) {
-    dcc_batch_init(&batch_, kTau, DCC_BATCH_NO_GAP);
-    batch_.eager = eager;
-    std::optional<dcc_estimate> estimate;
-    u64 sent = 1000000;
-    for (u32 i = 0; !estimate; i++, sent += kTau / 20)
-      estimate = Send(sent, 12000 + i * kTau * 9 / 20);
-    EXPECT_EQ(estimate->count, eager ? 3u : 21u);
-    EXPECT_NEAR(estimate->gradient_q16, 9 << DCC_GRADIENT_SHIFT, 1 << 10);
-  }
-}
-
-TEST_F(BatchTest, AnEagerBatchOfAFallingQueueClosesAfterTauOfSending) {
-  batch_.eager = 1;
-  EXPECT_FALSE(Send(1000000, 30000));
-  EXPECT_FALSE(Send(1000000 + kTau / 2, 30000 - kTau / 2));
-  EXPECT_FALSE(Send(1000000 + kTau - 1, 30000 - kTau));
-  EXPECT_TRUE(Send(1000000 + kTau, 30000 - kTau));
 }
 
 }  // namespace

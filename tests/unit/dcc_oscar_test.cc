@@ -538,29 +538,6 @@ TEST(OscarPulseLaw, HoldsItsShareWhileALongQueueDrains) {
   EXPECT_NEAR(flow.u(), before, 0.05);
 }
 
-TEST(OscarPulseLaw, CutsAgainWhenAQueueThatShouldDrainGrows) {
-  Flow flow(DCC_OSCAR_LAW_PULSE);
-  flow.Decide(120000, 120, 150000);
-  flow.SkipToNow();
-  const double before = flow.u();
-  // Another flow has started: the queue grows at the line's rate.
-  u32 rtt_ns = 70000;
-  while (!flow.Ack(rtt_ns += 1200, 1200, 15000)) {
-  }
-  EXPECT_GE(flow.state.last.branch, static_cast<u32>(DCC_OSCAR_DOWN_WINDOW));
-  EXPECT_LE(flow.state.last.branch, static_cast<u32>(DCC_OSCAR_DOWN_RATE));
-  EXPECT_LT(flow.u(), 0.6 * before);
-}
-
-TEST(OscarPulseLaw, HearsOfAnIncastAfterTauOfItsAcknowledgments) {
-  Flow flow(DCC_OSCAR_LAW_PULSE);
-  u32 rtt_ns = 12000;
-  while (!flow.Ack(rtt_ns += 9 * 120, 120, 150000)) {
-  }
-  // Nine others: the delay grows nine times as fast as time passes.  Six microseconds, not sixty.
-  EXPECT_LE(rtt_ns, 12000u + 7 * 9 * 120);
-}
-
 TEST(OscarPulseLaw, AddsMoreThanHalfOfUaiPerTauThoughItsReferenceIsThreeDecisionsOld) {
   Flow flow(DCC_OSCAR_LAW_PULSE);
   flow.Decide(24000, 120, 150000);

@@ -35,9 +35,9 @@ class BatchTwin {
     bool app_limited = false;
   };
 
-  void Configure(u64 tau, bool eager) {
+  void Configure(u64 tau, bool sparse) {
     tau_ = tau;
-    eager_ = eager;
+    sparse_ = sparse;
     gap_restarts_ = DCC_BATCH_GAP_RESTARTS;
     Restart(0);
   }
@@ -66,12 +66,9 @@ class BatchTwin {
 
   std::optional<Estimate> Add(const dcc_ack& ack) {
     if (!Take(ack)) return std::nullopt;
-    const bool enough = samples_.size() >= 3 || (eager_ && irregular_);
-    u64 span = std::min(ack.send_ns - *start_, irregular_ ? 3 * tau_ : ~u64{0});
-    // The time between arrivals, in whole units as the core has it.
-    const double rise = std::floor(Y(ack) / Unit()) - std::floor(Y(samples_.front()) / Unit());
-    if (eager_ && rise > 0 && span >= tau_ / 64) span += static_cast<u64>(rise * Unit());
-    if (!(span >= tau_ && enough) && samples_.size() < DCC_BATCH_MAX_COUNT) return std::nullopt;
+    const bool enough = samples_.size() >= 3 || (sparse_ && irregular_);
+    if (!(ack.send_ns - *start_ >= tau_ && enough) && samples_.size() < DCC_BATCH_MAX_COUNT)
+      return std::nullopt;
     return Close();
   }
 
@@ -84,16 +81,13 @@ class BatchTwin {
   double Slope() const {
     const double n = static_cast<double>(samples_.size());
     double mean_x = 0, mean_y = 0, cov = 0, var = 0;
-    // From the first one on: packets sent at one time have no variance, not that of rounding.
-    const double from = samples_.empty() ? 0 : X(samples_.front());
     for (const dcc_ack& s : samples_) {
-      mean_x += (X(s) - from) / n;
+      mean_x += X(s) / n;
       mean_y += Y(s) / n;
     }
     for (const dcc_ack& s : samples_) {
-      const double x = X(s) - from - mean_x;
-      cov += x * (Y(s) - mean_y);
-      var += x * x;
+      cov += (X(s) - mean_x) * (Y(s) - mean_y);
+      var += (X(s) - mean_x) * (X(s) - mean_x);
     }
     return var > 0 ? std::clamp(cov / var, -0.9, 1024.0) : 0;
   }
@@ -168,26 +162,19 @@ class BatchTwin {
     return e;
   }
 
-  // In whole units, as the core has it: packets sent within one have no slope.
   double X(const dcc_ack& s) const {
-    return std::floor(static_cast<double>(std::min(s.send_ns - *start_, 3 * tau_)) / Unit()) *
-           Unit();
+    return static_cast<double>(std::min(s.send_ns - *start_, 3 * tau_));
   }
 
-  // The core's time unit: 3 tau has 2^18 of them.
-  double Unit() const {
+  // The core's sums take delays up to 2^25 of its time units, of which 3 tau has 2^18.
+  double Y(const dcc_ack& s) const {
     double unit = 1;
     while (static_cast<double>(3 * tau_) >= unit * (1 << DCC_BATCH_X_BITS)) unit *= 2;
-    return unit;
-  }
-
-  // The core's sums take delays up to 2^25 of its time units.
-  double Y(const dcc_ack& s) const {
-    return std::min(static_cast<double>(s.rtt_ns), Unit() * DCC_BATCH_Y_MAX);
+    return std::min(static_cast<double>(s.rtt_ns), unit * DCC_BATCH_Y_MAX);
   }
 
   u64 tau_ = 1;
-  bool eager_ = false;
+  bool sparse_ = false;
   double gap_ = std::numeric_limits<double>::infinity();
   int gap_restarts_ = 0;
   std::optional<u64> start_;
@@ -576,11 +563,7 @@ class OscarTwin {
     return AiStep() * static_cast<double>(elapsed) / static_cast<double>(interval);
   }
 
-  bool Draining(const Estimate& e) {
-    if (e.first < cut_ || e.first >= drained_) return false;
-    if (std::fabs(e.gradient - 0.15) < 1e-3) knife_edge_ = true;
-    return e.gradient < 0.15;
-  }
+  bool Draining(const Estimate& e) const { return e.first >= cut_ && e.first < drained_; }
 
   // Four fifths of the mean excess over the target are taken off; half of the ratio in force.
   double Settle(const Estimate& e, double us) {
