@@ -80,14 +80,16 @@ def clipped(times, values, window):
 
 
 def thinned(points, window):
-    """Least and greatest value of each of BUCKETS parts of the window, in their order."""
+    """First, least, greatest and last point of each of BUCKETS parts of the window, in their order."""
     width = (window[1] - window[0]) / BUCKETS
     out, bucket, key = [], [], None
 
     def flush():
         known = [p for p in bucket if not math.isnan(p[1])]
         if known:
-            out.extend(sorted({min(known, key=lambda p: p[1]), max(known, key=lambda p: p[1])}))
+            low, high = min(known, key=lambda p: p[1]), max(known, key=lambda p: p[1])
+            # Without the last, a line to a far next point would slope.
+            out.extend(sorted({known[0], low, high, known[-1]}))
         elif bucket:
             out.append(bucket[0])
 
