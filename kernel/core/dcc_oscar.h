@@ -915,6 +915,15 @@ static DCC_APART bool dcc_oscar_take_best(struct dcc_oscar *s, const struct dcc_
 	return true;
 }
 
+/* Law 3, every sample. */
+static inline void dcc_oscar_remember(struct dcc_oscar *s, u64 send_ns, u32 rtt_ns)
+{
+	s->sent_ns = dcc_max_u64(s->sent_ns, send_ns);
+	if (rtt_ns > s->high_ns)
+		s->high_send_ns = send_ns;
+	s->sample_ns = rtt_ns;
+}
+
 /* Law 3, an acknowledgment in which there may be news.  True when the verdict changes. */
 static DCC_APART bool dcc_oscar_watch_closely(struct dcc_oscar *s, const struct dcc_ack *ack)
 {
@@ -930,12 +939,9 @@ static DCC_APART bool dcc_oscar_watch_closely(struct dcc_oscar *s, const struct 
 		dcc_oscar_forget_times(s);
 	else if (send_ns > s->sent_ns && send_ns - s->sent_ns > s->batch.gap_ns)
 		dcc_oscar_forget_points(s);
-	s->sent_ns = dcc_max_u64(s->sent_ns, send_ns);
-	if (rtt_ns > s->high_ns)
-		s->high_send_ns = send_ns;
 	if (s->best_q24 && rtt_ns > (u64)s->sample_ns + DCC_OSCAR_RISE_NS)
 		s->best_q24 = 0;
-	s->sample_ns = rtt_ns;
+	dcc_oscar_remember(s, send_ns, rtt_ns);
 
 	if (s->pulse != DCC_OSCAR_PULSE_NONE)
 		changed = DCC_STEP(dcc_oscar_pulse_step)(s, ack);
@@ -972,10 +978,7 @@ static inline bool dcc_oscar_watch(struct dcc_oscar *s, const struct dcc_ack *ac
 	}
 
 	s->delivered_bytes += ack->acked_bytes;
-	s->sent_ns = dcc_max_u64(s->sent_ns, send_ns);
-	if (rtt_ns > s->high_ns)
-		s->high_send_ns = send_ns;
-	s->sample_ns = rtt_ns;
+	dcc_oscar_remember(s, send_ns, rtt_ns);
 	if (due)
 		dcc_oscar_note_point(s, ack);
 	return false;
