@@ -458,10 +458,12 @@ void BPF_PROG(dcc_shell_set_state, struct sock *sk, __u8 new_state)
 		if (new_state == TCP_CA_CWR || new_state == TCP_CA_Recovery)
 			s->loss_seen = 1;
 	} else if (icsk->icsk_ca_state != TCP_CA_Loss && new_state == TCP_CA_Loss) {
-		/* In recovery it does not.  The window is TCP's already. */
 		struct tcp_sock *tp = (struct tcp_sock *)sk;
 		u32 cwnd = tp->snd_cwnd;
 
+		/* In recovery, before its end, it does not.  The window is TCP's already. */
+		if ((int)(tp->high_seq - tp->snd_una) <= 0)
+			return;
 		shell_timeout(tp, s);
 		tp->snd_cwnd = cwnd;
 	}

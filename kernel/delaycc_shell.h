@@ -336,11 +336,14 @@ static void shell_set_state(struct sock *sk, u8 new_state)
 		if (new_state == TCP_CA_CWR || new_state == TCP_CA_Recovery)
 			s->loss_seen = true;
 	} else if (old_state != TCP_CA_Loss && new_state == TCP_CA_Loss) {
-		/* In recovery they do not.  The window is TCP's already. */
-		u32 cwnd = tcp_snd_cwnd(tcp_sk(sk));
+		struct tcp_sock *tp = tcp_sk(sk);
+		u32 cwnd = tcp_snd_cwnd(tp);
 
+		/* In recovery, before its end, they do not.  The window is TCP's already. */
+		if (!after(tp->high_seq, tp->snd_una))
+			return;
 		shell_timeout(sk, s);
-		tcp_snd_cwnd_set(tcp_sk(sk), cwnd);
+		tcp_snd_cwnd_set(tp, cwnd);
 	}
 }
 
