@@ -9,6 +9,8 @@
 #define DELAYCC_COMPAT_H
 
 #include <linux/sysctl.h>
+#include <net/dst.h>
+#include <net/ip6_checksum.h>
 #include <net/net_namespace.h>
 #include <net/tcp.h>
 
@@ -56,5 +58,46 @@ delaycc_register_net_sysctl(struct net *net, const char *path,
 #else
 #define DELAYCC_TCP_ECN_OK TCP_ECN_MODE_RFC3168
 #endif
+
+/*
+ * A route's device, under rcu_read_lock(): with that alone the device outlives
+ * its route.  Kbuild has looked for the kernel's own function (6.18, and stable
+ * kernels), which lets lockdep check the lock.
+ */
+static inline struct net_device *delaycc_dst_dev(const struct dst_entry *dst)
+{
+#ifdef DELAYCC_HAS_DST_DEV_RCU
+	return dst_dev_rcu(dst);
+#else
+	return READ_ONCE(dst->dev);
+#endif
+}
+
+/* NULL: of none, or not known yet. */
+static inline struct mem_cgroup *delaycc_sock_memcg(const struct sock *sk)
+{
+#ifdef CONFIG_MEMCG
+	return sk->sk_memcg;
+#else
+	return NULL;
+#endif
+}
+
+/* The checksum's part that TCP fills in; its own function was taken out of icsk_af_ops (7.2). */
+static inline void delaycc_send_check(const struct sock *sk, struct sk_buff *skb)
+{
+	struct tcphdr *th = tcp_hdr(skb);
+
+#if IS_ENABLED(CONFIG_IPV6)
+	if (sk->sk_family == AF_INET6 && !ipv6_addr_v4mapped(&sk->sk_v6_daddr))
+		th->check = ~tcp_v6_check(skb->len, &inet6_sk(sk)->saddr,
+					  &sk->sk_v6_daddr, 0);
+	else
+#endif
+		th->check = ~tcp_v4_check(skb->len, inet_sk(sk)->inet_saddr,
+					  inet_sk(sk)->inet_daddr, 0);
+	skb->csum_start = skb_transport_header(skb) - skb->head;
+	skb->csum_offset = offsetof(struct tcphdr, check);
+}
 
 #endif /* DELAYCC_COMPAT_H */

@@ -186,7 +186,7 @@ static void delaycc_probe_xmit(struct sock *sk, u32 seq, unsigned int payload)
 	skb->ip_summed = CHECKSUM_PARTIAL;
 	skb_set_owner_w(skb, sk);
 	skb_set_delivery_time(skb, tp->tcp_clock_cache, true);
-	icsk->icsk_af_ops->send_check(sk, skb);
+	delaycc_send_check(sk, skb);
 	tp->segs_out++;
 	TCP_INC_STATS(sock_net(sk), TCP_MIB_OUTSEGS);
 	icsk->icsk_af_ops->queue_xmit(sk, skb, &inet->cork.fl);

@@ -1,0 +1,146 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# Builds the modules for a Debian kernel that need not be this machine's: with
+# the newest headers of its series and that release's compiler.
+#
+#   build.sh SERIES OUT     such as 7.3; the modules go to the folder OUT
+#
+# Exit status: 0 built, 77 the headers cannot be had here (the reason is printed),
+# 1 the build failed.
+#
+# 6.1 and 6.12 are built by this machine's compiler (Debian 12).  The tools in the
+# headers of 7.2 and 7.3 need a newer C library and a newer compiler, so Debian
+# 13's packages are unpacked into a folder that serves as root (unshare).  Nothing
+# is installed, and this machine's apt is left as it is: other suites have lists of
+# their own.  What has been fetched stays in ${XDG_CACHE_HOME:-~/.cache}/delaycc/headers
+# and is used from then on, without network; remove the folder to get a newer one.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+kernel=$here/../../kernel
+series=${1:?usage: build.sh SERIES OUT}
+out=${2:?usage: build.sh SERIES OUT}
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/delaycc/headers
+# What Kbuild calls, beside the compiler that the headers depend on.
+tools="base-files bash binutils coreutils dash diffutils findutils gawk grep make sed"
+
+die()
+{
+	echo "tests/vm/build.sh: $*" >&2
+	exit 1
+}
+
+skip()
+{
+	echo "$*"
+	exit 77
+}
+
+case $series in
+6.1) suites= ;;
+6.12) suites=bookworm-backports ;;
+7.2 | 7.3) suites="trixie trixie-backports" ;;
+*) die "$series: there are 6.1, 6.12, 7.2, 7.3" ;;
+esac
+PATH=$PATH:/usr/sbin:/sbin
+command -v apt-get >/dev/null || skip "Debian's headers are fetched with apt-get, which is not here"
+
+# ---- the headers ------------------------------------------------------------
+
+# An apt of its own for other suites, from the mirror that this machine uses.
+private_apt()
+{
+	lists=$cache/apt-${suites##* }
+	mkdir -p "$lists/lists/partial" "$lists/archives/partial" "$lists/none"
+	: >"$lists/status"
+	mirror=$(apt-get indextargets --format '$(ORIGIN) $(REPO_URI)' 'Created-By: Packages' 2>/dev/null |
+		sed -n 's/^Debian \(.*\/debian\/*\)$/\1/p' | head -n 1)
+	for suite in $suites; do
+		echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] ${mirror:-http://deb.debian.org/debian} $suite main"
+	done >"$lists/sources.list"
+	cat >"$lists/apt.conf" <<EOF
+Dir::State "$lists";
+Dir::State::status "$lists/status";
+Dir::Cache "$lists";
+Dir::Etc::sourcelist "$lists/sources.list";
+Dir::Etc::sourceparts "$lists/none";
+Dir::Etc::preferencesparts "$lists/none";
+Acquire::Languages "none";
+APT::Sandbox::User "";
+EOF
+	export APT_CONFIG="$lists/apt.conf"
+	apt-get -qq update >&2 || skip "apt-get update of $suites failed: no network?"
+}
+
+fetch()
+{
+	[ -z "$suites" ] || private_apt
+	pattern=$(echo "$series" | sed 's/[.]/[.]/g')
+	headers=$(apt-cache search --names-only "^linux-headers-$pattern[.][0-9.+debpo~-]*-amd64\$" | cut -d' ' -f1 | sort -V | tail -n 1)
+	[ -n "$headers" ] || skip "apt knows no linux-headers-$series.*-amd64 in ${suites:-this machine\'s suites}"
+	tmp=$dir.$$.tmp
+	trap 'rm -rf "$tmp"' EXIT
+	mkdir -p "$tmp/root" "$tmp/deb"
+	case $suites in
+	trixie*)
+		# With all that they depend on, whatever this machine has.
+		apt-get -qq -y --no-install-recommends --download-only -o Debug::NoLocking=1 \
+			-o Dir::Cache::archives="$tmp/deb" -o APT::Default-Release="${suites%% *}" install "$headers" $tools >&2 ||
+			skip "apt-get could not download $headers"
+		;;
+	*)
+		needed=$(apt-cache depends "$headers" | sed -n 's/^ *Depends: \(linux-headers-.*\|linux-kbuild-.*\)$/\1/p')
+		# shellcheck disable=SC2086 # a list of names
+		(cd "$tmp/deb" && apt-get -qq -o APT::Sandbox::User= download "$headers" $needed) >&2 || skip "apt-get could not download $headers"
+		;;
+	esac
+	# The links of a merged /usr come first.
+	for deb in "$tmp"/deb/base-files_*.deb "$tmp"/deb/*.deb; do
+		[ ! -f "$deb" ] || dpkg -x "$deb" "$tmp/root" && rm -f "$deb"
+	done
+	[ ! -e "$tmp/root/usr/bin/gawk" ] || ln -sf gawk "$tmp/root/usr/bin/awk"
+	release=${headers#linux-headers-}
+	if [ -z "$suites" ] || [ "$suites" = bookworm-backports ]; then
+		# The package's makefile names its other half by an absolute path.
+		sed -i "s#^include /usr/src/#include $dir/root/usr/src/#" "$tmp/root/usr/src/$headers/Makefile"
+	fi
+	echo "$release" >"$tmp/release"
+	rm -rf "$dir"
+	mv -T "$tmp" "$dir"
+}
+
+mkdir -p "$cache"
+dir=$cache/$series
+# Tests that run side by side may want the same headers: one fetches them, the others wait.
+exec 9>"$cache/lock"
+flock 9
+[ -f "$dir/release" ] || fetch
+flock -u 9
+release=$(cat "$dir/release")
+
+# ---- the modules ------------------------------------------------------------
+
+# What needs debugging information or the kernel's image is not wanted here.
+build="CONFIG_DEBUG_INFO_BTF_MODULES="
+rm -rf "$out"
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+if [ ! -d "$dir/root/usr/bin" ]; then
+	# shellcheck disable=SC2086
+	make -s -j2 -C "$kernel" KDIR="$dir/root/usr/src/linux-headers-$release" OUT="$out" $build || die "the modules do not build for $release"
+else
+	cp -rL "$kernel"/. "$out"
+	map=
+	[ "$(id -u)" = 0 ] || map=--map-root-user
+	# shellcheck disable=SC2016,SC2086
+	unshare --mount $map sh -euc '
+		root=$1; out=$2; shift 2
+		mkdir -p "$root/dev" "$root/proc" "$root/build" "$root/tmp"
+		mount --rbind /dev "$root/dev"
+		mount --rbind /proc "$root/proc"
+		mount --bind "$out" "$root/build"
+		exec env -i PATH=/usr/bin:/usr/sbin LC_ALL=C chroot "$root" make -s -j2 "$@"' \
+		sh "$dir/root" "$out" -C "/usr/src/linux-headers-$release" M=/build $build modules || die "the modules do not build for $release"
+fi
+echo "$release"
