@@ -113,7 +113,7 @@ lab-test: command lab ## the lab kernel, the port, the modules and whole experim
 debug-test: lab-debug ## the port, probes and the modules under stress with KASAN, UBSAN, lockdep, kmemleak
 	DELAYCC_LAB=$(BUILD)/lab-debug DELAYCC_MODULES=$(BUILD)/modules/lab-debug \
 	  $(PYTEST) $(PARALLEL) tests/lab/test_module_stress.py tests/lab/test_count.py tests/lab/test_lab.py tests/lab/test_port.py \
-	  tests/lab/test_probe.py tests/lab/test_base_rtt.py
+	  tests/lab/test_probe.py tests/lab/test_base_rtt.py tests/lab/test_routes.py
 
 .PHONY: report-test
 report-test: tools ## the report page in headless Chromium

@@ -94,7 +94,7 @@ struct delaycc_sock {
 	struct dcc_path path; /* for the core; always valid after delaycc_init() */
 
 	/* What path was made from; a difference means: look again. */
-	const void *dst;  /* only ever compared */
+	struct dst_entry *dst; /* held: no other one gets its address */
 	int ifindex;
 	int generation;
 	u32 mss;
@@ -119,6 +119,7 @@ struct delaycc_sock {
 	struct delaycc_sent sent[DELAYCC_SENT_MAX];
 };
 
+void *delaycc_zalloc(const struct sock *sk, size_t size);
 int delaycc_init(struct sock *sk, struct delaycc_sock *ds, const char *name);
 void delaycc_release(struct sock *sk, struct delaycc_sock *ds);
 bool delaycc_path_update(struct sock *sk, struct delaycc_sock *ds);

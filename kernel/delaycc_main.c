@@ -27,7 +27,8 @@
 struct delaycc_net {
 	struct delaycc_values values;
 	struct delaycc_paths paths;
-	struct xarray mbps;
+	struct xarray speeds;
+	atomic_t assumed; /* the log has one device whose speed is no fact */
 	atomic64_t probe_ns; /* the next probe leaves no sooner */
 };
 
@@ -67,7 +68,7 @@ static const struct delaycc_param delaycc_params[DELAYCC_PARAMS] = {
 	 */
 	[DELAYCC_PROBE_GAP_NS] = {
 		.name = "probe_gap_ns",
-		.def = 2000, .min = 100, .max = 1000000, .zero_ok = true,
+		.def = 2000, .min = 100, .max = 1000000,
 	},
 	/*
 	 * TCP's own limit is 1 ms.  A NIC reports late what it has sent, some
@@ -112,8 +113,6 @@ u64 delaycc_probe_slot(const struct net *net, u64 now_ns)
 	s64 next_ns = atomic64_read(&dn->probe_ns);
 	u64 slot_ns;
 
-	if (!gap_ns)
-		return now_ns;
 	do {
 		slot_ns = max_t(u64, next_ns, now_ns);
 		if (slot_ns > now_ns + DELAYCC_PROBE_WAIT_MAX_NS)
@@ -122,23 +121,72 @@ u64 delaycc_probe_slot(const struct net *net, u64 now_ns)
 	return slot_ns;
 }
 
-/* 0: not known, as on the loopback and on tunnels. */
-u32 delaycc_device_mbps(const struct net *net, const struct net_device *dev)
-{
-	void *entry = xa_load(&delaycc_pernet(net)->mbps, dev->ifindex);
+/* One device's speed in the xarray. */
+#define DELAYCC_SPEED_ASSUMED BIT(0) /* no hardware has it */
+#define DELAYCC_SPEED_SHIFT 1
 
-	return xa_is_value(entry) ? xa_to_value(entry) : 0;
+/* Said once in a namespace, for the first device that a socket uses. */
+static void delaycc_say_assumed(struct delaycc_net *dn,
+				const struct net_device *dev, u32 mbps)
+{
+	if (likely(atomic_read(&dn->assumed)) || atomic_xchg(&dn->assumed, 1))
+		return;
+	pr_notice_ratelimited("delaycc: %s has no hardware; the %u Mbit/s that it says it has are taken for the line rate; if that is wrong, set net.ipv4.delaycc.line_rate_mbps\n",
+			      dev->name, mbps);
 }
 
-static u32 delaycc_ask_mbps(struct net_device *dev)
+/**
+ * delaycc_device_mbps() - what a device says of its speed
+ * @net: the namespace that uses it
+ * @dev: the device
+ *
+ * Return: Mbit/s, or 0: not known, as on the loopback and on tunnels.
+ */
+u32 delaycc_device_mbps(const struct net *net, const struct net_device *dev)
+{
+	struct delaycc_net *dn = delaycc_pernet(net);
+	void *entry = xa_load(&dn->speeds, dev->ifindex);
+	u32 mbps;
+
+	if (!xa_is_value(entry))
+		return 0;
+	mbps = xa_to_value(entry) >> DELAYCC_SPEED_SHIFT;
+	if (xa_to_value(entry) & DELAYCC_SPEED_ASSUMED)
+		delaycc_say_assumed(dn, dev, mbps);
+	return mbps;
+}
+
+static int delaycc_lower_is_hardware(struct net_device *lower,
+				     struct netdev_nested_priv *unused)
+{
+	return !!lower->dev.parent;
+}
+
+/* Of its own, or of a device below, as VLANs and bonds have it.  Under the RTNL. */
+static bool delaycc_has_hardware(struct net_device *dev)
+{
+	struct netdev_nested_priv unused = {};
+
+	return dev->dev.parent ||
+	       netdev_walk_all_lower_dev(dev, delaycc_lower_is_hardware, &unused);
+}
+
+/* The entry of the xarray; 0: the speed is not known. */
+static unsigned long delaycc_ask_speed(struct net_device *dev)
 {
 	struct ethtool_link_ksettings settings;
+	unsigned long speed;
 
-	if (__ethtool_get_link_ksettings(dev, &settings))
+	/* 10 Mbit/s or 10 Gbit/s, by the version of the kernel. */
+	if (dev->rtnl_link_ops && !strcmp(dev->rtnl_link_ops->kind, "tun"))
 		return 0;
-	if (settings.base.speed == (u32)SPEED_UNKNOWN)
+	if (__ethtool_get_link_ksettings(dev, &settings) ||
+	    settings.base.speed == (u32)SPEED_UNKNOWN || !settings.base.speed)
 		return 0;
-	return settings.base.speed;
+	/* Where an unsigned long has 32 bits, all that the cores are made for fits. */
+	speed = min_t(u32, settings.base.speed, INT_MAX >> 2);
+	speed <<= DELAYCC_SPEED_SHIFT;
+	return delaycc_has_hardware(dev) ? speed : speed | DELAYCC_SPEED_ASSUMED;
 }
 
 static int delaycc_netdev_event(struct notifier_block *nb, unsigned long event,
@@ -146,25 +194,27 @@ static int delaycc_netdev_event(struct notifier_block *nb, unsigned long event,
 {
 	struct net_device *dev = netdev_notifier_info_to_dev(ptr);
 	struct delaycc_net *dn = delaycc_pernet(dev_net(dev));
-	u32 mbps;
+	unsigned long speed;
+	void *before;
 
 	switch (event) {
 	case NETDEV_UP:
 	case NETDEV_CHANGE:
-		mbps = delaycc_ask_mbps(dev);
-		if (mbps == delaycc_device_mbps(dev_net(dev), dev))
+		speed = delaycc_ask_speed(dev);
+		before = xa_load(&dn->speeds, dev->ifindex);
+		if (speed == (before ? xa_to_value(before) : 0))
 			break;
-		if (!mbps)
-			xa_erase(&dn->mbps, dev->ifindex);
-		else if (xa_is_err(xa_store(&dn->mbps, dev->ifindex,
-					    xa_mk_value(mbps), GFP_KERNEL)))
-			netdev_warn(dev, "delaycc: no memory to keep the speed of %u Mbit/s; set net.ipv4.delaycc.line_rate_mbps\n",
-				    mbps);
+		if (!speed)
+			xa_erase(&dn->speeds, dev->ifindex);
+		else if (xa_is_err(xa_store(&dn->speeds, dev->ifindex,
+					    xa_mk_value(speed), GFP_KERNEL)))
+			netdev_warn(dev, "delaycc: no memory to keep the speed of %lu Mbit/s; set net.ipv4.delaycc.line_rate_mbps\n",
+				    speed >> DELAYCC_SPEED_SHIFT);
 		/* Sockets on this device look again. */
 		atomic_inc_return_release(&dn->values.generation);
 		break;
 	case NETDEV_UNREGISTER:
-		xa_erase(&dn->mbps, dev->ifindex);
+		xa_erase(&dn->speeds, dev->ifindex);
 		break;
 	}
 	return NOTIFY_DONE;
@@ -179,7 +229,7 @@ static int __net_init delaycc_net_init(struct net *net)
 	struct delaycc_net *dn = delaycc_pernet(net);
 	int err;
 
-	xa_init(&dn->mbps);
+	xa_init(&dn->speeds);
 	err = delaycc_sysctl_register(net, "net/ipv4/delaycc", delaycc_params,
 				      DELAYCC_PARAMS, NULL, &dn->values);
 	if (err)
@@ -196,7 +246,7 @@ static void __net_exit delaycc_net_exit(struct net *net)
 
 	delaycc_paths_unregister(&dn->paths);
 	delaycc_sysctl_unregister(&dn->values);
-	xa_destroy(&dn->mbps);
+	xa_destroy(&dn->speeds);
 }
 
 static struct pernet_operations delaycc_net_ops = {

@@ -132,6 +132,7 @@ static bool delaycc_prefix_parse(char *text, struct delaycc_prefix *prefix)
 {
 	struct delaycc_prefix_key *key = &prefix->key;
 	char *number = strpbrk(text, " \t");
+	struct in6_addr address = {};
 	unsigned int widest;
 	const char *end;
 	char *slash;
@@ -148,18 +149,19 @@ static bool delaycc_prefix_parse(char *text, struct delaycc_prefix *prefix)
 	slash = strchr(text, '/');
 	if (slash)
 		*slash++ = '\0';
-	if (in4_pton(text, -1, key->address, -1, &end) && !*end) {
+	if (in4_pton(text, -1, address.s6_addr, -1, &end) && !*end) {
 		key->family = AF_INET;
 		widest = 32;
-	} else if (in6_pton(text, -1, key->address, -1, &end) && !*end) {
+	} else if (in6_pton(text, -1, address.s6_addr, -1, &end) && !*end) {
 		/* Such peers are looked up as the IPv4 hosts that they are. */
-		if (ipv6_addr_v4mapped((struct in6_addr *)key->address))
+		if (ipv6_addr_v4mapped(&address))
 			return false;
 		key->family = AF_INET6;
 		widest = 128;
 	} else {
 		return false;
 	}
+	memcpy(key->address, &address, sizeof(key->address));
 	key->bits = widest;
 	if (slash && (kstrtou8(slash, 10, &key->bits) || key->bits > widest))
 		return false;
@@ -171,12 +173,12 @@ static struct delaycc_prefixes *
 delaycc_prefixes_parse(char *text, const struct delaycc_prefixes *old)
 {
 	struct delaycc_prefixes *all;
-	unsigned int room = old ? old->n : 0;
+	unsigned int room = old ? old->n + 1 : 1;
 	unsigned int i;
 	const char *at;
 	char *entry;
 
-	for (at = text; at; at = strpbrk(at + 1, ",\n"))
+	for (at = strpbrk(text, ",\n"); at; at = strpbrk(at + 1, ",\n"))
 		if (++room > 2 * DELAYCC_PREFIXES_MAX)
 			return ERR_PTR(-E2BIG);
 	all = kvzalloc(struct_size(all, prefix, room), GFP_KERNEL_ACCOUNT);
@@ -281,6 +283,9 @@ static int delaycc_proc_paths(const struct ctl_table *table, int write,
 	int err;
 
 	if (write) {
+		/* As with other sysctls, nothing is no value. */
+		if (!*lenp)
+			return 0;
 		err = delaycc_paths_write(paths, buffer, *lenp, *ppos > 0);
 		if (!err)
 			*ppos += *lenp;
@@ -315,7 +320,7 @@ static int __maybe_unused delaycc_proc_paths_mutable(struct ctl_table *table,
 int delaycc_paths_register(struct net *net, struct delaycc_paths *paths,
 			   atomic_t *generation)
 {
-	struct ctl_table *table = kcalloc(2, sizeof(*table), GFP_KERNEL);
+	struct ctl_table *table = kcalloc(2, sizeof(*table), GFP_KERNEL_ACCOUNT);
 
 	if (!table)
 		return -ENOMEM;

@@ -97,6 +97,7 @@ static void shell_variant(unsigned int index, struct SHELL_PARAMS *params)
 
 static const char *const shell_names[] = DELAYCC_VARIANTS;
 static struct tcp_congestion_ops shell_ops[ARRAY_SIZE(shell_names)];
+static unsigned int shell_registered; /* of these */
 static unsigned int shell_net_id __read_mostly;
 
 /* One socket's state, allocated with it. */
@@ -455,13 +456,12 @@ static struct tcp_congestion_ops shell_reno __read_mostly = {
 static void shell_init(struct sock *sk)
 {
 	struct shell_ca *ca = shell_ca(sk);
-	/* Connections open in softirq. */
-	struct shell_sock *s = kzalloc(sizeof(*s), GFP_ATOMIC | __GFP_NOWARN);
+	struct shell_sock *s = delaycc_zalloc(sk, sizeof(*s));
 
 	ca->state = NULL;
 	if (!s) {
-		net_warn_ratelimited("delaycc: %s: no memory for a socket's state, it uses reno instead\n",
-				     DELAYCC_ALG_NAME);
+		pr_warn_ratelimited("delaycc: %s: no memory for a socket's state, it uses reno instead\n",
+				    DELAYCC_ALG_NAME);
 		goto use_reno;
 	}
 	/* Says in the log what is wrong. */
@@ -555,16 +555,14 @@ static struct pernet_operations shell_net_ops = {
 	.size = sizeof(struct delaycc_values),
 };
 
-static void shell_unregister(unsigned int n)
+static void shell_unregister(void)
 {
-	while (n--)
-		tcp_unregister_congestion_control(&shell_ops[n]);
-	unregister_pernet_subsys(&shell_net_ops);
+	while (shell_registered)
+		tcp_unregister_congestion_control(&shell_ops[--shell_registered]);
 }
 
 static int __init shell_module_init(void)
 {
-	unsigned int i;
 	int err;
 
 	BUILD_BUG_ON(sizeof(struct shell_ca) > ICSK_CA_PRIV_SIZE);
@@ -572,21 +570,37 @@ static int __init shell_module_init(void)
 	err = register_pernet_subsys(&shell_net_ops);
 	if (err)
 		return err;
-	for (i = 0; i < ARRAY_SIZE(shell_names); i++) {
-		shell_ops[i] = shell_ops_template;
-		strscpy(shell_ops[i].name, shell_names[i], TCP_CA_NAME_MAX);
-		err = tcp_register_congestion_control(&shell_ops[i]);
-		if (err) {
-			shell_unregister(i);
-			return err;
-		}
+	while (shell_registered < ARRAY_SIZE(shell_names)) {
+		struct tcp_congestion_ops *ops = &shell_ops[shell_registered];
+
+		*ops = shell_ops_template;
+		strscpy(ops->name, shell_names[shell_registered],
+			TCP_CA_NAME_MAX);
+		err = tcp_register_congestion_control(ops);
+		if (err)
+			goto unregister;
+		shell_registered++;
 	}
 	return 0;
+
+unregister:
+	pr_err("delaycc: the algorithm %s cannot be registered: error %d\n",
+	       shell_names[shell_registered], err);
+	shell_unregister();
+	/*
+	 * A kernel that gives a failed module's memory back does not look whether
+	 * sockets use it; those of the first name may.  1 is this function's own.
+	 */
+	if (module_refcount(THIS_MODULE) > 1)
+		return 0;
+	unregister_pernet_subsys(&shell_net_ops);
+	return err;
 }
 
 static void __exit shell_module_exit(void)
 {
-	shell_unregister(ARRAY_SIZE(shell_names));
+	shell_unregister();
+	unregister_pernet_subsys(&shell_net_ops);
 }
 
 module_init(shell_module_init);

@@ -18,6 +18,8 @@
  */
 #include <linux/math64.h>
 #include <linux/module.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
 #include <net/dst.h>
 #include <net/tcp.h>
 
@@ -77,25 +79,25 @@ static u32 delaycc_header_bytes(const struct sock *sk, u32 overhead)
 }
 
 static u64 delaycc_line_rate_bps(const struct sock *sk,
-				 const struct dst_entry *dst,
+				 const struct net_device *dev,
 				 const struct delaycc_values *values)
 {
 	u32 mbps = delaycc_value(values, DELAYCC_LINE_RATE_MBPS);
 
-	if (!mbps && dst)
-		mbps = delaycc_device_mbps(sock_net(sk), dst->dev);
+	if (!mbps && dev)
+		mbps = delaycc_device_mbps(sock_net(sk), dev);
 	return (u64)min_t(u32, mbps, 800000) * 1000000;
 }
 
 /* Limit 0: the device's own.  Returns what holds, or 0 without offload. */
-static u32 delaycc_limit_tso(struct sock *sk, const struct dst_entry *dst,
+static u32 delaycc_limit_tso(struct sock *sk, const struct net_device *dev,
 			     u32 limit)
 {
 	u32 segs;
 
-	if (!dst || !sk_can_gso(sk))
+	if (!dev || !sk_can_gso(sk))
 		return 0;
-	segs = clamp_t(u32, READ_ONCE(dst->dev->gso_max_segs), 1, U16_MAX);
+	segs = clamp_t(u32, READ_ONCE(dev->gso_max_segs), 1, U16_MAX);
 	if (limit)
 		segs = min(segs, limit);
 	sk->sk_gso_max_segs = segs;
@@ -118,19 +120,33 @@ static void delaycc_limit_host_queue(struct sock *sk,
 	WRITE_ONCE(sk->sk_pacing_shift, shift);
 }
 
-/* Looks at everything anew.  False: the line rate is not known. */
+/* NULL: the socket has no route.  Under rcu_read_lock(). */
+static struct net_device *delaycc_path_dev(struct sock *sk)
+{
+	const struct dst_entry *dst = __sk_dst_get(sk);
+
+	return dst ? delaycc_dst_dev(dst) : NULL;
+}
+
+/*
+ * Looks at everything anew.  False: the line rate is not known.
+ *
+ * Under rcu_read_lock(): TCP comes here also from release_sock(), in process
+ * context, and a device may be removed meanwhile.
+ */
 static bool delaycc_path_read(struct sock *sk, struct delaycc_sock *ds)
 {
 	const struct delaycc_values *values = delaycc_net_values(sock_net(sk));
+	const struct net_device *dev = delaycc_path_dev(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
-	const struct dst_entry *dst = __sk_dst_get(sk);
+	struct dst_entry *dst = __sk_dst_get(sk);
 	u32 base_ns, wire_bytes;
 	u64 rate_bps;
 
 	ds->generation = delaycc_generation(values);
 	ds->mss = max_t(u32, tp->mss_cache, 1);
 
-	rate_bps = delaycc_line_rate_bps(sk, dst, values);
+	rate_bps = delaycc_line_rate_bps(sk, dev, values);
 	/* A route to a device without a speed keeps what was known before. */
 	if (rate_bps)
 		ds->path.line_rate_bps = rate_bps;
@@ -139,7 +155,7 @@ static bool delaycc_path_read(struct sock *sk, struct delaycc_sock *ds)
 	if (base_ns) {
 		ds->path.base_rtt_ns = base_ns;
 		ds->base_fixed = 1;
-	} else if (ds->base_fixed || (dst && dst->dev->ifindex != ds->ifindex)) {
+	} else if (ds->base_fixed || (dev && dev->ifindex != ds->ifindex)) {
 		/*
 		 * The old one serves until the next sample.  A route that is
 		 * merely looked up anew keeps it: that sample may have met a
@@ -156,11 +172,15 @@ static bool delaycc_path_read(struct sock *sk, struct delaycc_sock *ds)
 				    DELAYCC_WIRE_BYTES_MAX);
 
 	ds->max_tso_segs = delaycc_value(values, DELAYCC_MAX_TSO_SEGS);
-	ds->piece_max = delaycc_limit_tso(sk, dst, ds->max_tso_segs);
+	ds->piece_max = delaycc_limit_tso(sk, dev, ds->max_tso_segs);
 	delaycc_limit_host_queue(sk, ds, delaycc_value(values, DELAYCC_HOST_QUEUE_NS));
 	if (dst) {
-		ds->dst = dst;
-		ds->ifindex = dst->dev->ifindex;
+		if (ds->dst != dst) {
+			dst_release(ds->dst);
+			/* If it is just going, the next look finds another one. */
+			ds->dst = dst_hold_safe(dst) ? dst : NULL;
+		}
+		ds->ifindex = dev->ifindex;
 	}
 	return ds->path.line_rate_bps;
 }
@@ -184,7 +204,9 @@ bool delaycc_path_update(struct sock *sk, struct delaycc_sock *ds)
 		return false;
 
 	before = ds->path;
+	rcu_read_lock();
 	delaycc_path_read(sk, ds);
+	rcu_read_unlock();
 	return before.line_rate_bps != ds->path.line_rate_bps ||
 	       before.base_rtt_ns != ds->path.base_rtt_ns ||
 	       before.wire_bytes != ds->path.wire_bytes;
@@ -192,6 +214,36 @@ bool delaycc_path_update(struct sock *sk, struct delaycc_sock *ds)
 EXPORT_SYMBOL_GPL(delaycc_path_update);
 
 /* ---- the life of a socket ---------------------------------------------- */
+
+/**
+ * delaycc_zalloc() - memory for a socket's state
+ * @sk: the socket
+ * @size: in bytes
+ *
+ * For kfree().  It is charged to the socket's memory cgroup, or without one to
+ * the calling process's.  A connection that a listener has got belongs to nobody
+ * before accept(); its state is not charged.
+ *
+ * Return: zeroed memory, or NULL.
+ */
+void *delaycc_zalloc(const struct sock *sk, size_t size)
+{
+	struct mem_cgroup *before = set_active_memcg(delaycc_sock_memcg(sk));
+	/* Connections open in softirq. */
+	void *state = kzalloc(size, GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
+
+	set_active_memcg(before);
+	return state;
+}
+EXPORT_SYMBOL_GPL(delaycc_zalloc);
+
+/* What delaycc_init() has changed of the socket, and keeps of others. */
+static void delaycc_let_go(struct sock *sk, struct delaycc_sock *ds)
+{
+	delaycc_limit_host_queue(sk, ds, 0);
+	dst_release(ds->dst);
+	ds->dst = NULL;
+}
 
 /**
  * delaycc_init() - begin to serve a socket
@@ -206,7 +258,7 @@ EXPORT_SYMBOL_GPL(delaycc_path_update);
 int delaycc_init(struct sock *sk, struct delaycc_sock *ds, const char *name)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
-	const struct dst_entry *dst;
+	const struct net_device *dev;
 	u64 rtt_ns;
 
 	/* An old socket may have lost its route; its next packet would look it up. */
@@ -225,13 +277,17 @@ int delaycc_init(struct sock *sk, struct delaycc_sock *ds, const char *name)
 	ds->rtt_ns = ds->path.base_rtt_ns;
 	ds->tcp_pacing_shift = READ_ONCE(sk->sk_pacing_shift);
 
+	rcu_read_lock();
 	if (!delaycc_path_read(sk, ds)) {
-		delaycc_limit_host_queue(sk, ds, 0);
-		dst = __sk_dst_get(sk);
-		net_notice_ratelimited("delaycc: %s: the line rate of %s is not known, a socket uses reno instead; set net.ipv4.delaycc.line_rate_mbps\n",
-				       name, dst ? dst->dev->name : "an unknown device");
+		dev = delaycc_path_dev(sk);
+		/* Not the network's common limit: any user can cause this. */
+		pr_notice_ratelimited("delaycc: %s: the line rate of %s is not known, a socket uses reno instead; set net.ipv4.delaycc.line_rate_mbps\n",
+				      name, dev ? dev->name : "an unknown device");
+		rcu_read_unlock();
+		delaycc_let_go(sk, ds);
 		return -ENODATA;
 	}
+	rcu_read_unlock();
 
 	ds->total_retrans = tp->total_retrans;
 	/* What is in flight now may have been sent more than once. */
@@ -273,22 +329,27 @@ static void delaycc_move_gate(struct sock *sk, u64 gate_ns)
  * @sk: the socket
  * @ds: its state, after a successful delaycc_init()
  *
- * The next algorithm must not wait for the slow pace of this one.
+ * Neither the next algorithm nor the socket's next connection, after a
+ * connect(AF_UNSPEC), may inherit pace or limits of this one.
  */
 void delaycc_release(struct sock *sk, struct delaycc_sock *ds)
 {
-	/* A closed socket has no packet to send and no timer to arm. */
-	if (sk->sk_state != TCP_CLOSE) {
-		delaycc_limit_tso(sk, __sk_dst_get(sk), 0);
-		delaycc_limit_host_queue(sk, ds, 0);
-		WRITE_ONCE(sk->sk_pacing_rate,
-			   READ_ONCE(sk->sk_max_pacing_rate));
+	WRITE_ONCE(sk->sk_pacing_rate, READ_ONCE(sk->sk_max_pacing_rate));
+	if (sk->sk_state == TCP_CLOSE) {
+		/* No packet to send and no timer to arm; a route gives new limits. */
+		tcp_sk(sk)->tcp_wstamp_ns = tcp_clock_ns();
+	} else {
+		rcu_read_lock();
+		delaycc_limit_tso(sk, delaycc_path_dev(sk), 0);
+		rcu_read_unlock();
 		if (delaycc_paces_itself(sk))
 			delaycc_move_gate(sk, tcp_clock_ns());
 	}
-	if (ds->pacing_is_ours)
+	/* SO_MAX_PACING_RATE wants pacing from then on. */
+	if (ds->pacing_is_ours && READ_ONCE(sk->sk_max_pacing_rate) == ~0UL)
 		cmpxchg(&sk->sk_pacing_status, SK_PACING_NEEDED,
 			SK_PACING_NONE);
+	delaycc_let_go(sk, ds);
 }
 EXPORT_SYMBOL_GPL(delaycc_release);
 

@@ -71,7 +71,7 @@ int delaycc_sysctl_register(struct net *net, const char *path,
 
 	if (WARN_ON_ONCE(!n || n > DELAYCC_PARAM_MAX))
 		return -EINVAL;
-	table = kcalloc(n + 1, sizeof(*table), GFP_KERNEL);
+	table = kcalloc(n + 1, sizeof(*table), GFP_KERNEL_ACCOUNT);
 	if (!table)
 		return -ENOMEM;
 

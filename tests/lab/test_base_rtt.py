@@ -67,6 +67,11 @@ def in_lab_table():
             parts.append(file.read(7))
     expect("4096, by sevens", b"".join(parts).decode(), "\n".join(many) + "\n")
 
+    # A write of nothing is no table.
+    with open(TABLE, "wb", buffering=0) as file:
+        expect("nothing written", file.write(b""), 0)
+    expect("after nothing", inlab.read(TABLE), "\n".join(many) + "\n")
+
     other = inlab.Netns()
     with other:
         expect("another namespace", inlab.read(TABLE), "")

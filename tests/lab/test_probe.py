@@ -412,7 +412,7 @@ def in_lab_gap(flows, gap_ns):
 
 
 def test_the_probes_of_a_namespace_keep_their_distance(run):
-    free = run("in_lab_gap", 10, 0)
+    free = run("in_lab_gap", 10, 100)
     assert free["probes"] > 4500 and free["closest_ns"] < 1000
     held = run("in_lab_gap", 10, 5000)
     # Every turn is taken, and every flow has its part of them.
