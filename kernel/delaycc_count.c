@@ -23,17 +23,14 @@
  *   arrive.
  *
  *   N is the number of sockets whose newest data is younger than
- *   count_active_us.  Time is cut into parts of an eighth of that, each with
- *   the number of flows whose newest data came in it.  A flow that gets data
- *   moves from its old part to the newest one; what a part still has when it
- *   becomes too old is idle flows, which are forgotten with it.  So a packet
- *   costs a look at one set of a table, mostly without a lock, idle flows cost
- *   nothing, and there is no timer.
+ *   count_active_us.  delaycc_flows.h has the table that they are counted in.
  *
- *   The table is allocated with the hooks and never grows.  A flow that finds
- *   its set full is not counted.
+ *   The table is allocated with the hooks, for few flows, and is replaced by a
+ *   larger one when these have become many.  Its memory is charged to the memory
+ *   cgroup of whoever has last written one of the parameters.
  */
 #include <linux/hash.h>
+#include <linux/memcontrol.h>
 #include <linux/module.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter_ipv4.h>
@@ -41,6 +38,7 @@
 #include <linux/percpu.h>
 #include <linux/proc_fs.h>
 #include <linux/rhashtable.h>
+#include <linux/sched/mm.h>
 #include <linux/seq_file.h>
 #include <linux/workqueue.h>
 #include <net/checksum.h>
@@ -52,18 +50,7 @@
 #include "core/dcc_option.h"
 #include "delaycc.h"
 #include "delaycc_count.h"
-
-/* count_active_us in so many parts; N is up to one part late to fall. */
-#define COUNT_PARTS 8
-/* A power of two above COUNT_PARTS, so that a part has gone before its place is used again. */
-#define COUNT_RING 16
-
-/*
- * 16384 flows in 256 KB.  Up to 4000 flows less than one in a thousand finds
- * its set full.
- */
-#define COUNT_SETS_LOG 11
-#define COUNT_WAYS 8
+#include "delaycc_flows.h"
 
 /* Hooks for reading stay this long behind the last socket that wanted them. */
 #define COUNT_LINGER (10 * HZ)
@@ -98,23 +85,6 @@ static const struct delaycc_param count_params[COUNT_PARAMS] = {
 	},
 };
 
-/* One flow that was active not long ago. */
-struct count_slot {
-	const struct sock *sk; /* only ever compared */
-	u32 progress;	       /* moves with every piece of data in the window */
-	u32 part;	       /* in which its newest data came */
-};
-
-struct count_table {
-	spinlock_t lock; /* for all but a slot's progress */
-	u32 part;	 /* the newest one */
-	u32 active_us;	 /* that the parts are made for */
-	u64 until_ns;	 /* its end */
-	u32 flows;	 /* N: the sum of in_part[] */
-	u32 in_part[COUNT_RING];
-	struct count_slot slot[1 << COUNT_SETS_LOG][COUNT_WAYS] ____cacheline_aligned;
-};
-
 struct count_stats {
 	u64 written;
 	u64 no_room;
@@ -125,12 +95,14 @@ struct count_stats {
 struct count_net {
 	struct delaycc_values values;
 	struct net *net;
-	struct count_table __rcu *table; /* while ACKs are written */
+	struct flows_table __rcu *table; /* while ACKs are written; only the work changes it */
 	struct count_stats __percpu *stats;
 	atomic_t wanting; /* sockets whose algorithm wants N */
+	unsigned long unwanted; /* since when there is none, in jiffies */
 	struct delayed_work arrange;
 	bool reads, writes; /* has these hooks; only the work changes it */
-	spinlock_t lock;    /* for gone, against the work being armed again */
+	spinlock_t lock;    /* for charged; for gone, against the work being armed again */
+	struct mem_cgroup *charged; /* with the table's memory; held */
 	bool gone;
 };
 
@@ -173,93 +145,6 @@ static struct count_net *count_pernet(const struct net *net)
 
 /* ---- how many flows ---------------------------------------------------- */
 
-/* Makes the part of now_ns the newest one. */
-static void count_advance(struct count_table *t, u64 now_ns, u32 active_us)
-{
-	u32 part_ns;
-	u64 parts;
-
-	lockdep_assert_held(&t->lock);
-	if (t->active_us != active_us) {
-		/* What was counted is in parts of another length. */
-		WRITE_ONCE(t->active_us, active_us);
-		memset(t->in_part, 0, sizeof(t->in_part));
-		WRITE_ONCE(t->flows, 0);
-		WRITE_ONCE(t->part, t->part + COUNT_RING);
-		WRITE_ONCE(t->until_ns, now_ns);
-	}
-	if (now_ns < t->until_ns)
-		return;
-
-	part_ns = active_us * (NSEC_PER_USEC / COUNT_PARTS);
-	parts = div_u64(now_ns - t->until_ns, part_ns) + 1;
-	if (parts > COUNT_PARTS) {
-		memset(t->in_part, 0, sizeof(t->in_part));
-		WRITE_ONCE(t->flows, 0);
-		WRITE_ONCE(t->part, t->part + (u32)parts);
-	} else {
-		u32 n;
-
-		for (n = parts; n; n--) {
-			u32 *oldest = &t->in_part[(t->part - COUNT_PARTS) %
-						  COUNT_RING];
-
-			WRITE_ONCE(t->flows, t->flows - *oldest);
-			*oldest = 0;
-			WRITE_ONCE(t->part, t->part + 1);
-		}
-	}
-	WRITE_ONCE(t->until_ns, t->until_ns + parts * part_ns);
-}
-
-static bool count_slot_lives(const struct count_table *t,
-			     const struct count_slot *slot)
-{
-	return slot->sk &&
-	       READ_ONCE(t->part) - READ_ONCE(slot->part) <= COUNT_PARTS;
-}
-
-static void count_take_out(struct count_table *t, struct count_slot *slot)
-{
-	u32 *in_part = &t->in_part[slot->part % COUNT_RING];
-
-	/* A slot that has slept for 2^32 parts may look alive. */
-	if (count_slot_lives(t, slot) && *in_part) {
-		--*in_part;
-		WRITE_ONCE(t->flows, t->flows - 1);
-	}
-}
-
-static struct count_slot *count_find(struct count_table *t,
-				     const struct sock *sk)
-{
-	struct count_slot *set = t->slot[hash_ptr(sk, COUNT_SETS_LOG)];
-	unsigned int i;
-
-	for (i = 0; i < COUNT_WAYS; i++)
-		if (READ_ONCE(set[i].sk) == sk)
-			return &set[i];
-	return NULL;
-}
-
-/* A place for a flow that has none; NULL: its set is full. */
-static struct count_slot *count_claim(struct count_table *t,
-				      const struct sock *sk)
-{
-	struct count_slot *set = t->slot[hash_ptr(sk, COUNT_SETS_LOG)];
-	unsigned int i;
-
-	for (i = 0; i < COUNT_WAYS; i++) {
-		if (count_slot_lives(t, &set[i]))
-			continue;
-		WRITE_ONCE(set[i].sk, sk);
-		/* Not alive yet. */
-		WRITE_ONCE(set[i].part, t->part - COUNT_RING);
-		return &set[i];
-	}
-	return NULL;
-}
-
 /* Whether data came within about active_us; the kernel's clock for that ticks slowly. */
 static bool count_has_data(const struct sock *sk, u32 active_us)
 {
@@ -280,69 +165,22 @@ static bool count_has_data(const struct sock *sk, u32 active_us)
  * TCP's lock keeps this to one processor per socket.  (A packet that netfilter
  * has queued to user space comes without it: then N may be off by one.)
  */
-static u32 count_flow(struct count_table *t, const struct sock *sk,
+static u32 count_flow(struct flows_table *t, const struct sock *sk,
 		      u32 active_us)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
-	u32 progress = READ_ONCE(tp->rcv_nxt) + tp->rcv_ooopack;
-	bool done = sock_flag(sk, SOCK_DONE);
-	struct count_slot *slot;
-	u64 now_ns;
-	u32 flows = 0;
 
-	/* Who only sends is not looked up. */
-	if (done ? !READ_ONCE(t->flows) : !count_has_data(sk, active_us))
-		return 0;
-
-	slot = count_find(t, sk);
-	if (done && !slot)
-		return 0;
-	now_ns = ktime_get_ns();
-	if (likely(slot && !done && now_ns < READ_ONCE(t->until_ns) &&
-		   READ_ONCE(slot->part) == READ_ONCE(t->part) &&
-		   READ_ONCE(t->active_us) == active_us)) {
-		WRITE_ONCE(slot->progress, progress);
-		return READ_ONCE(t->flows);
-	}
-
-	spin_lock_bh(&t->lock);
-	count_advance(t, now_ns, active_us);
-	slot = count_find(t, sk);
-	if (done) {
+	if (sock_flag(sk, SOCK_DONE)) {
 		/* The peer has said that nothing more will come. */
-		if (slot) {
-			count_take_out(t, slot);
-			WRITE_ONCE(slot->sk, NULL);
-		}
-	} else {
-		if (!slot) {
-			slot = count_claim(t, sk);
-			if (slot)
-				slot->progress = ~progress;
-		}
-		if (slot && slot->progress != progress) {
-			count_take_out(t, slot);
-			WRITE_ONCE(slot->part, t->part);
-			WRITE_ONCE(slot->progress, progress);
-			t->in_part[t->part % COUNT_RING]++;
-			WRITE_ONCE(t->flows, t->flows + 1);
-		}
-		if (!slot || count_slot_lives(t, slot))
-			flows = max(t->flows, 1U);
+		if (READ_ONCE(t->flows))
+			flows_forget(t, sk);
+		return 0;
 	}
-	spin_unlock_bh(&t->lock);
-	return flows;
-}
-
-static u32 count_flows_now(struct count_table *t, u32 active_us)
-{
-	u32 flows;
-
-	spin_lock_bh(&t->lock);
-	count_advance(t, ktime_get_ns(), active_us);
-	flows = t->flows;
-	spin_unlock_bh(&t->lock);
-	return flows;
+	/* Who only sends is not looked up. */
+	if (!count_has_data(sk, active_us))
+		return 0;
+	return flows_note(t, sk, READ_ONCE(tp->rcv_nxt) + tp->rcv_ooopack,
+			  ktime_get_ns(), active_us);
 }
 
 /* ---- who has been told what -------------------------------------------- */
@@ -393,12 +231,19 @@ static void count_socket_key(const struct sock *sk, struct count_key *key)
 	key->remote_port = inet->inet_dport;
 }
 
-/* Arranges the hooks as the namespace needs them now, after a while. */
+/*
+ * Arranges hooks and table as the namespace needs them: at once, or after a
+ * while, which never puts off what is to be done sooner.
+ */
 static void count_arrange_later(struct count_net *cn, unsigned long delay)
 {
 	spin_lock_bh(&cn->lock);
-	if (!cn->gone)
-		mod_delayed_work(count_queue, &cn->arrange, delay);
+	if (cn->gone)
+		;
+	else if (delay)
+		queue_delayed_work(count_queue, &cn->arrange, delay);
+	else
+		mod_delayed_work(count_queue, &cn->arrange, 0);
 	spin_unlock_bh(&cn->lock);
 }
 
@@ -414,9 +259,7 @@ static void count_arrange_later(struct count_net *cn, unsigned long delay)
 struct delaycc_told *delaycc_count_open(struct sock *sk)
 {
 	struct count_net *cn = count_pernet(sock_net(sk));
-	/* Connections open in softirq. */
-	struct delaycc_told *told = kzalloc(sizeof(*told),
-					    GFP_ATOMIC | __GFP_NOWARN);
+	struct delaycc_told *told = delaycc_zalloc(sk, sizeof(*told));
 
 	if (!told)
 		return NULL;
@@ -446,6 +289,8 @@ void delaycc_count_close(struct delaycc_told *told)
 	cn = count_pernet(told->key.net);
 	rhashtable_remove_fast(&count_told, &told->node, count_told_params);
 	kfree_rcu(told, rcu);
+	/* Before the others can see that there is none. */
+	WRITE_ONCE(cn->unwanted, jiffies);
 	if (atomic_dec_and_test(&cn->wanting))
 		count_arrange_later(cn, COUNT_LINGER);
 }
@@ -540,13 +385,15 @@ static void count_sent(struct count_net *cn, const struct sock *sk,
 		       struct sk_buff *skb)
 {
 	int how = delaycc_value(&cn->values, COUNT_FLOWS);
-	struct count_table *t = rcu_dereference(cn->table);
+	struct flows_table *t = rcu_dereference(cn->table);
 	const struct tcphdr *th = tcp_hdr(skb);
 	u32 flows;
 
 	if (unlikely(!t || th->syn || th->rst))
 		return;
 	flows = count_flow(t, sk, delaycc_value(&cn->values, COUNT_ACTIVE_US));
+	if (unlikely(flows > READ_ONCE(t->crowded)))
+		count_arrange_later(cn, 0);
 	if (!flows ||
 	    !count_is_pure_ack(th, skb->len - skb_transport_offset(skb)))
 		return;
@@ -759,14 +606,53 @@ static void count_end_to_read(struct count_net *cn)
 	cn->reads = false;
 }
 
+static void count_table_free(struct flows_table *t)
+{
+	if (t)
+		kvfree(t->set);
+	kfree(t);
+}
+
+/* Charged to who has asked for the count. */
+static struct flows_table *count_table_new(struct count_net *cn, u32 sets_log)
+{
+	struct mem_cgroup *charged, *before;
+	struct flows_table *t;
+	void *set = NULL;
+
+	spin_lock_bh(&cn->lock);
+	charged = cn->charged;
+	cn->charged = NULL;
+	spin_unlock_bh(&cn->lock);
+
+	before = set_active_memcg(charged);
+	t = kzalloc(sizeof(*t), GFP_KERNEL_ACCOUNT);
+	if (t)
+		set = kvzalloc(flows_sets_bytes(sets_log), GFP_KERNEL_ACCOUNT);
+	set_active_memcg(before);
+
+	spin_lock_bh(&cn->lock);
+	/* Unless somebody else has asked meanwhile. */
+	if (!cn->charged)
+		swap(cn->charged, charged);
+	spin_unlock_bh(&cn->lock);
+	mem_cgroup_put(charged);
+
+	if (!set) {
+		kfree(t);
+		return NULL;
+	}
+	flows_init(t, set, sets_log);
+	return t;
+}
+
 static int count_begin_to_write(struct count_net *cn)
 {
-	struct count_table *t = kvzalloc(sizeof(*t), GFP_KERNEL);
+	struct flows_table *t = count_table_new(cn, FLOWS_SETS_LOG_MIN);
 	int err;
 
 	if (!t)
 		return -ENOMEM;
-	spin_lock_init(&t->lock);
 	rcu_assign_pointer(cn->table, t);
 	err = nf_register_net_hooks(cn->net, count_write_hooks,
 				    ARRAY_SIZE(count_write_hooks));
@@ -774,7 +660,7 @@ static int count_begin_to_write(struct count_net *cn)
 		RCU_INIT_POINTER(cn->table, NULL);
 		/* /proc may be looking. */
 		synchronize_rcu();
-		kvfree(t);
+		count_table_free(t);
 	}
 	cn->writes = !err;
 	return err;
@@ -782,14 +668,35 @@ static int count_begin_to_write(struct count_net *cn)
 
 static void count_end_to_write(struct count_net *cn)
 {
-	struct count_table *t = rcu_dereference_protected(cn->table, true);
+	struct flows_table *t = rcu_dereference_protected(cn->table, true);
 
 	nf_unregister_net_hooks(cn->net, count_write_hooks,
 				ARRAY_SIZE(count_write_hooks));
 	cn->writes = false;
 	RCU_INIT_POINTER(cn->table, NULL);
 	synchronize_rcu();
-	kvfree(t);
+	count_table_free(t);
+}
+
+/* A larger table, if there are too many flows for this one. */
+static int count_grow(struct count_net *cn)
+{
+	struct flows_table *old = rcu_dereference_protected(cn->table, true);
+	struct flows_table *t;
+
+	if (READ_ONCE(old->flows) <= old->crowded)
+		return 0;
+	t = count_table_new(cn, min(old->sets_log + FLOWS_GROWTH_LOG,
+				    (u32)FLOWS_SETS_LOG_MAX));
+	if (!t) {
+		/* Go on with what there is; some flows will not be counted. */
+		WRITE_ONCE(old->crowded, U32_MAX);
+		return -ENOMEM;
+	}
+	flows_move(t, old, &cn->table);
+	synchronize_rcu();
+	count_table_free(old);
+	return 0;
 }
 
 static void count_arrange(struct work_struct *work)
@@ -798,10 +705,16 @@ static void count_arrange(struct work_struct *work)
 					    arrange.work);
 	int how = delaycc_value(&cn->values, COUNT_FLOWS);
 	bool wanted = atomic_read(&cn->wanting) > 0;
-	bool write = how == COUNT_FLOWS_ALL ||
-		     (how == COUNT_FLOWS_ALIKE && wanted);
+	unsigned long end = READ_ONCE(cn->unwanted) + COUNT_LINGER;
+	unsigned long now = jiffies;
+	bool write;
 	int err = 0;
 
+	if (!wanted && cn->reads && time_before(now, end)) {
+		wanted = true;
+		count_arrange_later(cn, end - now);
+	}
+	write = how == COUNT_FLOWS_ALL || (how == COUNT_FLOWS_ALIKE && wanted);
 	if (wanted && !cn->reads)
 		err = count_begin_to_read(cn);
 	else if (!wanted && cn->reads)
@@ -810,15 +723,25 @@ static void count_arrange(struct work_struct *work)
 		err = count_begin_to_write(cn);
 	else if (!write && cn->writes)
 		count_end_to_write(cn);
+	else if (cn->writes)
+		err = count_grow(cn);
 	if (err)
-		net_warn_ratelimited("delaycc: the count of flows does not work in a namespace: error %d\n",
-				     err);
+		pr_warn_ratelimited("delaycc: the count of flows does not work in a namespace, or leaves some out: error %d\n",
+				    err);
 }
 
 /* After a write to one of the parameters: what it asks for is done when the writer goes on. */
 static void count_changed(struct delaycc_values *values)
 {
 	struct count_net *cn = container_of(values, struct count_net, values);
+	struct mem_cgroup *charged = NULL;
+
+	if (delaycc_value(values, COUNT_FLOWS))
+		charged = get_mem_cgroup_from_mm(current->mm);
+	spin_lock_bh(&cn->lock);
+	swap(cn->charged, charged);
+	spin_unlock_bh(&cn->lock);
+	mem_cgroup_put(charged);
 
 	count_arrange_later(cn, 0);
 	flush_delayed_work(&cn->arrange);
@@ -828,14 +751,15 @@ static int count_show(struct seq_file *m, void *unused)
 {
 	struct count_net *cn = count_pernet(seq_file_single_net(m));
 	struct count_stats sum = {};
-	struct count_table *t;
+	struct flows_table *t;
 	u32 flows = 0;
 	int cpu;
 
 	rcu_read_lock();
 	t = rcu_dereference(cn->table);
 	if (t)
-		flows = count_flows_now(t, delaycc_value(&cn->values, COUNT_ACTIVE_US));
+		flows = flows_now(t, ktime_get_ns(),
+				  delaycc_value(&cn->values, COUNT_ACTIVE_US));
 	rcu_read_unlock();
 	for_each_possible_cpu(cpu) {
 		const struct count_stats *stats = per_cpu_ptr(cn->stats, cpu);
@@ -858,7 +782,7 @@ static int __net_init count_net_init(struct net *net)
 	cn->net = net;
 	spin_lock_init(&cn->lock);
 	INIT_DELAYED_WORK(&cn->arrange, count_arrange);
-	cn->stats = alloc_percpu(struct count_stats);
+	cn->stats = alloc_percpu_gfp(struct count_stats, GFP_KERNEL_ACCOUNT);
 	if (!cn->stats)
 		return -ENOMEM;
 #ifdef CONFIG_PROC_FS
@@ -902,8 +826,9 @@ static void __net_exit count_net_exit(struct net *net)
 
 	delaycc_sysctl_unregister(&cn->values);
 	remove_proc_entry("delaycc_count", net->proc_net);
-	kvfree(rcu_dereference_protected(cn->table, true));
+	count_table_free(rcu_dereference_protected(cn->table, true));
 	RCU_INIT_POINTER(cn->table, NULL);
+	mem_cgroup_put(cn->charged);
 	free_percpu(cn->stats);
 }
 

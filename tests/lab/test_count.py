@@ -709,6 +709,26 @@ def test_a_flood_of_forged_flows_does_not_count(run):
 # ---- many, and the end ----
 
 
+def in_lab_memory(namespaces):
+    """What each of so many namespaces takes when it begins to count, in KB."""
+    load()
+    each = [inlab.Netns() for _ in range(namespaces)]
+    free = memory_kb()
+    for ns in each:
+        with ns:
+            inlab.write(DCC + "count_flows", "1")
+    began = (free - memory_kb()) / namespaces
+    for ns in each:
+        with ns:
+            inlab.write(DCC + "count_flows", "0")
+    return began
+
+
+def test_a_namespace_that_begins_to_count_takes_little_memory(run):
+    # A table for 128 flows and the hooks.
+    assert run("in_lab_memory", 40) < 32
+
+
 def in_lab_many(flows):
     """One packet each in turn: more flows than most hosts have at once."""
     inlab.write("/proc/sys/net/ipv4/tcp_mem", "4000000 4000000 4000000")
