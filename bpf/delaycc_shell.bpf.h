@@ -14,7 +14,9 @@
  *
  * What differs from the modules
  *   - Parameters and path are the loader's, for all sockets alike, instead of
- *     sysctls and routes; a base RTT of 0 means the smallest that was measured.
+ *     sysctls, routes and devices; a base RTT of 0 means the smallest that was
+ *     measured.  Without a line rate every socket is left to reno, as it is in the
+ *     module on a device without a speed.
  *   - tcp_wstamp_ns and sk_gso_max_segs are not writable: a window below one
  *     packet is one packet at a pace below one per RTT, and segmentation offload
  *     is as the device has it, so the law sees bursts.
@@ -54,6 +56,8 @@ char LICENSE[] SEC("license") = "GPL";
 
 /* From kernel headers that vmlinux.h cannot carry. */
 #define DCC_TCP_CONG_NON_RESTRICTED 1
+#define DCC_SOL_TCP 6
+#define DCC_TCP_CONGESTION 13
 #define DCC_NS_PER_US 1000ULL
 
 /* Notes of send times; a power of two. */
@@ -77,7 +81,11 @@ const volatile char dcc_name[16] = DELAYCC_BPF_NAME;
 
 /* cong_control(sk, ack, flag, rs) instead of (sk, rs): kernel 6.10 and later. */
 const volatile bool dcc_cong_control_is_long = true;
-const volatile __u64 dcc_line_rate_bps = 10000000000ULL;
+/*
+ * A device tells its speed only under the RTNL, which no BPF program has.  0: not
+ * known, and as in the module every socket is left to reno.
+ */
+const volatile __u64 dcc_line_rate_bps = 0;
 /* 0: the smallest RTT of each socket. */
 const volatile __u32 dcc_base_rtt_ns = 0;
 /* Bytes on the wire around an IP packet: Ethernet header, FCS, preamble, gap. */
@@ -89,6 +97,7 @@ const volatile struct DELAYCC_CORE(_params) dcc_params = {};
 /* ---- read by the loader while it runs ------------------------------------ */
 
 __u64 dcc_sockets;   /* served */
+__u64 dcc_refused;   /* left to reno, as the line rate is not known */
 __u64 dcc_acks;      /* seen by the core */
 __u64 dcc_notes_hit; /* of these, with a send time in nanoseconds */
 __u64 dcc_decisions;
@@ -212,9 +221,19 @@ SEC("struct_ops/dcc_shell_init")
 void BPF_PROG(dcc_shell_init, struct sock *sk)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
-	struct shell_sock *s = shell_state(sk, BPF_SK_STORAGE_GET_F_CREATE);
+	struct shell_sock *s;
 	u64 srtt_ns;
 
+	if (!dcc_line_rate_bps) {
+		char reno[] = "reno";
+
+		if (!dcc_refused)
+			bpf_printk("delaycc: " DELAYCC_BPF_NAME ": the loader has told no line rate, sockets use reno instead");
+		__sync_fetch_and_add(&dcc_refused, 1);
+		bpf_setsockopt(sk, DCC_SOL_TCP, DCC_TCP_CONGESTION, reno, sizeof(reno));
+		return;
+	}
+	s = shell_state(sk, BPF_SK_STORAGE_GET_F_CREATE);
 	if (!s)
 		return; /* no memory: every other hook leaves the socket alone */
 

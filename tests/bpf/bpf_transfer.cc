@@ -6,6 +6,7 @@
 //   bpf_transfer [--algorithm NAME] [--ipv6] [--megabytes N] [--line-rate-mbps N] [--base-rtt-ns N]
 //                [--set FIELD=N]... [--run COMMAND [ARGUMENT]...]
 //
+// Without --line-rate-mbps the program leaves the socket to reno; that is checked.
 // --run carries out a command in place of the transfer, while the algorithm is registered; all that
 // follows is the command.
 // --set changes a parameter: a field of struct dcc_<name>_params.  Delays between two namespaces
@@ -82,7 +83,7 @@ struct Options {
   std::string algorithm = "oscar";
   bool ipv6 = false;
   std::uint64_t bytes = 64 << 20;
-  std::uint64_t line_rate_bps = 10000000000;
+  std::uint64_t line_rate_bps = 0;  // not told: the program leaves the socket to reno
   std::uint32_t base_rtt_ns = 200000;
   std::vector<std::pair<std::string, std::uint32_t>> parameters;
   std::vector<std::string> command;  // in place of the transfer
@@ -159,7 +160,7 @@ bool Registered(const std::string& algorithm) {
 }
 
 struct Counters {
-  std::uint64_t sockets, acks, notes_hit, decisions, losses, timeouts;
+  std::uint64_t sockets, refused, acks, notes_hit, decisions, losses, timeouts;
 };
 
 // A program: opened by the constructor, loaded and registered by Register().
@@ -210,8 +211,8 @@ class ProgramOf : public Program {
 
   Counters Count() const override {
     const auto& c = *skeleton_->bss;
-    return {c.dcc_sockets,   c.dcc_acks,   c.dcc_notes_hit,
-            c.dcc_decisions, c.dcc_losses, c.dcc_timeouts};
+    return {c.dcc_sockets,   c.dcc_refused, c.dcc_acks,    c.dcc_notes_hit,
+            c.dcc_decisions, c.dcc_losses,  c.dcc_timeouts};
   }
 
  private:
@@ -349,8 +350,9 @@ std::uint64_t Send(const Options& options, const std::string& algorithm) {
   socklen_t name_length = sizeof(name);
   if (getsockopt(connection.get(), IPPROTO_TCP, TCP_CONGESTION, name, &name_length) != 0)
     ThrowErrno("getsockopt(TCP_CONGESTION)");
-  if (algorithm != name)
-    throw std::runtime_error(std::string("the socket runs ") + name + ", not " + algorithm);
+  const std::string expected = options.line_rate_bps == 0 ? "reno" : algorithm;
+  if (expected != name)
+    throw std::runtime_error(std::string("the socket runs ") + name + ", not " + expected);
   return checksum.value();
 }
 
@@ -522,10 +524,15 @@ void Run(const Options& options) {
     Check(Registered(name), "the kernel does not list the algorithm");
     TransferGuarded(options, name);
     const Counters c = program->Count();
-    std::cout << "sockets " << c.sockets << " acks " << c.acks << " ns_rtt " << c.notes_hit
-              << " decisions " << c.decisions << " losses " << c.losses << " timeouts "
-              << c.timeouts << "\n";
+    std::cout << "sockets " << c.sockets << " refused " << c.refused << " acks " << c.acks
+              << " ns_rtt " << c.notes_hit << " decisions " << c.decisions << " losses " << c.losses
+              << " timeouts " << c.timeouts << "\n";
     if (!options.command.empty()) return;
+    if (options.line_rate_bps == 0) {
+      std::fprintf(stderr, "bpf_transfer: without --line-rate-mbps every socket uses reno\n");
+      Check(c.sockets == 0 && c.refused > 0, "the program served a socket without a line rate");
+      return;
+    }
     Check(c.sockets == 1, "the program served another number of sockets than one");
     Check(c.decisions > 0, "the program decided nothing");
     Check(c.notes_hit * 2 > c.acks, "most RTTs were not in nanoseconds");

@@ -25,7 +25,7 @@ PRIOPLUS = ("--algorithm", "prioplus", "--set", "channel_a_ns=10000000")
 SWIFT = ("--algorithm", "swift", "--set", "base_target_ns=5000000")
 
 
-def transfer(*options):
+def transfer(*options, line_rate_mbps=10000):
     """What bpf_transfer counted."""
     missing = BUILD / "bpf_transfer.missing"
     if missing.exists():
@@ -33,6 +33,8 @@ def transfer(*options):
     program = BUILD / "bpf_transfer"
     if not program.exists():
         pytest.fail(f"{program} is not built: run make")
+    if line_rate_mbps:
+        options = ("--line-rate-mbps", str(line_rate_mbps), *options)
     done = subprocess.run(
         [program, *options], capture_output=True, text=True, check=False, timeout=180
     )
@@ -82,6 +84,12 @@ def test_sqcc_carries_a_checksummed_transfer_by_all_of_its_rules(rules):
     options = ("--algorithm", "sqcc", "--set", f"rules={rules}")
     thresholds = ("--set", "t_low_ns=1000000", "--set", "t_high_ns=10000000")
     assert transfer(*options, *thresholds)["decisions"] > 0
+
+
+@pytest.mark.parametrize("algorithm", ["oscar", "prioplus"])
+def test_without_a_line_rate_a_socket_is_left_to_reno(algorithm):
+    counted = transfer("--algorithm", algorithm, line_rate_mbps=None)
+    assert counted["refused"] >= 1 and counted["sockets"] == 0
 
 
 def test_ipv6_is_served_alike():
