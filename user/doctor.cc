@@ -19,6 +19,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <set>
 #include <string>
 
@@ -152,13 +153,57 @@ void bpf() {
   line(bpftool, "bpftool", bpftool ? "available" : "for the BPF programs: apt-get install bpftool");
 }
 
-void timestamps() {
+// Those that are up, without the loopback.
+std::set<std::string> devices() {
   ifaddrs* list = nullptr;
-  if (getifaddrs(&list) < 0) return;
   std::set<std::string> names;
+  if (getifaddrs(&list) < 0) return names;
   for (ifaddrs* i = list; i; i = i->ifa_next)
     if (!(i->ifa_flags & IFF_LOOPBACK) && (i->ifa_flags & IFF_UP)) names.insert(i->ifa_name);
   freeifaddrs(list);
+  return names;
+}
+
+// 0: the file is not there, or has no number above that.
+int64_t number_in(const std::string& path) {
+  std::ifstream file(path);
+  int64_t value = 0;
+  return file >> value && value > 0 ? value : 0;
+}
+
+// A device of its own, or one below it (as VLANs and bonds have it).
+bool has_hardware(const std::string& device) {
+  const std::string path = "/sys/class/net/" + device;
+  if (exists(path + "/device")) return true;
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path, ignored)) {
+    const std::string name = entry.path().filename();
+    if (name.rfind("lower_", 0) == 0 && has_hardware(name.substr(6))) return true;
+  }
+  return false;
+}
+
+// What the modules take for the line rate of each device, and what that is worth.
+void line_rates() {
+  const int64_t told = number_in("/proc/sys/net/ipv4/delaycc/line_rate_mbps");
+  const char* remedy = "set net.ipv4.delaycc.line_rate_mbps";
+  for (const std::string& name : devices()) {
+    const std::string what = "line rate " + name;
+    const int64_t mbps = number_in("/sys/class/net/" + name + "/speed");
+    if (told)
+      line(true, what, fmt::format("{} Mbit/s, by net.ipv4.delaycc.line_rate_mbps", told));
+    else if (!mbps || exists("/sys/class/net/" + name + "/tun_flags"))
+      line(false, what, fmt::format("not known: its sockets use reno; {}", remedy));
+    else if (!has_hardware(name))
+      line(false, what,
+           fmt::format("{} Mbit/s, but no hardware has it: a guess; {}", mbps, remedy));
+    else
+      line(true, what, fmt::format("{} Mbit/s, by its driver", mbps));
+  }
+}
+
+void timestamps() {
+  const std::set<std::string> names = devices();
   const Fd socket_fd(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (names.empty()) line(false, "time stamps", "no network interface is up");
   for (const std::string& name : names) {
@@ -189,6 +234,7 @@ int doctor() {
   host();
   virtual_machine();
   bpf();
+  line_rates();
   timestamps();
   fmt::print("\n{}\n", ready ? "Experiments in the lab can run."
                              : "Experiments in the lab cannot run yet; see the first lines.");

@@ -204,3 +204,16 @@ def test_doctor_says_what_is_there_and_what_to_do_about_the_rest(tmp_path):
     assert result.returncode == 1
     assert f'missing  lab kernel             no lab kernel at {tmp_path}/linux; build it with "make lab"' in result.stdout
     assert result.stdout.endswith("\nExperiments in the lab cannot run yet; see the first lines.\n")
+
+
+def test_doctor_says_what_a_devices_line_rate_is_worth():
+    script = ("mount -t sysfs sys /sys && ip link add dcc0 type veth peer name dcc1 && ip link set dcc0 up && ip link set dcc1 up && "
+              "if [ -c /dev/net/tun ]; then ip tuntap add dcc2 mode tun && ip link set dcc2 up; fi; exec \"$0\" doctor")
+    own = ["unshare", "--net", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
+    if subprocess.run([*own, "true"], capture_output=True).returncode:
+        pytest.skip("no network namespace can be made here: needs root, or unprivileged user namespaces")
+    done = subprocess.run([*own, "sh", "-c", script, DELAYCC], capture_output=True, text=True, timeout=120)
+    assert "missing  line rate dcc0         10000 Mbit/s, but no hardware has it: a guess; set net.ipv4.delaycc.line_rate_mbps\n" in done.stdout, \
+        done.stdout + done.stderr
+    if os.path.exists("/dev/net/tun"):
+        assert "missing  line rate dcc2         not known: its sockets use reno; set net.ipv4.delaycc.line_rate_mbps\n" in done.stdout
