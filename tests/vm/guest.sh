@@ -102,6 +102,15 @@ qdisc_a() # QDISC...
 	tc -n a qdisc replace dev va root "$@"
 }
 
+wait_for() # TEXT FILE
+{
+	for _ in $(seq 200); do
+		grep -q "$1" "$2" && return 0
+		sleep 0.05
+	done
+	no "no '$1' in $2 after 10 s"
+}
+
 taken() # FILE VALUE...: writes each and puts the old one back
 {
 	file=$1
@@ -141,7 +150,7 @@ test_sysctl_values_in_range_are_taken()
 {
 	taken line_rate_mbps 0 1 800000 && taken base_rtt_ns 0 1000 1000000000 &&
 		taken link_overhead_bytes 0 128 && taken max_tso_segs 0 1 65535 &&
-		taken probe_gap_ns 0 100 1000000 && taken host_queue_ns 0 100 1000000 &&
+		taken probe_gap_ns 100 1000000 && taken host_queue_ns 0 100 1000000 &&
 		taken oscar/target_delay_ns 0 2000 2000000000 &&
 		taken oscar/target_queue_ns 0 500 1000000000 &&
 		taken oscar/tau_ns 0 500 1000000000 &&
@@ -154,7 +163,7 @@ test_sysctl_bad_values_are_refused_and_change_nothing()
 	cd $dcc && echo 4000 >base_rtt_ns || return 1
 	refused line_rate_mbps -1 800001 99999999999 x &&
 		refused base_rtt_ns -1 1 999 1000000001 4294967296 &&
-		refused probe_gap_ns -1 99 1000001 && refused host_queue_ns -1 99 1000001 &&
+		refused probe_gap_ns -1 0 99 1000001 && refused host_queue_ns -1 99 1000001 &&
 		refused link_overhead_bytes -1 129 && refused max_tso_segs -1 65536 &&
 		refused oscar/target_delay_ns -1 1 1999 2000000001 &&
 		refused oscar/target_queue_ns -1 1 499 1000000001 &&
@@ -366,6 +375,106 @@ test_a_given_line_rate_serves_such_a_device()
 	in_a xfer send -c oscar 127.0.0.1 4998 300000 1 >/tmp/sent && wait $! || no "the transfer failed" || return 1
 	in_a sh -c "echo 0 >$dcc/line_rate_mbps"
 	has 'ok 300000 oscar$' /tmp/sent
+}
+
+test_a_tunnel_says_nothing_of_its_speed()
+{
+	modprobe tun || return 1
+	(exec ip netns exec a mirror t0 >/tmp/mirror) &
+	mirror=$!
+	wait_for ready /tmp/mirror || return 1
+	ip -n a addr add 10.9.0.1/24 dev t0 && ip -n a link set t0 up || return 1
+	in_a xfer recv 4997 &
+	in_a xfer send -c oscar 10.9.0.2 4997 100000 1 >/tmp/sent && wait $! || no "the transfer failed"
+	result=$?
+	# The last segments need the tunnel, too.
+	for _ in $(seq 200); do
+		[ -n "$(in_a ss -Htn state connected exclude time-wait)" ] || break
+		sleep 0.05
+	done
+	kill $mirror
+	[ $result = 0 ] || return 1
+	has 'ok 100000 oscar-reno' /tmp/sent || return 1
+	dmesg >/tmp/dmesg
+	has 'delaycc: oscar: the line rate of t0 is not known' /tmp/dmesg
+}
+
+test_a_device_without_hardware_is_named_once_in_a_namespace()
+{
+	dmesg >/tmp/dmesg
+	has 'delaycc: va has no hardware; the 10000 Mbit/s that it says it has are taken for the line rate; .* set net.ipv4.delaycc.line_rate_mbps' /tmp/dmesg ||
+		return 1
+	[ "$(grep -c 'va has no hardware' /tmp/dmesg)" = 1 ] || no "it is named again and again"
+}
+
+test_notices_leave_the_networks_common_limit_alone()
+{
+	# Twice more than ten within five seconds, so that what was left out is counted.
+	for port_number in 4971 4972; do
+		(exec ip netns exec a sockets oscar 20 $port_number >/tmp/sockets) &
+		sockets=$!
+		wait_for ready /tmp/sockets || return 1
+		kill $sockets
+		sleep 6
+	done
+	dmesg >/tmp/dmesg
+	has 'delaycc_init: [0-9]* callbacks suppressed' /tmp/dmesg || return 1
+	! grep 'net_ratelimit: ' /tmp/dmesg || no "others' messages can be lost"
+}
+
+cgroup() # NAME: a new memory cgroup
+{
+	mkdir "/tmp/cgroup/$1"
+}
+
+slab() # NAME: the bytes of kernel objects that it is charged for
+{
+	sed -n 's/^slab //p' "/tmp/cgroup/$1/memory.stat"
+}
+
+test_state_of_sockets_is_charged_to_who_opens_them()
+{
+	mkdir /tmp/cgroup && mount -t cgroup2 cgroup /tmp/cgroup && echo +memory >/tmp/cgroup/cgroup.subtree_control || return 1
+	in_a sh -c "echo 20000 >$dcc/line_rate_mbps"
+	for algorithm in reno oscar; do
+		cgroup $algorithm || return 1
+		(echo 0 >/tmp/cgroup/$algorithm/cgroup.procs; exec ip netns exec a sockets $algorithm 200 4973 >/tmp/sockets) &
+		sockets=$!
+		wait_for ready /tmp/sockets || return 1
+		eval "$algorithm=$(slab $algorithm)"
+		kill $sockets
+		wait $sockets
+	done
+	in_a sh -c "echo 0 >$dcc/line_rate_mbps"
+	echo "reno $reno oscar $oscar"
+	# 400 sockets, each with more than a KB of state.
+	[ $((oscar - reno)) -gt 400000 ] || no "400 sockets: reno $reno bytes, oscar $oscar"
+}
+
+test_the_table_of_flows_is_charged_to_who_asks_for_it()
+{
+	modprobe delaycc_count || return 1
+	for i in $(seq 20); do
+		ip netns add "c$i" || return 1
+	done
+	# count_active_us allocates nothing; the first time that it is written, /proc does.
+	for round in before without with; do
+		cgroup $round || return 1
+		setting="10000 >$dcc/count_active_us"
+		[ $round != with ] || setting="1 >$dcc/count_flows"
+		(
+			echo 0 >/tmp/cgroup/$round/cgroup.procs
+			for i in $(seq 20); do
+				ip netns exec "c$i" sh -c "cat $dcc/count_flows; echo $setting"
+			done
+		)
+		eval "$round=$(slab $round)"
+	done
+	for i in $(seq 20); do
+		ip netns del "c$i"
+	done
+	echo "without $without with $with"
+	[ $((with - without)) -ge 160000 ] || no "20 tables of 8 KB: $without and $with bytes"
 }
 
 test_windows_below_one_packet()

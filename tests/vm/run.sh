@@ -43,7 +43,7 @@ done
 make -s -C "$kernel/build" M="$told" DELAYCC_MODULES="$modules" KBUILD_EXTRA_SYMBOLS="$modules/Module.symvers" \
 	CONFIG_DEBUG_INFO_BTF_MODULES= modules >"$work/told.log" 2>&1 ||
 	{ cat "$work/told.log" >&2; die "tcp_told does not build for $release"; }
-for program in xfer refused; do
+for program in xfer refused mirror sockets; do
 	gcc -std=gnu11 -O2 -Wall -Wextra -static -o "$work/$program" "$here/$program.c"
 done
 
@@ -74,7 +74,7 @@ add_program() # NAME...: with the libraries that it needs
 add_program dash ip tc ss nstat sysctl modprobe rmmod insmod mount unshare setpriv \
 	cat cut grep head tail tr sed seq sleep timeout dmesg uname mkdir wc ethtool tcpdump
 ln -s dash "$tree/usr/bin/sh"
-cp "$work/xfer" "$work/refused" "$tree/usr/bin"
+cp "$work/xfer" "$work/refused" "$work/mirror" "$work/sockets" "$tree/usr/bin"
 mkdir -p "$tree/usr/share"
 cp "$guest" "$tree/init"
 chmod +x "$tree/init"
@@ -88,7 +88,7 @@ cp "$told/tcp_told.ko" "$mods/test"
 echo root:x:0:0::/:/bin/sh >"$tree/etc/passwd"
 echo root:x:0: >"$tree/etc/group"
 # Those that guest.sh asks for, with what they need.
-for name in veth sch_netem sch_fq inet_diag tcp_diag; do
+for name in veth tun sch_netem sch_fq inet_diag tcp_diag; do
 	find "$kernel/lib/modules/$release/kernel" -name "$name.ko*" -exec cp {} "$mods" \;
 done
 depmod -b "$tree/usr" "$release" 2>"$work/depmod.log" || { cat "$work/depmod.log" >&2; die "depmod failed"; }
