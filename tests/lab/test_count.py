@@ -725,8 +725,8 @@ def in_lab_memory(namespaces):
 
 
 def test_a_namespace_that_begins_to_count_takes_little_memory(run):
-    # A table for 128 flows and the hooks.
-    assert run("in_lab_memory", 40) < 32
+    # A table of 8 KB and the hooks, and around each what a debugging kernel puts there.
+    assert run("in_lab_memory", 40) < 100
 
 
 def in_lab_many(flows):

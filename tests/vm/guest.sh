@@ -777,6 +777,17 @@ test_modules_load_again()
 	modprobe tcp_oscar && rmmod tcp_oscar && rmmod delaycc
 }
 
+test_the_name_of_an_algorithm_loads_its_module()
+{
+	# Before that there are no sysctls: in a file of sysctl.d the algorithm comes first.
+	! sysctl -w net.ipv4.delaycc.line_rate_mbps=1000 2>/tmp/error || no "there are sysctls without a module" || return 1
+	has 'cannot stat' /tmp/error || return 1
+	printf 'net.ipv4.tcp_congestion_control = patched_timely\nnet.ipv4.delaycc.line_rate_mbps = 1000\n' >/tmp/sysctl.conf
+	sysctl -p /tmp/sysctl.conf || return 1
+	[ "$(cat /proc/sys/net/ipv4/tcp_congestion_control) $(cat $dcc/line_rate_mbps)" = 'patched_timely 1000' ] || no "not loaded" || return 1
+	sysctl -w net.ipv4.tcp_congestion_control=cubic && rmmod tcp_timely && rmmod delaycc
+}
+
 test_kernel_has_not_complained()
 {
 	dmesg >/tmp/dmesg
