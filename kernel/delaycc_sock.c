@@ -280,6 +280,7 @@ int delaycc_init(struct sock *sk, struct delaycc_sock *ds, const char *name)
 	rcu_read_lock();
 	if (!delaycc_path_read(sk, ds)) {
 		dev = delaycc_path_dev(sk);
+		delaycc_limit_tso(sk, dev, 0);
 		/* Not the network's common limit: any user can cause this. */
 		pr_notice_ratelimited("delaycc: %s: the line rate of %s is not known, a socket uses reno instead; set net.ipv4.delaycc.line_rate_mbps\n",
 				      name, dev ? dev->name : "an unknown device");
