@@ -68,12 +68,19 @@ void write_all(int fd, std::string_view text, const std::string& path) {
 void write_file(const std::string& path, std::string_view text) {
   Fd fd = open_file(path, O_WRONLY | O_CREAT | O_TRUNC);
   write_all(fd.get(), text, path);
+  // A network file system may say only now that the disk is full.
+  if (::close(fd.release()) < 0) throw system_error("close", path);
 }
 
 void write_file_atomically(const std::string& path, std::string_view text) {
   const std::string fresh = path + ".new";
-  write_file(fresh, text);
-  if (::rename(fresh.c_str(), path.c_str()) < 0) throw system_error("rename", path);
+  try {
+    write_file(fresh, text);
+    if (::rename(fresh.c_str(), path.c_str()) < 0) throw system_error("rename", path);
+  } catch (const Error&) {
+    ::unlink(fresh.c_str());
+    throw;
+  }
 }
 
 int64_t monotonic_ns() {

@@ -34,6 +34,8 @@ class Fd {
   int get() const { return fd_; }
   explicit operator bool() const { return fd_ >= 0; }
   void reset();
+  // Gives it up: the caller closes it.
+  int release() { return std::exchange(fd_, -1); }
 
  private:
   int fd_ = -1;
@@ -49,6 +51,7 @@ std::string read_file(const std::string& path);
 void write_file(const std::string& path, std::string_view text);
 
 // Writes beside `path` and renames over it, so that a reader sees the old file or the new one.
+// Where that fails (a full disk), the old file stays as it was.
 void write_file_atomically(const std::string& path, std::string_view text);
 
 // CLOCK_MONOTONIC in nanoseconds.

@@ -93,7 +93,9 @@ class Store::Statement {
   int64_t integer(int column) const { return sqlite3_column_int64(statement_, column); }
   double real(int column) const { return sqlite3_column_double(statement_, column); }
   std::string text(int column) const {
-    return reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
+    const unsigned char* found = sqlite3_column_text(statement_, column);
+    if (!found) throw store_.broken(store_.path_ + ": a text is missing");
+    return reinterpret_cast<const char*>(found);
   }
 
  private:
@@ -119,7 +121,21 @@ class Store::Statement {
 };
 
 StoreError Store::error(const std::string& what) const {
-  return StoreError(path_ + ": " + what + ": " + sqlite3_errmsg(database_));
+  const std::string text = path_ + ": " + what + ": " + sqlite3_errmsg(database_);
+  switch (sqlite3_errcode(database_) & 0xff) {
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+    case SQLITE_ERROR:  // a table or a column is missing
+      return broken(text);
+    default:
+      return StoreError(text);
+  }
+}
+
+// The remedy for a file that is no store, or no longer.
+StoreError Store::broken(const std::string& text) const {
+  return StoreError(text + "; move it away, and its trials are run again, or name another folder " +
+                    "with --out");
 }
 
 void Store::execute(const char* sql) {
@@ -140,7 +156,7 @@ Store::Store(const std::string& path, Sharing sharing) : path_(path) {
     const int64_t layout = number("PRAGMA user_version");
     const int64_t tables = number("SELECT count(*) FROM sqlite_master");
     if (tables > 0 && layout != kLayout)
-      throw StoreError(path + ": was written by another version of delaycc; move it away");
+      throw broken(path + ": was written by another version of delaycc");
     if (tables == 0) {
       execute(kSchema);
       execute(("PRAGMA user_version = " + std::to_string(kLayout)).c_str());
@@ -279,7 +295,8 @@ std::optional<StoredTrial> Store::load(const std::string& key) {
     const size_t curve = static_cast<size_t>(rates.integer(0));
     if (curve == result.rates.size())
       result.rates.push_back({rates.text(1), rates.integer(2) != 0, {}});
-    result.rates.at(curve).gbps.push_back(rates.real(3));
+    if (curve >= result.rates.size()) throw broken(path_ + ": a rate curve is missing");
+    result.rates[curve].gbps.push_back(rates.real(3));
   }
   return trial;
 }

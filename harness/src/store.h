@@ -69,6 +69,7 @@ class Store {
  private:
   class Statement;
   StoreError error(const std::string& what) const;
+  StoreError broken(const std::string& text) const;
   void execute(const char* sql);
   int64_t number(const char* query);
 

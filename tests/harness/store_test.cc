@@ -2,6 +2,7 @@
 #include "store.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "lab.h"
 
@@ -123,6 +124,56 @@ TEST(Store, RefusesAFileThatIsNone) {
   const std::string path = directory.path() + "/results.sqlite";
   write_file(path, "this is no database, but it is long enough to look like a file of its own\n");
   EXPECT_THROW(Store store(path), Error);
+}
+
+// The message of what fails when the store at `path` is used.
+std::string trouble(const std::string& path) {
+  try {
+    Store(path).load("key0");
+  } catch (const StoreError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(Store, NamesTheRemedyForAFileThatIsBroken) {
+  TemporaryDirectory directory;
+  const std::string path = directory.path() + "/results.sqlite";
+  const std::string remedy = "; move it away, and its trials are run again, or name another folder";
+  Store(path).save(example(0));
+  const std::string whole = read_file(path);
+  EXPECT_EQ(trouble(path), "");
+  // No database, one whose pages are lost, one that was cut off, one of another layout.
+  write_file(path, std::string(5000, 'x'));
+  EXPECT_NE(trouble(path).find(remedy), std::string::npos) << trouble(path);
+  std::string damaged = whole;
+  damaged.replace(4096, 5 * 4096, 5 * 4096, '\xff');
+  write_file(path, damaged);
+  EXPECT_NE(trouble(path).find(remedy), std::string::npos) << trouble(path);
+  write_file(path, whole.substr(0, 9000));
+  EXPECT_NE(trouble(path).find(remedy), std::string::npos) << trouble(path);
+  damaged = whole;
+  damaged[63] = static_cast<char>(damaged[63] + 1);  // the last byte of user_version
+  write_file(path, damaged);
+  EXPECT_NE(trouble(path).find("was written by another version of delaycc" + remedy),
+            std::string::npos)
+      << trouble(path);
+}
+
+TEST(WriteFileAtomically, LeavesTheOldFileAndNoHalfWhereItFails) {
+  TemporaryDirectory directory;
+  const std::string path = directory.path() + "/summary.json";
+  write_file_atomically(path, "old");
+  // The new text goes to a device that is always full.
+  ASSERT_EQ(symlink("/dev/full", (path + ".new").c_str()), 0);
+  try {
+    write_file_atomically(path, "new");
+    ADD_FAILURE();
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("No space left on device"), std::string::npos);
+  }
+  EXPECT_EQ(read_file(path), "old");
+  EXPECT_NE(access((path + ".new").c_str(), F_OK), 0);
 }
 
 }  // namespace
