@@ -33,8 +33,12 @@ namespace fs = std::filesystem;
 
 constexpr int kBootTimeoutS = 30;
 
+void print_line(const char* state, const std::string& what, const std::string& detail) {
+  fmt::print("{:<8} {:<22} {}\n", state, what, detail);
+}
+
 void line(bool ok, const std::string& what, const std::string& detail) {
-  fmt::print("{:<8} {:<22} {}\n", ok ? "ok" : "missing", what, detail);
+  print_line(ok ? "ok" : "missing", what, detail);
 }
 
 bool exists(const std::string& path) {
@@ -95,6 +99,9 @@ bool lab() {
            there ? found.modules + "/" + module + ".ko" : "build it with \"make lab\"");
     }
     return all;
+  } catch (const LabForbidden& e) {
+    print_line("denied", "lab kernel", e.what());
+    return false;
   } catch (const Error& e) {
     line(false, "lab kernel", e.what());
     return false;
@@ -139,7 +146,10 @@ void virtual_machine() {
   const bool qemu = in_path("qemu-system-x86_64");
   line(qemu, "QEMU", qemu ? "available" : "for \"make vm-test\": apt-get install qemu-system-x86");
   const bool kvm = access("/dev/kvm", R_OK | W_OK) == 0;
-  line(kvm, "KVM", kvm ? "available" : "no access to /dev/kvm; QEMU emulates, slowly");
+  if (!kvm && exists("/dev/kvm"))
+    print_line("denied", "KVM", "no access to /dev/kvm (group kvm); QEMU emulates, slowly");
+  else
+    line(kvm, "KVM", kvm ? "available" : "no /dev/kvm; QEMU emulates, slowly");
 }
 
 void bpf() {

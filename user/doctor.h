@@ -4,8 +4,8 @@
 
 namespace delaycc {
 
-// Prints one line per facility of this machine: there or missing, and then the remedy. Returns 0
-// when experiments in the lab can run, else 1.
+// Prints one line per facility of this machine: ok, missing, or denied to this user, with the
+// remedy. Returns 0 when experiments in the lab can run, else 1.
 int doctor();
 
 }  // namespace delaycc

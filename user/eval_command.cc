@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "command_line.h"
 #include "eval_result.h"
 #include "model_based.h"
 #include "report.h"
@@ -80,7 +81,7 @@ class Display {
     last_s_ = progress.elapsed_s;
     clear();
     for (const std::string& line : progress_lines(progress)) {
-      fmt::print(stderr, "{}\n", line);
+      print_error("{}\n", line);
       if (terminal_) lines_++;
     }
     std::fflush(stderr);
@@ -88,13 +89,13 @@ class Display {
 
   void clear() {
     // A line that is wider than the terminal would make two: wrapping is off while they stand.
-    if (lines_ > 0) fmt::print(stderr, "\033[{}A\033[J\033[?7h", lines_);
+    if (lines_ > 0) print_error("\033[{}A\033[J\033[?7h", lines_);
     lines_ = 0;
-    if (terminal_ && !quiet_) fmt::print(stderr, "\033[?7l");
+    if (terminal_ && !quiet_) print_error("\033[?7l");
   }
 
   ~Display() {
-    if (terminal_ && !quiet_) fmt::print(stderr, "\033[?7h");
+    if (terminal_ && !quiet_) print_error("\033[?7h");
   }
 
  private:
@@ -168,11 +169,11 @@ EvaluationSpec make_spec(const EvalArguments& arguments, const Scenario& scenari
 }
 
 // The command that gives the same figures: without what only says where and how fast.
-std::string repeat_command(const EvalArguments& arguments) {
+std::string repeat_command(const EvalArguments& arguments, const std::string& path) {
   std::string text =
-      "build/delaycc eval " + fs::path(arguments.scenario).stem().string() +
-      fmt::format(" --metric {} --margin {} --confidence {}", fmt::join(arguments.metrics, ","),
-                  arguments.margin, arguments.confidence);
+      repeat_begin("eval", path) + fmt::format(" --metric {} --margin {} --confidence {}",
+                                               fmt::join(arguments.metrics, ","), arguments.margin,
+                                               arguments.confidence);
   if (arguments.estimand != "mean") text += " --estimand " + arguments.estimand;
   if (arguments.control != "none") text += " --control " + arguments.control;
   if (arguments.interval != interval_name(Goal().interval))
@@ -189,7 +190,9 @@ std::string repeat_command(const EvalArguments& arguments) {
   if (!arguments.compare.empty())
     text += fmt::format(" --compare {}", fmt::join(arguments.compare, " "));
   text += fmt::format(" --seed {}", arguments.options.seed);
-  for (const std::string& item : arguments.options.overrides) text += " --set '" + item + "'";
+  text += repeat_overrides(arguments.options.overrides);
+  if (arguments.options.timeout_s != EvalOptions().timeout_s)
+    text += fmt::format(" --timeout {}", arguments.options.timeout_s);
   return text;
 }
 
@@ -214,7 +217,6 @@ CLI::App* add_eval_command(CLI::App& app, EvalArguments& arguments) {
       ->add_option("--metric", arguments.metrics,
                    "metrics of docs/metrics.md, separated by commas; also any quantile of flows:\n"
                    "fct_p95_us, slowdown_p999")
-      ->delimiter(',')
       ->allow_extra_args(false)
       ->required();
   command->add_option("--margin", arguments.margin,
@@ -249,7 +251,6 @@ CLI::App* add_eval_command(CLI::App& app, EvalArguments& arguments) {
   command
       ->add_option("--cc", arguments.algorithms,
                    "algorithms, separated by commas (default: those compared, or the scenario's)")
-      ->delimiter(',')
       ->allow_extra_args(false);
   command->add_option("--seed", options.seed, "of all random times (default 1)")->check(check_seed);
   command->add_option("--set", options.overrides, "key=value, as for run; may be repeated")
@@ -282,6 +283,8 @@ CLI::App* add_eval_command(CLI::App& app, EvalArguments& arguments) {
 
 int eval(EvalArguments& arguments, const std::string& path) {
   EvalOptions& options = arguments.options;
+  arguments.metrics = split_names("--metric", arguments.metrics);
+  arguments.algorithms = split_names("--cc", arguments.algorithms);
   const ScenarioFile file(path, options.overrides);
   const Scenario scenario = file.resolve(file.main_parameters());
   options.scenario = path;
@@ -294,8 +297,10 @@ int eval(EvalArguments& arguments, const std::string& path) {
     options.jobs =
         options.slurm ? 16 : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   const Lab lab = find_lab();
-  if (!arguments.quiet)
-    options.note = [](const std::string& text) { fmt::print(stderr, "{}\n", text); };
+  const bool compares = arguments.algorithms.empty();
+  file.check_algorithms(scenario, compares ? "--compare" : "--cc",
+                        compares ? arguments.compare : arguments.algorithms, lab.algorithms());
+  if (!arguments.quiet) options.note = [](const std::string& text) { print_error("{}\n", text); };
   on_signals(stop_eval);
 
   EvalOutcome outcome;
@@ -307,20 +312,20 @@ int eval(EvalArguments& arguments, const std::string& path) {
       display.clear();
     } catch (const Interrupted&) {
       display.clear();
-      fmt::print(
-          stderr,
+      print_error(
           "interrupted; finished trials are in {}/results.sqlite, the same command goes on\n",
           options.out);
       return kInterrupted;
     }
   }
-  outcome.run.repeat = repeat_command(arguments);
-  for (const std::string& text : outcome.reruns) fmt::print(stderr, "run again: {}\n", text);
-  for (const std::string& text : outcome.failures) fmt::print(stderr, "failed twice: {}\n", text);
+  outcome.run.repeat = repeat_command(arguments, repeat_begin_anywhere("eval", path));
+  for (const std::string& text : outcome.reruns) print_error("run again: {}\n", text);
+  for (const std::string& text : outcome.failures) print_error("failed twice: {}\n", text);
 
   const nlohmann::json result = eval_json(options, outcome);
   write_file_atomically(options.out + "/eval.json", result.dump(2) + "\n");
   write_file_atomically(options.out + "/run.json", eval_run_json(options, outcome).dump(2) + "\n");
+  outcome.run.repeat = repeat_command(arguments, repeat_begin("eval", path));
   const nlohmann::json report = eval_report_json(options, outcome);
   if (!report.at("algorithms").empty())
     write_file_atomically(options.out + "/report.html", render_report(report));
@@ -334,7 +339,7 @@ int eval(EvalArguments& arguments, const std::string& path) {
   for (size_t a = 0; a < options.spec.algorithms.size(); a++) {
     const std::string text = outcome.evaluation->trouble(a);
     if (text.empty()) continue;
-    fmt::print(stderr, "delaycc: {}\n", text);
+    print_error("delaycc: {}\n", text);
     trouble = true;
   }
   if (trouble) return kFailed;

@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "command_line.h"
 #include "compile.h"
 #include "doctor.h"
 #include "eval_command.h"
@@ -21,6 +22,7 @@
 #include "lab.h"
 #include "report.h"
 #include "scenario.h"
+#include "suggest.h"
 #include "summary.h"
 
 namespace delaycc {
@@ -37,30 +39,6 @@ std::atomic<bool> stop_requested{false};
 
 extern "C" void request_stop(int) { stop_requested = true; }
 
-fs::path scenario_folder() {
-  // Of the source tree that this program was built from, or beside it once installed.
-  fs::path built = DELAYCC_SCENARIOS;
-  if (fs::exists(built)) return built;
-  return fs::read_symlink("/proc/self/exe").parent_path() / "scenarios";
-}
-
-// A path, or the name of a file in harness/scenarios.
-std::string find_scenario(const std::string& name) {
-  if (fs::is_regular_file(name)) return name;
-  const fs::path known = scenario_folder() / (name + ".toml");
-  if (fs::is_regular_file(known)) return known.string();
-  throw ScenarioError(name +
-                      ": no such file, and no scenario of this name; \"delaycc list\" shows all");
-}
-
-std::vector<fs::path> all_scenarios() {
-  std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(scenario_folder()))
-    if (entry.path().extension() == ".toml") files.push_back(entry.path());
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
 int list_scenarios() {
   int status = 0;
   for (const fs::path& path : all_scenarios()) {
@@ -69,7 +47,7 @@ int list_scenarios() {
       const Scenario scenario = file.resolve(file.main_parameters());
       fmt::print("{:<18} {}\n", path.stem().string(), scenario.title);
     } catch (const Error& e) {
-      fmt::print(stderr, "{}\n", e.what());
+      print_error("{}\n", e.what());
       status = kBadInput;
     }
   }
@@ -78,6 +56,11 @@ int list_scenarios() {
 
 int validate(const std::vector<std::string>& names, const std::vector<std::string>& overrides) {
   int status = 0;
+  std::vector<std::string> algorithms;  // of the lab, if it is there
+  try {
+    algorithms = find_lab().algorithms();
+  } catch (const Error&) {
+  }
   for (const std::string& name : names) {
     try {
       const std::string path = find_scenario(name);
@@ -86,6 +69,7 @@ int validate(const std::vector<std::string>& names, const std::vector<std::strin
       if (cases.empty()) cases = {file.main_parameters()};
       for (const Parameters& parameters : cases) {
         const Scenario scenario = file.resolve(parameters);
+        if (!algorithms.empty()) file.check_algorithms(scenario, "", {}, algorithms);
         for (const std::string& algorithm : scenario.algorithms) {
           Trial trial;
           trial.algorithm = algorithm;
@@ -94,7 +78,7 @@ int validate(const std::vector<std::string>& names, const std::vector<std::strin
       }
       fmt::print("{}: ok, {} case{}\n", path, cases.size(), cases.size() == 1 ? "" : "s");
     } catch (const Error& e) {
-      fmt::print(stderr, "{}\n", e.what());
+      print_error("{}\n", e.what());
       status = kBadInput;
     }
   }
@@ -104,14 +88,15 @@ int validate(const std::vector<std::string>& names, const std::vector<std::strin
 // The flows of one trial, as every algorithm meets them.
 int print_workload(const std::string& name, const std::vector<std::string>& overrides,
                    uint64_t seed, int number) {
-  const ScenarioFile file(find_scenario(name), overrides);
+  const std::string path = find_scenario(name);
+  const ScenarioFile file(path, overrides);
   const Scenario scenario = file.resolve(file.main_parameters());
   if (!scenario.workload.present)
     throw ScenarioError(name + ": workload: is missing, \"delaycc workload\" prints its flows");
   const Network network = build_network(scenario.topology, scenario.hosts);
-  fmt::print(
-      "# {}, seed {}, trial {}; alone: delaycc run {} --seed {} --first-trial {} --trials 1\n",
-      scenario.name, seed, number, name, seed, number);
+  fmt::print("# {}, seed {}, trial {}; alone: {} --seed {} --first-trial {} --trials 1{}\n",
+             scenario.name, seed, number, repeat_begin("run", path), seed, number,
+             repeat_overrides(overrides));
   fmt::print(
       "# flow start_ns source destination size_bytes group priority measured uniform log_weight\n");
   int id = 0;
@@ -135,11 +120,11 @@ class ProgressLine {
     const int ran = p.done - p.resumed;
     const double left_s = ran > 0 ? p.elapsed_s / ran * (p.total - p.done) : 0;
     if (terminal_) {
-      fmt::print(stderr, "\r\033[K{} of {} trials, {} left", p.done, p.total, time(left_s));
-      if (p.done == p.total) fmt::print(stderr, "\r\033[K");
+      print_error("\r\033[K{} of {} trials, {} left", p.done, p.total, time(left_s));
+      if (p.done == p.total) print_error("\r\033[K");
       std::fflush(stderr);
     } else if (p.elapsed_s - last_s_ >= 10) {
-      fmt::print(stderr, "{} of {} trials, {} left\n", p.done, p.total, time(left_s));
+      print_error("{} of {} trials, {} left\n", p.done, p.total, time(left_s));
       last_s_ = p.elapsed_s;
     }
   }
@@ -165,16 +150,19 @@ struct RunArguments {
 };
 
 // The command that gives the same figures: without what only says where and how fast.
-std::string repeat_command(const RunArguments& arguments) {
-  std::string text = "build/delaycc run " + fs::path(arguments.scenario).stem().string();
-  if (!arguments.options.algorithms.empty())
-    text += fmt::format(" --cc {}", fmt::join(arguments.options.algorithms, ","));
-  text += fmt::format(" --seed {}", arguments.options.seed);
-  if (arguments.options.trials > 0) text += fmt::format(" --trials {}", arguments.options.trials);
-  if (arguments.options.first_trial > 0)
-    text += fmt::format(" --first-trial {}", arguments.options.first_trial);
-  for (const std::string& item : arguments.overrides) text += " --set '" + item + "'";
-  if (arguments.options.sweep) text += " --sweep";
+std::string repeat_command(const RunArguments& arguments, const std::string& path) {
+  const RunOptions& options = arguments.options;
+  std::string text = repeat_begin("run", path);
+  if (!options.algorithms.empty())
+    text += " --cc " + shell_quoted(fmt::format("{}", fmt::join(options.algorithms, ",")));
+  text += fmt::format(" --seed {}", options.seed);
+  if (options.trials > 0) text += fmt::format(" --trials {}", options.trials);
+  if (options.first_trial > 0) text += fmt::format(" --first-trial {}", options.first_trial);
+  text += repeat_overrides(arguments.overrides);
+  if (options.sweep) text += " --sweep";
+  // Trials that took longer than usual would not end without it.
+  if (options.timeout_s != RunOptions().timeout_s)
+    text += fmt::format(" --timeout {}", options.timeout_s);
   return text;
 }
 
@@ -183,6 +171,7 @@ int run(RunArguments& arguments) {
   const std::string path = find_scenario(arguments.scenario);
   const ScenarioFile file(path, arguments.overrides);
   const Scenario main = file.resolve(file.main_parameters());
+  options.algorithms = split_names("--cc", options.algorithms);
   if (!options.algorithms.empty())
     if (const std::string mistake = algorithms_mistake(options.algorithms); !mistake.empty())
       throw ScenarioError("--cc: " + mistake);
@@ -201,16 +190,14 @@ int run(RunArguments& arguments) {
     outcome = run_experiment(file, options, lab, stop_requested,
                              [&](const Progress& p) { line.show(p); });
   } catch (const Interrupted&) {
-    fmt::print(
-        stderr,
+    print_error(
         "\ninterrupted; finished trials are in {}/results.sqlite, the same command goes on\n",
         options.out);
     return kInterrupted;
   }
-  outcome.result.repeat = repeat_command(arguments);
+  outcome.result.repeat = repeat_command(arguments, path);
 
-  for (const std::string& failure : outcome.failures)
-    fmt::print(stderr, "failed twice: {}\n", failure);
+  for (const std::string& failure : outcome.failures) print_error("failed twice: {}\n", failure);
   const nlohmann::json summary = summary_json(outcome.result);
   write_file_atomically(options.out + "/summary.json", summary.dump(2) + "\n");
   if (summary.at("algorithms").empty()) return kFailed;  // nothing to show
@@ -233,8 +220,8 @@ int main_checked(int argc, char** argv) {
   CLI::App app("delaycc: measures congestion control for datacenters on the real Linux TCP stack");
   app.require_subcommand(1);
   app.footer(
-      "Exit codes: 0 done, 1 a trial failed (or with --strict an expectation), 2 bad input,\n"
-      "3 (eval) not converged, 130 interrupted.");
+      "Exit codes: 0 done, 1 a trial failed (or with --strict an expectation) or output could not\n"
+      "be written, 2 bad input, 3 (eval) not converged, 130 interrupted.");
 
   RunArguments arguments;
   CLI::App* run_command = app.add_subcommand("run", "run a scenario with several algorithms");
@@ -244,7 +231,6 @@ int main_checked(int argc, char** argv) {
   run_command
       ->add_option("--cc", arguments.options.algorithms,
                    "algorithms, separated by commas (default: the scenario's)")
-      ->delimiter(',')
       ->allow_extra_args(false);
   run_command->add_option("--seed", arguments.options.seed, "of all random times (default 1)")
       ->check(check_seed);
@@ -259,7 +245,8 @@ int main_checked(int argc, char** argv) {
   run_command
       ->add_option("--set", arguments.overrides,
                    "key=value: overrides a key of the scenario (measure.duration_us=500,\n"
-                   "flows.0.count=3) or a parameter of its sweep (k=3); may be repeated")
+                   "flows.0.count=3), a parameter of its sweep (k=3) or its values\n"
+                   "(sweep.k=[1, 2]); may be repeated")
       ->allow_extra_args(false);
   run_command->add_flag("--sweep", arguments.options.sweep,
                         "every case of the sweep, not only the main one");
@@ -310,6 +297,17 @@ int main_checked(int argc, char** argv) {
   arguments.options.jobs = 0;
   try {
     app.parse(argc, argv);
+  } catch (const CLI::RequiredError& e) {
+    // CLI11 does not name a word that stands where a subcommand should.
+    if (argc < 2 || argv[1][0] == '-' || !app.get_subcommands().empty())
+      return app.exit(e) == 0 ? 0 : kBadInput;
+    std::vector<std::string> there;
+    for (const CLI::App* sub :
+         app.get_subcommands([](const CLI::App* a) { return !a->get_group().empty(); }))
+      there.push_back(sub->get_name());
+    print_error("{}: is no subcommand, allowed is one of {}{}\n", argv[1], fmt::join(there, ", "),
+                nearest_text(argv[1], there));
+    return kBadInput;
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : kBadInput;
   }
@@ -328,13 +326,21 @@ int main_checked(int argc, char** argv) {
 }  // namespace delaycc
 
 int main(int argc, char** argv) {
+  using delaycc::print_error;
+  delaycc::open_standard_streams();
+  int status = delaycc::kFailed;
   try {
-    return delaycc::main_checked(argc, argv);
+    status = delaycc::main_checked(argc, argv);
   } catch (const delaycc::ScenarioError& e) {
-    fmt::print(stderr, "{}\n", e.what());
-    return delaycc::kBadInput;
+    print_error("{}\n", e.what());
+    status = delaycc::kBadInput;
   } catch (const std::exception& e) {
-    fmt::print(stderr, "delaycc: {}\n", e.what());
-    return delaycc::kFailed;
+    // A print that failed is told below, by its cause.
+    if (!std::ferror(stdout)) print_error("delaycc: {}\n", e.what());
   }
+  if (const std::string trouble = delaycc::output_trouble(); !trouble.empty()) {
+    print_error("delaycc: {}\n", trouble);
+    if (status == 0) status = delaycc::kFailed;
+  }
+  return status;
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <mutex>
 
 #include "store.h"
@@ -12,11 +13,27 @@
 namespace delaycc {
 namespace {
 
-struct Job {
-  size_t case_index;
-  std::string algorithm;
-  int number;
-};
+// The result of a run that has no trial yet.
+RunResult prepare(const ScenarioFile& file, const RunOptions& options, const Lab& lab) {
+  std::vector<Parameters> cases = {file.main_parameters()};
+  if (options.sweep)
+    for (const Parameters& parameters : file.sweep())
+      if (parameters != file.main_parameters()) cases.push_back(parameters);
+  const std::vector<std::string> known = lab.algorithms();
+  RunResult result;
+  result.sweep = options.sweep && cases.size() > 1;
+  result.seed = options.seed;
+  for (const Parameters& parameters : cases) {
+    CaseResult c;
+    c.parameters = parameters;
+    c.scenario = file.resolve(parameters);
+    file.check_algorithms(c.scenario, "--cc", options.algorithms, known);
+    result.cases.push_back(std::move(c));
+  }
+  const Scenario& main = result.cases.front().scenario;
+  result.algorithms = options.algorithms.empty() ? main.algorithms : options.algorithms;
+  return result;
+}
 
 class Run {
  public:
@@ -25,47 +42,61 @@ class Run {
       : options_(options),
         stop_(stop),
         report_(progress),
+        outcome_{prepare(file, options, lab), {}, 0, 0},
+        trials_(options.trials > 0 ? options.trials
+                                   : outcome_.result.cases.front().scenario.trials),
+        jobs_(job_count(outcome_.result, trials_)),
         store_(store_path(options.out)),
         runner_(trial_options(options), lab, store_, stop) {
-    std::vector<Parameters> cases = {file.main_parameters()};
-    if (options.sweep)
-      for (const Parameters& parameters : file.sweep())
-        if (parameters != file.main_parameters()) cases.push_back(parameters);
-    outcome_.result.sweep = options.sweep && cases.size() > 1;
-    for (const Parameters& parameters : cases) {
-      CaseResult c;
-      c.parameters = parameters;
-      c.scenario = file.resolve(parameters);
-      outcome_.result.cases.push_back(std::move(c));
-    }
-    const Scenario& main = outcome_.result.cases.front().scenario;
-    outcome_.result.algorithms = options.algorithms.empty() ? main.algorithms : options.algorithms;
     outcome_.result.build = runner_.build();
-    outcome_.result.seed = options.seed;
-    // All algorithms of a trial before the next trial: an interrupted run has comparable parts.
-    const int trials = options.trials > 0 ? options.trials : main.trials;
-    for (int number = options.first_trial; number < options.first_trial + trials; number++)
-      for (size_t c = 0; c < cases.size(); c++)
-        for (const std::string& algorithm : outcome_.result.algorithms)
-          jobs_.push_back({c, algorithm, number});
-    results_.resize(jobs_.size());
-    progress_.total = static_cast<int>(jobs_.size());
+    results_.resize(jobs_);
+    progress_.total = static_cast<int>(jobs_);
     started_ns_ = monotonic_ns();
   }
 
   RunOutcome run() {
     run_workers(
-        std::min(options_.jobs, static_cast<int>(jobs_.size())), [this] { return work(); },
+        std::min(options_.jobs, static_cast<int>(jobs_)), [this] { return work(); },
         [this] { failed_ = true; });
     if (stop_) throw Interrupted();
-    for (size_t i = 0; i < jobs_.size(); i++)
-      if (results_[i])
-        outcome_.result.cases[jobs_[i].case_index].trials[jobs_[i].algorithm].push_back(
-            std::move(results_[i]->result));
+    for (size_t i = 0; i < jobs_; i++)
+      if (results_[i]) {
+        const Job job = job_at(i);
+        outcome_.result.cases[job.case_index].trials[job.algorithm].push_back(
+            std::move(*results_[i]));
+        results_[i].reset();
+      }
     return std::move(outcome_);
   }
 
  private:
+  struct Job {
+    size_t case_index;
+    const std::string& algorithm;
+    int number;
+  };
+
+  // All algorithms of a trial before the next trial: an interrupted run has comparable parts.
+  Job job_at(size_t index) const {
+    const std::vector<std::string>& algorithms = outcome_.result.algorithms;
+    const size_t per_number = outcome_.result.cases.size() * algorithms.size();
+    return {index % per_number / algorithms.size(), algorithms[index % algorithms.size()],
+            options_.first_trial + static_cast<int>(index / per_number)};
+  }
+
+  static size_t job_count(const RunResult& result, int trials) {
+    const size_t cases = result.cases.size();
+    const size_t algorithms = result.algorithms.size();
+    const size_t all = cases * algorithms * static_cast<size_t>(trials);
+    if (all > static_cast<size_t>(kMaxRunTrials))
+      throw ScenarioError(fmt::format(
+          "{} cases with {} algorithms and {} trials each are {} trials, allowed are at most {} in "
+          "one run; use fewer --trials or --cc, single cases by --set, or \"delaycc eval\", which "
+          "stops when it knows enough",
+          cases, algorithms, trials, all, kMaxRunTrials));
+    return all;
+  }
+
   static std::string store_path(const std::string& out) {
     make_out_folder(out);
     return out + "/results.sqlite";
@@ -85,10 +116,10 @@ class Run {
     size_t index;
     {
       std::lock_guard<std::mutex> lock(mutex_);
-      if (stop_ || failed_ || next_ == jobs_.size()) return false;
+      if (stop_ || failed_ || next_ == jobs_) return false;
       index = next_++;
     }
-    const Job& job = jobs_[index];
+    const Job job = job_at(index);
     const CaseResult& c = outcome_.result.cases[job.case_index];
     TrialOutcome outcome =
         runner_.run({c.scenario, c.parameters, job.case_index, job.algorithm, job.number});
@@ -112,7 +143,7 @@ class Run {
     }
     stored.result.flows.clear();
     stored.result.samples.clear();
-    results_[index] = std::move(stored);
+    results_[index] = std::make_unique<TrialResult>(std::move(stored.result));
     progress_.done++;
     progress_.resumed += resumed;
     (resumed ? outcome_.resumed : outcome_.ran)++;
@@ -123,16 +154,17 @@ class Run {
   const RunOptions& options_;
   const std::atomic<bool>& stop_;
   const std::function<void(const Progress&)>& report_;
+  RunOutcome outcome_;
+  const int trials_;  // of each algorithm and case
+  const size_t jobs_;
   Store store_;
   TrialRunner runner_;
-  RunOutcome outcome_;
-  std::vector<Job> jobs_;
   int64_t started_ns_ = 0;
 
   std::atomic<bool> failed_{false};
   std::mutex mutex_;  // of all below
   size_t next_ = 0;
-  std::vector<std::optional<StoredTrial>> results_;
+  std::vector<std::unique_ptr<TrialResult>> results_;  // by job
   Progress progress_;
 };
 

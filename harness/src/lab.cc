@@ -14,7 +14,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
+#include <set>
+#include <sstream>
 #include <vector>
 
 #include "module_info.h"
@@ -29,6 +32,28 @@ constexpr size_t kConsoleTailBytes = 2000;
 bool is_file(const std::string& path) {
   std::error_code ignored;
   return fs::is_regular_file(path, ignored);
+}
+
+// errno says what access() found wrong.
+LabForbidden forbidden(const std::string& what, const std::string& path) {
+  return LabForbidden("the " + what + " " + path +
+                      " is there, but not for this user: " + strerror(errno) +
+                      "; give the user access to it and to the folders above it, or name another "
+                      "lab's folder in DELAYCC_LAB");
+}
+
+// Throws Error unless `path` is a file that may be used as access()'s `mode` says.
+void need_file(const std::string& what, const std::string& path, int mode,
+               const std::string& remedy) {
+  struct stat found;
+  if (stat(path.c_str(), &found) < 0) {
+    if (errno == EACCES) throw forbidden(what, path);
+    throw Error("no " + what + " at " + path +
+                (errno == ENOENT || errno == ENOTDIR ? "" : std::string(": ") + strerror(errno)) +
+                "; " + remedy);
+  }
+  if (!S_ISREG(found.st_mode)) throw Error("the " + what + " " + path + " is no file; " + remedy);
+  if (access(path.c_str(), mode) < 0) throw forbidden(what, path);
 }
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
@@ -107,6 +132,23 @@ class Child {
 
 bool Lab::has_module(const std::string& name) const { return !find_module(modules, name).empty(); }
 
+std::vector<std::string> Lab::algorithms() const {
+  const std::string prefix = "tcp_";
+  std::set<std::string> names;
+  std::istringstream built_in(DELAYCC_LAB_ALGORITHMS);
+  for (std::string name; std::getline(built_in, name, ',');) names.insert(name);
+  const auto add = [&](const std::string& module) {
+    if (module.rfind(prefix, 0) == 0) names.insert(module.substr(prefix.size()));
+  };
+  for (const auto& entry : fs::directory_iterator(modules)) {
+    if (entry.path().extension() != ".ko") continue;
+    add(entry.path().stem().string());
+    for (const std::string& alias : module_info(read_file(entry.path().string()), "alias"))
+      add(alias);
+  }
+  return {names.begin(), names.end()};
+}
+
 std::string Lab::build_id() const {
   std::vector<std::string> files = {kernel, agent, "/proc/self/exe"};
   std::vector<std::string> found;
@@ -130,12 +172,14 @@ Lab find_lab() {
   const fs::path root = given && *given ? fs::absolute(given) : program / "lab";
   lab.kernel = (root / "linux").string();
   lab.modules = root.string();
-  if (!is_file(lab.kernel))
-    throw Error("no lab kernel at " + lab.kernel +
-                "; build it with \"make lab\", or name its folder in DELAYCC_LAB");
-  if (!lab.has_module("sch_dccport"))
-    throw Error("no sch_dccport.ko in " + lab.modules + "; build it with \"make lab\"");
-  if (!is_file(lab.agent)) throw Error("no " + lab.agent + "; build it with \"make\"");
+  need_file("lab kernel", lab.kernel, R_OK | X_OK,
+            "build it with \"make lab\", or name its folder in DELAYCC_LAB");
+  if (access(lab.modules.c_str(), R_OK | X_OK) < 0) throw forbidden("folder", lab.modules);
+  need_file("port module", (root / "sch_dccport.ko").string(), R_OK, "build it with \"make lab\"");
+  for (const auto& entry : fs::directory_iterator(root))
+    if (entry.path().extension() == ".ko")
+      need_file("lab module", entry.path().string(), R_OK, "build it with \"make lab\"");
+  need_file("trial agent", lab.agent, R_OK | X_OK, "build it with \"make\"");
   return lab;
 }
 
@@ -183,7 +227,8 @@ void run_in_lab(const Lab& lab, const Plan& plan, const std::string& directory, 
     if (stop) throw Interrupted();
     if (monotonic_ns() > deadline_ns)
       throw Error("the trial took more than " + std::to_string(timeout_s) +
-                  " s; end of its console:\n" + console_tail(directory));
+                  " s, the limit that --timeout sets; end of its console:\n" +
+                  console_tail(directory));
   }
   if (is_file(directory + "/error.txt"))
     throw Error("the agent failed: " + first_line(read_file(directory + "/error.txt")));

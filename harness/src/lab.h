@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <string>
+#include <vector>
 
 #include "plan.h"
 #include "posix.h"
@@ -19,11 +20,20 @@ struct Lab {
 
   // By its name or an alias.
   bool has_module(const std::string& name) const;
+  // Names of the congestion controls that a trial can use, sorted: those that
+  // harness/lab/lab.config builds into the kernel, and those of the modules tcp_NAME.ko and their
+  // aliases. Boots nothing.
+  std::vector<std::string> algorithms() const;
   // Hash of the kernel, every module, the agent and this program: what can change a figure.
   std::string build_id() const;
 };
 
-// Finds the lab beside this program, or where DELAYCC_LAB says. Throws Error with the remedy.
+// Finds the lab beside this program, or where DELAYCC_LAB says. Throws Error with the remedy;
+// LabForbidden if it is there, but not for this user.
+class LabForbidden : public Error {
+ public:
+  using Error::Error;
+};
 Lab find_lab();
 
 // The trial was stopped by request.

@@ -15,6 +15,7 @@
 #include "compile.h"
 #include "dccport.h"
 #include "metrics.h"
+#include "suggest.h"
 #include "topology.h"
 
 namespace delaycc {
@@ -45,36 +46,64 @@ namespace {
 constexpr int64_t kNsPerUs = 1000;
 constexpr double kMaxUs = 1e9;  // 1000 s
 constexpr int64_t kHelloBytes = 4;
+constexpr int kMaxCases = 10000;
 
-std::string format_number(double value) { return to_string(Value(value)); }
+// As people write it: 100000, not 1e+05.
+std::string format_number(double value) {
+  const double size = std::abs(value);
+  if (size != 0 && (size < 1e-6 || size >= 1e9)) return to_string(Value(value));
+  char text[64];
+  const auto end = std::to_chars(text, text + sizeof(text), value, std::chars_format::fixed).ptr;
+  return std::string(text, end);
+}
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
 
 // Mistakes of a file, in the order of its lines.
 class Mistakes {
  public:
+  struct Mistake {
+    unsigned line;      // 0: of a value given by --set
+    std::string place;  // "file:line" or "--set key=value"
+    std::string what;   // "field: what is wrong, what is allowed"
+  };
+
   explicit Mistakes(std::string file) : file_(std::move(file)) {}
 
   void add(const toml::source_region& where, const std::string& field, const std::string& what) {
     // A value given by --set carries that text as its path and has no line of the file.
     const bool overridden = where.path && *where.path != file_;
     const unsigned line = overridden ? 0 : where.begin.line;
-    std::string text = overridden ? *where.path : file_ + ":" + std::to_string(line);
-    found_.emplace_back(line, text + ": " + field + ": " + what);
+    std::string place = overridden ? *where.path : file_ + ":" + std::to_string(line);
+    found_.push_back({line, std::move(place), field + ": " + what});
   }
 
   bool any() const { return !found_.empty(); }
+  bool has(const std::string& what) const {
+    return std::any_of(found_.begin(), found_.end(),
+                       [&](const Mistake& mistake) { return mistake.what == what; });
+  }
+  std::vector<Mistake>& found() { return found_; }
+  // Whether it blames the file rather than a --set.
+  bool of_file(const Mistake& mistake) const { return mistake.place.rfind(file_ + ":", 0) == 0; }
 
   void throw_if_any() {
     if (!any()) return;
     std::stable_sort(found_.begin(), found_.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
+                     [](const Mistake& a, const Mistake& b) { return a.line < b.line; });
     std::string all;
-    for (const auto& [line, text] : found_) all += (all.empty() ? "" : "\n") + text;
+    for (const Mistake& mistake : found_)
+      all += (all.empty() ? "" : "\n") + mistake.place + ": " + mistake.what;
     throw ScenarioError(all);
   }
 
  private:
   std::string file_;
-  std::vector<std::pair<unsigned, std::string>> found_;
+  std::vector<Mistake> found_;
 };
 
 bool parse_number(std::string_view text, Value* value) {
@@ -281,10 +310,10 @@ class Section {
                      const std::vector<std::string>& choices) {
     std::string value = text(key, fallback);
     if (std::find(choices.begin(), choices.end(), value) != choices.end()) return value;
-    std::string all;
-    for (const std::string& c : choices) all += (all.empty() ? "" : ", ") + c;
+    const std::string all = listed(choices);
     if (has(key))
-      complain(key, "\"" + value + "\" is unknown, allowed is one of " + all);
+      complain(key, "\"" + value + "\" is unknown, allowed is one of " + all +
+                        nearest_text(value, choices));
     else
       mistakes_.add(where_, field(key), "is missing, allowed is one of " + all);
     return choices.front();
@@ -395,15 +424,20 @@ class Section {
     return result;
   }
 
-  // Every key that nobody asked for is a mistake.
-  void finish() {
+  // Every key that nobody asked for is a mistake. `parameters`: names of the sweep that --set may
+  // give beside the keys.
+  void finish(const std::vector<std::string>& parameters = {}) {
     if (!table_) return;
-    std::string allowed;
-    for (const std::string& key : asked_) allowed += (allowed.empty() ? "" : ", ") + key;
-    for (const auto& [key, node] : *table_)
-      if (!asked_.count(std::string(key.str())))
-        mistakes_.add(node.source(), field(std::string(key.str())),
-                      "unknown key, allowed is one of " + allowed);
+    std::vector<std::string> names(asked_.begin(), asked_.end());
+    std::string allowed = "one of " + listed(names);
+    if (!parameters.empty()) allowed += ", or of the sweep's parameters " + listed(parameters);
+    names.insert(names.begin(), parameters.begin(), parameters.end());
+    for (const auto& [node_key, node] : *table_) {
+      const std::string key(node_key.str());
+      if (!asked_.count(key))
+        mistakes_.add(node.source(), field(key),
+                      "unknown key, allowed is " + allowed + nearest_text(key, names));
+    }
   }
 
   void ignore(const std::string& key) { asked_.insert(key); }
@@ -917,9 +951,15 @@ Expectation read_expectation(Section& section, const WorkloadSpec& workload) {
 
 struct ScenarioFile::Document {
   std::string path;
+  std::string text;
+  std::vector<std::string> overrides;
   toml::table table;
   Parameters main;
   std::vector<std::pair<std::string, std::vector<Value>>> lists;
+
+  void read_sweep(Mistakes* mistakes);
+  Scenario read(const Parameters& parameters, Mistakes* mistakes) const;
+  void blame_overrides(const Parameters& parameters, Mistakes* mistakes) const;
 };
 
 namespace {
@@ -982,6 +1022,56 @@ void apply_override(toml::table& root, const std::string& key, toml::node&& valu
 
 }  // namespace
 
+void ScenarioFile::Document::read_sweep(Mistakes* mistakes) {
+  if (const toml::node* node = table.get("sweep")) {
+    const toml::table* sweep = node->as_table();
+    if (!sweep) mistakes->add(node->source(), "sweep", "is not a table, allowed is [sweep]");
+    const toml::table* of_main = sweep ? sweep->get_as<toml::table>("main") : nullptr;
+    if (sweep && !of_main)
+      mistakes->add(node->source(), "sweep.main",
+                    "is missing, allowed is the main case: main = { name = value, ... }");
+    if (of_main)
+      for (const auto& [key, value] : *of_main) {
+        Value v;
+        if (to_value(value, &v))
+          main[std::string(key.str())] = v;
+        else
+          mistakes->add(value.source(), "sweep.main." + std::string(key.str()),
+                        "is not a number or a string");
+      }
+    // The table is sorted by key; the file's order is that of the lines.
+    std::vector<std::pair<std::pair<unsigned, unsigned>, std::string>> order;
+    if (of_main)
+      for (const auto& [key, value] : *sweep)
+        if (key.str() != "main")
+          order.push_back(
+              {{value.source().begin.line, value.source().begin.column}, std::string(key.str())});
+    std::sort(order.begin(), order.end());
+    for (const auto& [position, key] : order) {
+      const toml::node& list = *sweep->get(key);
+      const std::string field = "sweep." + key;
+      if (!main.count(key))
+        mistakes->add(list.source(), field,
+                      "sweep.main has no \"" + key + "\", allowed are its keys");
+      std::vector<Value> values;
+      if (const toml::array* array = list.as_array())
+        for (const toml::node& item : *array) {
+          Value v;
+          if (to_value(item, &v)) values.push_back(v);
+        }
+      if (values.empty() || values.size() != list.as_array()->size())
+        mistakes->add(list.source(), field, "is not a list, allowed are numbers or strings");
+      lists.emplace_back(key, values);
+    }
+    double cases = 1;
+    for (const auto& [key, values] : lists) cases *= static_cast<double>(values.size());
+    if (cases > kMaxCases)
+      mistakes->add(node->source(), "sweep",
+                    "has " + format_number(cases) + " cases, allowed are at most " +
+                        std::to_string(kMaxCases));
+  }
+}
+
 ScenarioFile::ScenarioFile(const std::string& path, const std::vector<std::string>& overrides)
     : ScenarioFile(path, read_file(path), overrides) {}
 
@@ -994,64 +1084,44 @@ ScenarioFile::ScenarioFile(const std::string& path, const std::string& text,
   } catch (const toml::parse_error& e) {
     throw_syntax(path, e);
   }
-
+  document_->text = text;
+  document_->overrides = overrides;
+  const auto split = [](const std::string& item) {
+    const size_t equals = item.find('=');
+    if (equals == std::string::npos || equals == 0)
+      throw ScenarioError("--set " + item + ": is not key=value");
+    return std::make_pair(item.substr(0, equals), item.substr(equals + 1));
+  };
+  const auto of_sweep = [](const std::string& key) {
+    return key == "sweep" || key.rfind("sweep.", 0) == 0;
+  };
+  const auto apply = [&](const std::string& item) {
+    const auto [key, value_text] = split(item);
+    const std::string name = "--set " + item;
+    toml::table value = parse_override(value_text, name);
+    apply_override(document_->table, key, std::move(*value.get("value")), name);
+  };
+  // The sweep says which names are parameters, so its own keys come first.
+  for (const std::string& item : overrides)
+    if (of_sweep(split(item).first)) apply(item);
   Mistakes mistakes(path);
-  if (const toml::node* node = document_->table.get("sweep")) {
-    const toml::table* sweep = node->as_table();
-    if (!sweep) mistakes.add(node->source(), "sweep", "is not a table, allowed is [sweep]");
-    const toml::table* main = sweep ? sweep->get_as<toml::table>("main") : nullptr;
-    if (sweep && !main)
-      mistakes.add(node->source(), "sweep.main",
-                   "is missing, allowed is the main case: main = { name = value, ... }");
-    if (main)
-      for (const auto& [key, value] : *main) {
-        Value v;
-        if (to_value(value, &v))
-          document_->main[std::string(key.str())] = v;
-        else
-          mistakes.add(value.source(), "sweep.main." + std::string(key.str()),
-                       "is not a number or a string");
-      }
-    // The table is sorted by key; the file's order is that of the lines.
-    std::vector<std::pair<std::pair<unsigned, unsigned>, std::string>> order;
-    if (main)
-      for (const auto& [key, value] : *sweep)
-        if (key.str() != "main")
-          order.push_back(
-              {{value.source().begin.line, value.source().begin.column}, std::string(key.str())});
-    std::sort(order.begin(), order.end());
-    for (const auto& [position, key] : order) {
-      const toml::node& list = *sweep->get(key);
-      const std::string field = "sweep." + key;
-      if (!document_->main.count(key))
-        mistakes.add(list.source(), field,
-                     "sweep.main has no \"" + key + "\", allowed are its keys");
-      std::vector<Value> values;
-      if (const toml::array* array = list.as_array())
-        for (const toml::node& item : *array) {
-          Value v;
-          if (to_value(item, &v)) values.push_back(v);
-        }
-      if (values.empty() || values.size() != list.as_array()->size())
-        mistakes.add(list.source(), field, "is not a list, allowed are numbers or strings");
-      document_->lists.emplace_back(key, values);
-    }
-  }
+  document_->read_sweep(&mistakes);
   mistakes.throw_if_any();
 
   for (const std::string& item : overrides) {
-    const size_t equals = item.find('=');
-    const std::string name = "--set " + item;
-    if (equals == std::string::npos || equals == 0)
-      throw ScenarioError(name + ": is not key=value");
-    const std::string key = item.substr(0, equals);
-    toml::table value = parse_override(item.substr(equals + 1), name);
-    if (document_->main.count(key)) {
-      if (!to_value(*value.get("value"), &document_->main[key]))
-        throw ScenarioError(name + ": is not a number or a string");
-    } else {
-      apply_override(document_->table, key, std::move(*value.get("value")), name);
+    const auto [key, value_text] = split(item);
+    if (of_sweep(key)) continue;
+    if (!document_->main.count(key)) {
+      apply(item);
+      continue;
     }
+    const std::string name = "--set " + item;
+    const toml::table value = parse_override(value_text, name);
+    if (!to_value(*value.get("value"), &document_->main[key]))
+      throw ScenarioError(name + ": is not a number or a string" +
+                          (value.get("value")->is_array()
+                               ? "; the values of a sweep are --set sweep." + key + "=[...]"
+                               : ""));
   }
 }
 
@@ -1079,8 +1149,50 @@ std::vector<Parameters> ScenarioFile::sweep() const {
 
 Scenario ScenarioFile::resolve(const Parameters& parameters) const {
   Mistakes mistakes(document_->path);
+  Scenario scenario = document_->read(parameters, &mistakes);
+  document_->blame_overrides(parameters, &mistakes);
+  mistakes.throw_if_any();
+  return scenario;
+}
+
+// A mistake at a place of the file that is not there without the overrides is the fault of one of
+// them: of the last one without which it is not there. (It took a value by ${...}, or it does not
+// fit the key beside it.)
+void ScenarioFile::Document::blame_overrides(const Parameters& parameters,
+                                             Mistakes* mistakes) const {
+  const auto of_file = [&](const Mistakes::Mistake& m) { return mistakes->of_file(m); };
+  std::vector<Mistakes::Mistake>& found = mistakes->found();
+  for (size_t count = overrides.size(); count-- > 0;) {  // the file with ever fewer overrides
+    if (std::none_of(found.begin(), found.end(), of_file)) return;
+    Mistakes fewer(path);
+    try {
+      const ScenarioFile file(
+          path, text, {overrides.begin(), overrides.begin() + static_cast<std::ptrdiff_t>(count)});
+      const Parameters& file_main = file.document_->main;
+      Parameters own = parameters;
+      for (auto& [name, value] : own) {
+        // The main case's value; that of a sweep's list stays.
+        const auto now = main.find(name);
+        const auto then = file_main.find(name);
+        if (now != main.end() && then != file_main.end() && value == now->second)
+          value = then->second;
+      }
+      file.document_->read(own, &fewer);
+    } catch (const ScenarioError&) {
+      continue;  // they are not even read without the one left out
+    }
+    for (Mistakes::Mistake& mistake : found) {
+      if (!of_file(mistake) || fewer.has(mistake.what)) continue;
+      mistake.line = 0;
+      mistake.place = "--set " + overrides[count];
+    }
+  }
+}
+
+Scenario ScenarioFile::Document::read(const Parameters& parameters, Mistakes* found) const {
+  Mistakes& mistakes = *found;
   const Substitution substitution(parameters);
-  Section root(mistakes, substitution, &document_->table, "", document_->table.source());
+  Section root(mistakes, substitution, &table, "", table.source());
   root.ignore("sweep");
 
   Scenario s;
@@ -1147,7 +1259,7 @@ Scenario ScenarioFile::resolve(const Parameters& parameters) const {
   Section workload = root.section("workload");
   const bool has_bottleneck =
       s.topology.kind != TopologyKind::kLeafSpine && s.topology.kind != TopologyKind::kFatTree;
-  s.workload = read_workload(workload, document_->path, has_bottleneck);
+  s.workload = read_workload(workload, path, has_bottleneck);
   if (flow_sections.empty() && !s.workload.present)
     root.complain("flows", "is missing, allowed is at least one [[flows]] or a [workload]");
   for (Section& section : flow_sections) {
@@ -1202,7 +1314,9 @@ Scenario ScenarioFile::resolve(const Parameters& parameters) const {
         section.complain("of_case", "\"" + name + "\" is no parameter, the [sweep] section has " +
                                         (names.empty() ? "none" : names));
   }
-  root.finish();
+  std::vector<std::string> parameter_names;
+  for (const auto& [name, value] : main) parameter_names.push_back(name);
+  root.finish(parameter_names);
   std::string flow_group_names;
   for (const std::string& g : flow_groups)
     flow_group_names += (flow_group_names.empty() ? "" : ", ") + g;
@@ -1214,9 +1328,44 @@ Scenario ScenarioFile::resolve(const Parameters& parameters) const {
                                               flow_group_names);
   }
   if (!mistakes.any()) check_network(s, root, port_sections, flow_sections, workload);
-  mistakes.throw_if_any();
-  if (s.subject.empty()) s.subject = s.algorithms.front();
+  if (s.subject.empty() && !s.algorithms.empty()) s.subject = s.algorithms.front();
   return s;
+}
+
+void ScenarioFile::check_algorithms(const Scenario& s, const std::string& option,
+                                    const std::vector<std::string>& asked,
+                                    const std::vector<std::string>& known) const {
+  Mistakes mistakes(document_->path);
+  std::vector<std::string> names = known;
+  for (const auto& [name, spec] : s.algorithm_specs) names.push_back(name);
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  const toml::table& table = document_->table;
+  const auto check = [&](const std::string& name, const toml::node* node,
+                         const std::string& field) {
+    const std::string cc = s.algorithm(name).cc;
+    if (std::find(known.begin(), known.end(), cc) != known.end()) return;
+    const bool renamed = cc != name;
+    const toml::node* spec = table.at_path("algorithms." + name + ".cc").node();
+    const std::string what = "\"" + cc + "\" is no algorithm of this lab, allowed is one of " +
+                             listed(renamed ? known : names) +
+                             nearest_text(cc, renamed ? known : names);
+    if (renamed && spec)
+      mistakes.add(spec->source(), "algorithms." + name + ".cc", what);
+    else if (node)
+      mistakes.add(node->source(), field, what);
+    else
+      throw ScenarioError(field + ": " + what);
+  };
+  for (const std::string& name : asked) check(name, nullptr, option);
+  if (asked.empty())
+    for (const std::string& name : s.algorithms) check(name, table.get("cc"), "cc");
+  for (size_t i = 0; i < s.flows.size(); i++) {
+    const std::string field = "flows[" + std::to_string(i) + "]";
+    if (!s.flows[i].cc.empty())
+      check(s.flows[i].cc, table.at_path(field + ".cc").node(), field + ".cc");
+  }
+  mistakes.throw_if_any();
 }
 
 AlgorithmSpec Scenario::algorithm(const std::string& name) const {

@@ -17,7 +17,8 @@
 
 namespace delaycc {
 
-// One mistake per line of what(): "file:line: field: what is wrong, what is allowed".
+// One mistake per line of what(): "file:line: field: what is wrong, what is allowed", or for what
+// an override brought in "--set key=value: field: ...".
 class ScenarioError : public Error {
  public:
   using Error::Error;
@@ -212,10 +213,17 @@ class ScenarioFile {
   ScenarioFile(ScenarioFile&&) noexcept;
 
   const Parameters& main_parameters() const;
-  // All combinations of the sweep's lists, in the file's order; empty without a sweep.
+  // All combinations of the sweep's lists, in the file's order; empty without a sweep. At most
+  // 10000: the constructor refuses more.
   std::vector<Parameters> sweep() const;
   // Throws ScenarioError with every mistake found.
   Scenario resolve(const Parameters& parameters) const;
+  // Throws ScenarioError if an algorithm that a run of `scenario` needs is not one of `known`, the
+  // kernel's names: one of `asked`, which `option` names (empty: the scenario's own list), or of a
+  // flow group.
+  void check_algorithms(const Scenario& scenario, const std::string& option,
+                        const std::vector<std::string>& asked,
+                        const std::vector<std::string>& known) const;
 
  private:
   struct Document;

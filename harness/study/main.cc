@@ -46,7 +46,8 @@ int main(int argc, char** argv) {
       const StudyResult result = run_study(study.name, options);
       if (terminal) fmt::print(stderr, "\r{:40}\r", "");
       fmt::print("{}\n", study_text(result));
-      std::fflush(stdout);
+      if (std::fflush(stdout) != 0 || std::ferror(stdout))
+        throw system_error("write", "standard output");
       all.push_back(study_json(result, options));
     }
     if (all.empty()) run_study(name, options);  // says what there is

@@ -7,6 +7,7 @@
 
 #include "compile.h"
 #include "lab.h"
+#include "suggest.h"
 
 namespace delaycc {
 namespace {
@@ -352,6 +353,122 @@ TEST(Sweep, SetChangesTheMainCaseAndAddsItToTheSweep) {
   const ScenarioFile file("file.toml", kSweep, {"k=3"});
   EXPECT_EQ(file.resolve(file.main_parameters()).topology.senders, 4);
   EXPECT_EQ(file.sweep().size(), 5u);
+}
+
+TEST(Scenario, WritesNumbersOfLimitsOut) {
+  const Scenario s = resolve(std::string(kMinimal) +
+                             "[[expect]]\nalgorithm = \"cubic\"\nmetric = \"queue_mean_bytes\"\n"
+                             "min = 0.0001\nmax = 200000\n");
+  EXPECT_EQ(s.expectations.at(0).text, ">= 0.0001 and <= 200000");
+}
+
+TEST(Sweep, ANameThatSetMistypesIsHeldAgainstTheParametersToo) {
+  const std::string text = mistakes(kSweep, {"kk=3"});
+  EXPECT_EQ(text.rfind("--set kk=3: kk: unknown key, allowed is one of algorithms, ", 0), 0u)
+      << text;
+  EXPECT_NE(text.find(", or of the sweep's parameters gbps, k; the nearest is \"k\""),
+            std::string::npos)
+      << text;
+  // A key of the file is no parameter.
+  EXPECT_EQ(mistakes(std::string("kk = 3\n") + kMinimal).find("parameters"), std::string::npos);
+}
+
+TEST(Sweep, SetIsBlamedForAValueThatTheFileTakesFromIt) {
+  EXPECT_EQ(mistakes(kSweep, {"gbps=40", "k=-3"}),
+            "--set k=-3: topology.senders: -2 is out of range, allowed is an integer from 1 to "
+            "2000");
+  // In a case of the sweep too, whose own value stays.
+  const ScenarioFile file("file.toml", kSweep, {"gbps=5000"});
+  try {
+    file.resolve({{"k", int64_t{1}}, {"gbps", int64_t{5000}}});
+    ADD_FAILURE();
+  } catch (const ScenarioError& e) {
+    EXPECT_EQ(std::string(e.what()).rfind("--set gbps=5000: link.rate_gbps: 5000 is out of", 0), 0u)
+        << e.what();
+  }
+}
+
+TEST(Scenario, SetIsBlamedForWhatDoesNotFitBesideIt) {
+  EXPECT_EQ(mistakes(kMinimal, {"hosts.mtu=9000", "measure.from_us=900", "title=x"}),
+            "--set measure.from_us=900: measure.to_us: allowed is after from_us and at most "
+            "duration_us");
+  EXPECT_EQ(mistakes(kMinimal, {"event.label=x"}),
+            "--set event.label=x: event: allowed is exactly one of at_us and stop_of");
+  // The file's own mistakes stay the file's.
+  EXPECT_EQ(mistakes(replaced(kMinimal, "duration_us = 100", "duration_us = 0"), {"title=x"})
+                .rfind("file.toml:13: measure.duration_us: 0 is out of range", 0),
+            0u);
+}
+
+TEST(Sweep, SetChangesItsLists) {
+  const ScenarioFile file("file.toml", kSweep, {"sweep.k=[1, 2, 9]", "k=2"});
+  EXPECT_EQ(file.sweep().size(), 6u);
+  EXPECT_EQ(std::get<int64_t>(file.main_parameters().at("k")), 2);
+  EXPECT_EQ(mistakes(kSweep, {"sweep.k=2"}),
+            "--set sweep.k=2: sweep.k: is not a list, allowed are numbers or strings");
+  EXPECT_EQ(mistakes(kSweep, {"k=[1, 2]"}),
+            "--set k=[1, 2]: is not a number or a string; the values of a sweep are --set "
+            "sweep.k=[...]");
+}
+
+TEST(Sweep, RefusesMoreCasesThanCanBeHeld) {
+  std::string list = "k = [0";
+  for (int i = 1; i < 101; i++) list += ", " + std::to_string(i);
+  std::string other = replaced(list, "k", "gbps");
+  const std::string text =
+      replaced(replaced(kSweep, "k = [1, 9]", list + "]"), "gbps = [40, 100]", other + "]");
+  EXPECT_EQ(mistakes(text), "file.toml:3: sweep: has 10201 cases, allowed are at most 10000");
+}
+
+// What is wrong with the algorithms of a run in a lab that has cubic, dctcp and oscar.
+std::string unknown(const std::string& text, const std::vector<std::string>& asked,
+                    const std::vector<std::string>& overrides = {}) {
+  try {
+    const ScenarioFile file("file.toml", text, overrides);
+    file.check_algorithms(file.resolve(file.main_parameters()), "--cc", asked,
+                          {"cubic", "dctcp", "oscar"});
+  } catch (const ScenarioError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(Algorithms, ThatTheLabLacksAreNamedWithThoseThereAreAndTheNearest) {
+  EXPECT_EQ(unknown(kMinimal, {}), "");
+  EXPECT_EQ(unknown(kMinimal, {"oscar", "dctcp"}), "");
+  EXPECT_EQ(unknown(kMinimal, {"osacr"}),
+            "--cc: \"osacr\" is no algorithm of this lab, allowed is one of cubic, dctcp, oscar; "
+            "the nearest is \"oscar\"");
+  EXPECT_EQ(unknown(kMinimal, {"frobnicate"}),
+            "--cc: \"frobnicate\" is no algorithm of this lab, allowed is one of cubic, dctcp, "
+            "oscar");
+  EXPECT_EQ(unknown(replaced(kMinimal, "\"cubic\"", "\"cubci\""), {})
+                .rfind("file.toml:2: cc: \"cubci\" is no algorithm of this lab", 0),
+            0u);
+  EXPECT_EQ(unknown(kMinimal, {}, {"flows.0.cc=cubci"})
+                .rfind("--set flows.0.cc=cubci: flows[0].cc: \"cubci\" is no algorithm", 0),
+            0u);
+}
+
+TEST(Algorithms, OfTheFilesOwnNamesAreKnownByTheKernelsName) {
+  const std::string text = std::string(kMinimal) + "[algorithms.mine]\ncc = \"oscar\"\n";
+  EXPECT_EQ(unknown(text, {"mine"}), "");
+  EXPECT_NE(unknown(text, {"mien"}).find("one of cubic, dctcp, mine, oscar"), std::string::npos);
+  EXPECT_EQ(unknown(replaced(text, "\"oscar\"", "\"osacr\""), {"mine"})
+                .rfind("file.toml:15: algorithms.mine.cc: \"osacr\" is no algorithm", 0),
+            0u);
+  // What does not run may be unknown.
+  EXPECT_EQ(unknown(replaced(text, "\"oscar\"", "\"osacr\""), {"cubic"}), "");
+}
+
+TEST(Suggestion, IsTheNearestNameWithinAThirdOfTheLetters) {
+  const std::vector<std::string> names = {"cubic", "oscar", "k", "westwood"};
+  EXPECT_EQ(nearest_name("osacr", names), "oscar");
+  EXPECT_EQ(nearest_name("westwod", names), "westwood");
+  EXPECT_EQ(nearest_name("kk", names), "k");
+  EXPECT_EQ(nearest_name("bbr", names), "");
+  EXPECT_EQ(nearest_name("x", names), "");
+  EXPECT_EQ(nearest_name("", names), "");
 }
 
 TEST(Sweep, NamesAnUnknownParameter) {

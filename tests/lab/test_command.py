@@ -3,15 +3,17 @@
 
 import json
 import os
+import pathlib
 import shutil
 import signal
 import sqlite3
 import subprocess
+import tempfile
 import time
 
 import pytest
 
-from outside import DELAYCC, LAB, delaycc, run
+from outside import BUILD, DELAYCC, LAB, delaycc, run
 
 SMALL = """
 name = "small"
@@ -116,13 +118,63 @@ def test_a_trial_that_takes_too_long_fails_and_says_so(scenario, tmp_path):
         "--timeout", "1", "--set", "measure.duration_us=400000",
     )
     assert result.returncode == 1
-    assert "failed twice: cubic trial 0: the trial took more than 1 s" in result.stderr
+    assert "failed twice: cubic trial 0: the trial took more than 1 s, the limit that --timeout sets" in result.stderr
 
 
-def test_an_unknown_algorithm_is_named(scenario, tmp_path):
-    result = delaycc("run", scenario, "--quiet", "--out", tmp_path / "out", "--cc", "nosuch", "--trials", "1")
-    assert result.returncode == 1
-    assert "TCP_CONGESTION = nosuch" in result.stderr
+@pytest.fixture
+def no_boot(tmp_path):
+    """A lab whose kernel notes that it was started; (environment, the note's path)."""
+    lab = tmp_path / "noting"
+    lab.mkdir()
+    for module in LAB.glob("*.ko"):
+        (lab / module.name).symlink_to(module.resolve())
+    note = tmp_path / "booted"
+    (lab / "linux").write_text(f"#!/bin/sh\ntouch {note}\n")
+    (lab / "linux").chmod(0o755)
+    return {**os.environ, "DELAYCC_LAB": str(lab)}, note
+
+
+@pytest.mark.parametrize("subcommand", [["run"], ["eval", "--metric", "goodput_gbps"]], ids=["run", "eval"])
+@pytest.mark.parametrize("arguments, begin", [
+    (["--cc", "osacr"], "--cc: "),
+    (["--set", 'cc=["osacr"]'], '--set cc=["osacr"]: cc: '),
+    (["--set", "flows.1.cc=osacr"], "--set flows.1.cc=osacr: flows[1].cc: "),
+], ids=["cc", "set", "flow"])
+def test_an_unknown_algorithm_is_refused_before_anything_runs(scenario, tmp_path, no_boot, subcommand, arguments, begin):
+    environment, booted = no_boot
+    result = delaycc(*subcommand, scenario, "--out", tmp_path / "out", *arguments, env=environment)
+    assert result.returncode == 2
+    assert result.stderr.startswith(begin + '"osacr" is no algorithm of this lab, allowed is one of bbr, ccc, cdg, cubic, ')
+    assert result.stderr.endswith('; the nearest is "oscar"\n')
+    assert not booted.exists() and not (tmp_path / "out").exists()
+
+
+def test_an_unknown_algorithm_of_a_comparison_is_refused(scenario, tmp_path):
+    result = delaycc("eval", scenario, "--metric", "goodput_gbps", "--compare", "oscar", "cubci", "--out", tmp_path / "out")
+    assert result.returncode == 2
+    assert result.stderr.startswith('--compare: "cubci" is no algorithm of this lab')
+    assert not (tmp_path / "out").exists()
+
+
+def test_validate_knows_the_lab_s_algorithms(scenario):
+    scenario.write_text(SMALL.replace('"cubic"', '"cubci"'))
+    result = delaycc("validate", scenario)
+    assert result.returncode == 2
+    assert result.stderr.startswith(f'{scenario}:3: cc: "cubci" is no algorithm of this lab')
+
+
+def test_the_algorithms_of_the_lab_are_those_its_kernel_has(scenario, lab):
+    """What the command names without a boot is what the kernel says once the modules are there."""
+    result = delaycc("run", scenario, "--cc", "nosuch")
+    named = set(result.stderr.split("allowed is one of ")[1].split(";")[0].strip().split(", "))
+    built_in = set(lab("algorithms_of_the_kernel"))
+    assert "cubic" in built_in and built_in <= named
+    assert all(any(name in f.read_bytes().decode("latin-1") for f in LAB.glob("*.ko")) for name in named - built_in)
+
+
+def algorithms_of_the_kernel():
+    import pathlib
+    return pathlib.Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
 
 
 def test_a_sysctl_out_of_range_is_named(scenario, tmp_path):
@@ -168,6 +220,8 @@ def test_a_trace_has_one_line_per_decision(scenario, tmp_path):
     (["--seed", "-1"], "--seed: -1: allowed is a whole number from 0 to 18446744073709551615"),
     (["--seed", "18446744073709551616"], "--seed: 18446744073709551616: allowed is"),
     (["--cc", ""], '--cc: "" is no name'),
+    (["--cc", "oscar,,cubic"], '--cc: "" is no name (in "oscar,,cubic")'),
+    (["--cc", "oscar,"], '--cc: "" is no name (in "oscar,")'),
     (["--cc", "oscar,oscar"], '--cc: "oscar" is there twice'),
     (["--trials", "0"], "--trials: Value 0 not in range 1 to 100000"),
     (["--jobs", "0"], "--jobs: Value 0 not in range 1 to 1024"),
@@ -180,6 +234,170 @@ def test_bad_arguments_are_refused_before_anything_runs(scenario, tmp_path, argu
     assert result.returncode == 2
     assert message in result.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_more_trials_than_can_be_held_are_refused_at_once(scenario, tmp_path):
+    values = list(range(1, 11))
+    text = SMALL.replace("trials = 2", "trials = 100000").replace("start_us = 100", 'start_us = "${a}"')
+    scenario.write_text(text + f"[sweep]\nmain = {{ a = 1, b = 1, c = 1 }}\na = {values}\nb = {values}\nc = {values}\n")
+    result = delaycc("run", scenario, "--sweep", "--out", tmp_path / "out")
+    assert result.returncode == 2
+    assert result.stderr.startswith("1000 cases with 2 algorithms and 100000 trials each are 200000000 trials, allowed are at most 1000000")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_mistake_in_one_case_of_a_sweep_is_found_before_anything_runs(scenario, tmp_path):
+    scenario.write_text(SMALL.replace("start_us = 100", 'start_us = "${t}"') + "[sweep]\nmain = { t = 100 }\nt = [100, -5]\n")
+    result = delaycc("run", scenario, "--sweep", "--out", tmp_path / "out")
+    assert result.returncode == 2
+    assert "flows[1].start_us: -5 is out of range" in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_scenario_that_is_no_file_is_refused_with_what_it_is(scenario, tmp_path):
+    result = delaycc("run", tmp_path)
+    assert (result.returncode, result.stderr) == (2, f'{tmp_path}: is a folder, allowed is a TOML file or a name of "delaycc list"\n')
+    result = delaycc("validate", "/dev/null")
+    assert (result.returncode, result.stderr) == (2, '/dev/null: is no regular file, allowed is a TOML file or a name of "delaycc list"\n')
+    result = delaycc("workload", "oscar-fig70")
+    assert result.returncode == 2 and result.stderr.endswith('; the nearest is "oscar-fig07"\n')
+    result = delaycc("rnu", "oscar-fig07")
+    assert result.returncode == 2
+    assert result.stderr.startswith("rnu: is no subcommand, allowed is one of run, eval, list, validate, workload, doctor")
+
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become somebody else")
+NOBODY = {"user": 65534, "group": 65534, "extra_groups": []}
+
+
+@needs_root
+def test_what_the_user_may_not_read_is_not_called_missing(scenario):
+    with tempfile.TemporaryDirectory() as name:  # pytest's own folders are root's alone
+        folder = pathlib.Path(name)
+        folder.chmod(0o755)
+        shutil.copytree(BUILD, folder / "build", ignore=lambda _, names: set(names) - {"delaycc", "delaycc-agent"})
+        lab = folder / "lab"
+        lab.mkdir()
+        for file in [LAB / "linux", *LAB.glob("*.ko")]:
+            shutil.copy(file, lab)
+        shutil.copy(scenario, folder / "small.toml")
+        environment = {**os.environ, "DELAYCC_LAB": str(lab)}
+
+        def denied(*arguments):
+            return subprocess.run([folder / "build" / "delaycc", *arguments], capture_output=True, text=True, env=environment,
+                                  cwd=folder, timeout=60, **NOBODY)
+
+        (lab / "linux").chmod(0o600)
+        result = denied("run", "small.toml")
+        assert result.returncode == 1
+        assert result.stderr.startswith(f"delaycc: the lab kernel {lab}/linux is there, but not for this user: Permission denied; give")
+        assert f"denied   lab kernel             the lab kernel {lab}/linux is there" in denied("doctor").stdout
+        (lab / "linux").chmod(0o755)
+        (lab / "tcp_oscar.ko").chmod(0o600)
+        assert f"the lab module {lab}/tcp_oscar.ko is there, but not for this user" in denied("run", "small.toml").stderr
+        lab.chmod(0o700)
+        assert f"the lab kernel {lab}/linux is there, but not for this user" in denied("run", "small.toml").stderr
+        (folder / "small.toml").chmod(0o600)
+        result = denied("validate", "small.toml")
+        assert (result.returncode, result.stderr) == (2, "small.toml: cannot be read: Permission denied\n")
+
+
+@pytest.mark.parametrize("arguments", [
+    ["list"], ["--help"], ["run", "--help"], ["validate", "oscar-fig07"], ["workload", "fct-dumbbell"], ["doctor"],
+], ids=" ".join)
+def test_output_that_cannot_be_written_is_an_error(arguments):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([DELAYCC, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert done.returncode == 1
+    assert done.stderr.endswith("delaycc: standard output cannot be written: No space left on device\n")
+
+
+def test_results_that_cannot_be_printed_or_written_are_errors(scenario, tmp_path):
+    out = tmp_path / "out"
+    whole = run(scenario, out).stdout
+    assert "oscar" in whole
+    arguments = [DELAYCC, "run", scenario, "--quiet", "--out", out]
+    for more in ([], ["--json"]):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([*arguments, *more], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        assert done.returncode == 1 and "standard output cannot be written" in done.stderr
+    # Standard output that is closed must not become the store.
+    done = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *arguments], stderr=subprocess.PIPE, text=True, timeout=60)
+    assert done.returncode == 1 and "standard output cannot be written" in done.stderr
+    assert stored_trials(out) == 4
+    # Messages that nobody can read do not end a run.
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(arguments[:3] + arguments[4:], stdout=subprocess.PIPE, stderr=full, text=True, timeout=60)
+    assert done.returncode == 0 and "4 taken from" in done.stdout
+    for name in ["summary.json", "report.html"]:
+        before = (out / name).read_bytes()
+        (out / (name + ".new")).symlink_to("/dev/full")
+        done = subprocess.run(arguments, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 1
+        assert f"{name}.new): No space left on device" in done.stderr
+        assert (out / name).read_bytes() == before and not (out / (name + ".new")).exists()
+
+
+def test_results_of_eval_that_cannot_be_written_are_errors(scenario, tmp_path):
+    out = tmp_path / "out"
+    arguments = [DELAYCC, "eval", scenario, "--quiet", "--out", out, "--cc", "cubic", "--metric", "fct_mean_us", "--min-trials", "2",
+                 "--max-trials", "2"]
+    subprocess.run(arguments, capture_output=True, timeout=60)
+    for more in ([], ["--json"]):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([*arguments, *more], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        assert done.returncode != 0 and "standard output cannot be written" in done.stderr
+    for name in ["eval.json", "run.json", "report.html"]:
+        (out / (name + ".new")).symlink_to("/dev/full")
+        done = subprocess.run(arguments, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 1 and f"{name}.new): No space left on device" in done.stderr
+
+
+def test_a_store_that_is_broken_names_the_remedy(scenario, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "results.sqlite").write_text("no database at all, though long enough to look like one\n" * 20)
+    result = delaycc("run", scenario, "--quiet", "--out", out)
+    assert result.returncode == 1
+    assert result.stderr == (f"delaycc: {out}/results.sqlite: execute: file is not a database; move it away, and its trials are run "
+                             "again, or name another folder with --out\n")
+
+
+def repeated(out):
+    """The command that the report of `out` prints."""
+    page = (out / "report.html").read_text()
+    return json.loads(page.split('<script type="application/json" id="data">')[1].split("</script>")[0])["repeat"]
+
+
+def test_the_command_of_the_report_repeats_a_user_s_own_file(tmp_path):
+    folder = tmp_path / "it's mine"
+    folder.mkdir()
+    (folder / "own.toml").write_text(SMALL)
+    arguments = ["run", "own.toml", "--quiet", "--out", tmp_path / "a", "--cc", "oscar", "--seed", "5", "--trials", "2", "--set",
+                 'title=Say "it\'s" $HOME', "--set", "measure.duration_us=400", "--timeout", "200"]
+    assert delaycc(*arguments, cwd=folder).returncode == 0
+    command = repeated(tmp_path / "a")
+    assert "--timeout 200" in command
+    # As printed, in any folder.
+    done = subprocess.run(command + f" --quiet --out '{tmp_path}/b'", shell=True, cwd="/", capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    for name in ["summary.json", "report.html"]:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_the_command_of_the_report_of_an_evaluation_repeats_it(scenario, tmp_path):
+    arguments = ["eval", scenario, "--quiet", "--out", tmp_path / "a", "--cc", "cubic", "--metric", "fct_mean_us", "--margin", "30%",
+                 "--min-trials", "3", "--max-trials", "4", "--set", "title=a b"]
+    assert delaycc(*arguments).returncode in (0, 3)
+    done = subprocess.run(repeated(tmp_path / "a") + f" --quiet --out '{tmp_path}/b'", shell=True, cwd="/", capture_output=True,
+                          text=True, timeout=120)
+    assert done.returncode in (0, 3), done.stderr
+    assert (tmp_path / "a" / "eval.json").read_bytes() == (tmp_path / "b" / "eval.json").read_bytes()
+
+
+def test_the_command_of_the_report_of_a_shipped_scenario_is_short(tmp_path):
+    run("oscar-single", tmp_path / "out", "--cc", "cubic", "--trials", "1", "--set", "measure.bin_ns=5000")
+    assert repeated(tmp_path / "out").endswith("delaycc run oscar-single --cc cubic --seed 1 --trials 1 --set measure.bin_ns=5000")
 
 
 def test_a_missing_scenario_and_a_folder_that_cannot_be_made_are_named(scenario, tmp_path):
@@ -196,7 +414,7 @@ def test_doctor_says_what_is_there_and_what_to_do_about_the_rest(tmp_path):
     assert result.returncode == 0
     assert result.stdout.endswith("\nExperiments in the lab can run.\n")
     lines = [line.split(maxsplit=1) for line in result.stdout.splitlines()[:-2]]
-    assert {state for state, _ in lines} <= {"ok", "missing"}
+    assert {state for state, _ in lines} <= {"ok", "missing", "denied"}
     for what in ["lab kernel", "lab trial", "lab module delaycc", "kernel headers", "QEMU", "KVM", "BTF", "clang", "bpftool",
                  "time stamps"]:
         assert any(text.startswith(what) for _, text in lines), what

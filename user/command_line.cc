@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "command_line.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <iostream>
+#include <string_view>
+
+#include "scenario.h"
+#include "suggest.h"
+
+namespace delaycc {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> split_names(const std::string& option,
+                                     const std::vector<std::string>& lists) {
+  std::vector<std::string> names;
+  for (const std::string& list : lists)
+    for (size_t begin = 0;;) {
+      const size_t comma = list.find(',', begin);
+      names.push_back(list.substr(begin, comma - begin));
+      if (names.back().empty())
+        throw ScenarioError(option + ": \"\" is no name" +
+                            (list.empty() ? "" : " (in \"" + list + "\")") +
+                            ", allowed are names with one comma between two");
+      if (comma == std::string::npos) break;
+      begin = comma + 1;
+    }
+  return names;
+}
+
+fs::path scenario_folder() {
+  // Of the source tree that this program was built from, or beside it once installed.
+  fs::path built = DELAYCC_SCENARIOS;
+  std::error_code ignored;
+  if (fs::exists(built, ignored)) return built;
+  return fs::read_symlink("/proc/self/exe").parent_path() / "scenarios";
+}
+
+std::vector<fs::path> all_scenarios() {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(scenario_folder()))
+    if (entry.path().extension() == ".toml") files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+std::string find_scenario(const std::string& name) {
+  struct stat found;
+  const bool there = stat(name.c_str(), &found) == 0;
+  const int error = there ? 0 : errno;
+  if (there && !S_ISDIR(found.st_mode)) {
+    if (!S_ISREG(found.st_mode))
+      throw ScenarioError(name +
+                          ": is no regular file, allowed is a TOML file or a name of "
+                          "\"delaycc list\"");
+    if (access(name.c_str(), R_OK) < 0)
+      throw ScenarioError(name + ": cannot be read: " + strerror(errno));
+    return name;
+  }
+  const fs::path known = scenario_folder() / (name + ".toml");
+  std::error_code ignored;
+  if (fs::is_regular_file(known, ignored)) return known.string();
+  if (there)
+    throw ScenarioError(name +
+                        ": is a folder, allowed is a TOML file or a name of "
+                        "\"delaycc list\"");
+  if (error != ENOENT && error != ENOTDIR)
+    throw ScenarioError(name + ": cannot be read: " + strerror(error));
+  std::vector<std::string> names;
+  for (const fs::path& path : all_scenarios()) names.push_back(path.stem().string());
+  throw ScenarioError(name +
+                      ": no such file, and no scenario of this name; \"delaycc list\" shows all" +
+                      nearest_text(name, names));
+}
+
+std::string shell_quoted(const std::string& word) {
+  const std::string_view plain =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-";
+  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+namespace {
+
+bool comes_with_delaycc(const std::string& path) {
+  std::error_code ignored;
+  return fs::equivalent(fs::absolute(path).parent_path(), scenario_folder(), ignored);
+}
+
+}  // namespace
+
+std::string repeat_begin(const std::string& subcommand, const std::string& path) {
+  const fs::path program = fs::read_symlink("/proc/self/exe");
+  if (!comes_with_delaycc(path))
+    return shell_quoted(program.string()) + " " + subcommand + " " +
+           shell_quoted(fs::absolute(path).lexically_normal().string());
+  // At the top of the source tree, if the program is there.
+  std::error_code ignored;
+  const bool of_tree = fs::equivalent(program, scenario_folder() / "../../build/delaycc", ignored);
+  return (of_tree ? "build/delaycc" : shell_quoted(program.string())) + " " + subcommand + " " +
+         shell_quoted(fs::path(path).stem().string());
+}
+
+std::string repeat_begin_anywhere(const std::string& subcommand, const std::string& path) {
+  const fs::path file(path);
+  return "delaycc " + subcommand + " " +
+         shell_quoted((comes_with_delaycc(path) ? file.stem() : file.filename()).string());
+}
+
+std::string repeat_overrides(const std::vector<std::string>& overrides) {
+  std::string text;
+  for (const std::string& item : overrides) text += " --set " + shell_quoted(item);
+  return text;
+}
+
+void open_standard_streams() {
+  for (int fd = 0; fd <= 2; fd++)
+    if (fcntl(fd, F_GETFD) < 0 && errno == EBADF) {
+      // The wrong way round, so that what uses it fails as it would have.
+      const int opened = open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+      if (opened >= 0 && opened != fd) {
+        dup2(opened, fd);
+        close(opened);
+      }
+    }
+}
+
+std::string output_trouble() {
+  const bool before = std::ferror(stdout) != 0;
+  errno = 0;
+  std::cout.flush();  // which goes through stdout
+  if (std::fflush(stdout) == 0 && !before && std::cout.good()) return "";
+  return std::string("standard output cannot be written: ") +
+         (errno != 0 ? strerror(errno) : "a write failed");
+}
+
+}  // namespace delaycc
