@@ -89,6 +89,11 @@ function plain(value) {
 const atLeast = (figure) => (figure.missed ? '\u2265 ' : '');
 const missedText = (figure) => figure.missed + ' of ' + figure.n + ' missed';
 
+// Of completion times a mean is a lower bound as soon as one flow of a trial was not complete: most
+// trials of most workloads. The row of incomplete flows tells how many; "missed" in every cell would
+// tell nothing.
+const ofFlows = (key) => /(^|\.)(fct|slowdown)_/.test(key);
+
 // Least and greatest of the trials, '' where not given or alike.
 function rangeText(figure, divisor) {
   if (!(figure.min < figure.max)) return '';
@@ -114,6 +119,12 @@ function figureText(figure, unit) {
   return atLeast(figure) + mean + (ci95 && ' \u00b1 ' + ci95) + (unit.text && ' ' + unit.text);
 }
 
+// Bytes on an axis: "1.5 MB", where plain() would say "1.500 MB".
+function axisBytes(value) {
+  const [size, unit] = Math.abs(value) >= 1e6 ? [1e6, ' MB'] : Math.abs(value) >= 1e3 ? [1e3, ' KB'] : [1, ' B'];
+  return axisText(value / size) + unit;
+}
+
 function bytesText(value) {
   if (Math.abs(value) >= 1e6) return plain(value / 1e6) + ' MB';
   if (Math.abs(value) >= 1e3) return plain(value / 1e3) + ' KB';
@@ -122,13 +133,18 @@ function bytesText(value) {
 
 const bound = (figure, sign) => figure.mean + sign * (figure.ci95 || 0);
 
+// One trial has no interval, and without one nothing is said of who is ahead.
+const hasInterval = (figure) => figure.n > 1 && typeof figure.ci95 === 'number';
+
 // Who is best by `metric`: {best: Set of names with the best mean, level: Set of the others whose
 // interval reaches a best one's}; not those whose mean is a lower bound only. null where nothing is
-// to be marked: fewer than two figures, no good end of the scale, or all alike.
+// to be marked: fewer than two figures, one without an interval, no good end of the scale, or all
+// alike.
 function ranking(metric, algorithms) {
   const better = (metricOf.get(metric) || {}).better;
   const having = names.filter((n) => algorithms[n] && algorithms[n][metric]);
   if (having.length < 2 || (better !== 'lower' && better !== 'higher')) return null;
+  if (!having.every((n) => hasInterval(algorithms[n][metric]))) return null;
   const sign = better === 'lower' ? 1 : -1;
   const order = having.filter((n) => !algorithms[n][metric].missed)
     .sort((a, b) => sign * (algorithms[a][metric].mean - algorithms[b][metric].mean));
@@ -314,18 +330,57 @@ for (const name of names) {
   if (!curve) continue;
   if (curve.t_us) series.push({name, kind: 'queue', label: name, main: true, t: curve.t_us, v: curve.queue_bytes});
   const rates = curve.rates || [];
-  // Where no flow is the main one, the first stands for the algorithm in the overlaid chart.
-  const first = rates.some((r) => r.main) ? -1 : 0;
-  rates.forEach((r, i) => series.push({
-    name, kind: 'rate', label: r.label, main: r.main || i === first, t: r.t_us, v: r.gbps,
-  }));
+  for (const r of rates) {
+    series.push({name, kind: 'rate', label: r.label, main: r.main || rates.length === 1, t: r.t_us, v: r.gbps});
+  }
+}
+
+// What the rate curves are of, in the order of the data: flows, or groups of flows.
+const flowLabels = [...new Set(series.filter((s) => s.kind === 'rate').map((s) => s.label))];
+const mainLabels = [...new Set(series.filter((s) => s.kind === 'rate' && s.main).map((s) => s.label))];
+// More flows than that cannot be told apart by colour and dashes: all but the main one are grey.
+const FLOWS_TOLD = 20;
+
+function flowDash(i) {
+  return DASHES[(i + 5 * Math.floor(i / DASHES.length)) % DASHES.length];
+}
+
+function flowStyle(s) {
+  const i = flowLabels.indexOf(s.label);
+  if (flowLabels.length > FLOWS_TOLD && !s.main) return {colour: palette.strong, dash: [], width: 0.75, order: 2};
+  return {colour: palette.series[i % DASHES.length], dash: flowDash(i), width: s.main && flowLabels.length > 1 ? 2.5 : 1.5, order: s.main ? 0 : 1};
+}
+
+function lineSwatch(colour, dash, width) {
+  const icon = svg('svg', {class: 'swatch', width: 30, height: 12, viewBox: '0 0 30 12', 'aria-hidden': 'true'});
+  icon.append(svg('line', {x1: 0, y1: 6, x2: 30, y2: 6, style: 'stroke:' + colour, 'stroke-width': width, 'stroke-dasharray': dash.join(' ') || 'none'}));
+  return icon;
+}
+
+function flowSwatch(label) {
+  const i = flowLabels.indexOf(label);
+  return flowLabels.length > FLOWS_TOLD && !mainLabels.includes(label) ? lineSwatch('var(--line-strong)', [], 1)
+    : lineSwatch('var(--series-' + i % DASHES.length + ')', flowDash(i), 2);
+}
+
+// Which line is which flow, for charts of every flow of one algorithm; null where there is one only.
+function flowLegend() {
+  if (flowLabels.length < 2) return null;
+  const told = flowLabels.length > FLOWS_TOLD ? mainLabels : flowLabels;
+  return el('ul', {class: 'legend', 'aria-label': 'Flows'}, told.map((label) => el('li', {}, flowSwatch(label), label)),
+    told.length < flowLabels.length ? el('li', {}, lineSwatch('var(--line-strong)', [], 1), flowLabels.length - told.length + (told.length ? ' other' : '') + ' flows') : '');
 }
 
 const span = series.length === 0 ? [0, 1] : [
   Math.min(...series.map((s) => s.t[0])), Math.max(...series.map((s) => s.t[s.t.length - 1])),
 ];
 if (!(span[0] < span[1])) span[1] = span[0] + 1;
-const view = {from: span[0], to: span[1], cursor: null, drag: null, log: false, same: true, sides: false};
+// `flow`: whose rates are laid over each other, 'main', a label, or 'each': every flow, in a chart for
+// each algorithm.
+const view = {
+  from: span[0], to: span[1], cursor: null, drag: null, log: false, same: true, sides: false,
+  flow: mainLabels.length ? 'main' : 'each',
+};
 const timeCharts = [];
 
 // Queues that differ much are legible together on a logarithmic axis only.
@@ -465,21 +520,22 @@ function timeText(time) {
 
 const kindText = {queue: bytesText, rate: (v) => plain(v) + ' Gbit/s'};
 
-// A chart of time in `box` over the series pick() gives; {refresh, draw, read, drop}.
-function timeChart(box, height, kind, label, pick, scaleOf) {
+// A chart of time in `box` over the series pick() gives; {refresh, draw, read, drop}. With `each` they
+// are flows of one algorithm, else one of each algorithm.
+function timeChart(box, height, kind, label, pick, scaleOf, each = false) {
   // From the top down: a label that would lie on the one above is left out.
   const references = (data.references || []).filter((r) => r.chart === kind).sort((a, b) => b.value - a.value);
   const options = baseOptions();
   options.events = [];
   options.scales = {
-    x: axis(height > 200 ? 'time, \u00b5s' : '', {callback: (v) => v.toLocaleString('en-US')}),
+    x: axis(height > 200 ? 'time, \u00b5s' : '', {callback: (v) => v.toLocaleString('en-US'), includeBounds: false}),
     y: axis('', {callback: kind === 'rate' ? axisText
-      : (v) => (view.log && v === LOG_FLOOR_BYTES ? '\u2264 ' : '') + bytesText(v)}),
+      : (v) => (view.log && v === LOG_FLOOR_BYTES ? '\u2264 ' : '') + axisBytes(v)}),
   };
   options.scales.y.title = {display: kind === 'rate' && height > 200, text: 'Gbit/s', color: palette.soft};
   // The same width of the labels in all charts keeps their time axes in line.
   options.scales.y.afterFit = (scale) => {
-    scale.width = height > 200 ? 76 : 62;
+    scale.width = view.sides ? 62 : 76;
   };
   const reading = el('div', {class: 'reading', hidden: true});
   const chart = makeChart(box, height, label, {type: 'line', data: {datasets: []}, options, plugins: [timeMarks(references)]});
@@ -491,13 +547,12 @@ function timeChart(box, height, kind, label, pick, scaleOf) {
     const pixels = chart.chartArea ? chart.chartArea.right - chart.chartArea.left : box.clientWidth;
     const alone = new Set(shown.map((s) => s.name)).size === 1;
     chart.data.datasets = shown.map((s) => {
-      const style = styleOf(s.name);
-      const faint = !s.main;
+      const own = styleOf(s.name);
+      const style = each ? flowStyle(s)
+        : {colour: own.colour, dash: alone ? [] : own.dash, width: own.strong ? 2.5 : 1.5, order: own.strong ? 0 : 1};
       return {
-        label: s.label, data: pointsInView(s, pixels, log ? LOG_FLOOR_BYTES : -Infinity), pointRadius: 0,
-        borderColor: faint ? palette.strong : style.colour, borderWidth: faint ? 0.75 : style.strong ? 2.5 : 1.5,
-        borderDash: faint || alone ? [] : style.dash, borderJoinStyle: 'round',
-        order: faint ? 2 : style.strong ? 0 : 1,
+        label: each ? s.label : s.name, data: pointsInView(s, pixels, log ? LOG_FLOOR_BYTES : -Infinity), pointRadius: 0,
+        borderColor: style.colour, borderWidth: style.width, borderDash: style.dash, borderJoinStyle: 'round', order: style.order,
       };
     });
     const y = chart.options.scales.y;
@@ -523,7 +578,7 @@ function timeChart(box, height, kind, label, pick, scaleOf) {
     rows.sort((a, b) => b[1] - a[1]);
     const many = rows.length > 12 ? rows.length - 12 : 0;
     reading.replaceChildren(el('div', {}, timeText(view.cursor)), el('table', {}, rows.slice(0, 12).map(([s, v]) =>
-      el('tr', {}, el('td', {}, s.main ? swatch(s.name) : ''), el('td', {}, kind === 'rate' && height <= 200 ? s.label : s.name),
+      el('tr', {}, el('td', {}, each ? flowSwatch(s.label) : swatch(s.name)), el('td', {}, each ? s.label : s.name),
         el('td', {}, kindText[kind](v))))), many ? el('div', {}, many + ' more') : '');
     const x = chart.scales.x.getPixelForValue(view.cursor);
     const width = reading.offsetWidth;
@@ -578,8 +633,8 @@ function timeChart(box, height, kind, label, pick, scaleOf) {
       const step = width / (event.shiftKey ? 20 : 200) * (event.key === 'ArrowLeft' ? -1 : 1);
       view.cursor = Math.min(Math.max(middle + step, view.from), view.to);
       redrawTime();
-      spoken.textContent = timeText(view.cursor) + ': ' + pick().filter((s) => s.main && valueAt(s, view.cursor) !== null)
-        .map((s) => s.name + ' ' + kindText[kind](valueAt(s, view.cursor))).join(', ');
+      spoken.textContent = timeText(view.cursor) + ': ' + pick().filter((s) => valueAt(s, view.cursor) !== null).slice(0, 12)
+        .map((s) => (each ? s.label : s.name) + ' ' + kindText[kind](valueAt(s, view.cursor))).join(', ');
     } else if (event.key === '+' || event.key === '=') {
       zoom(0.5);
     } else if (event.key === '-') {
@@ -639,10 +694,12 @@ function timeBox(label) {
   });
 }
 
-const inChart = (kind, mainOnly) => series.filter((s) => s.kind === kind && visible.has(s.name) && (s.main || !mainOnly));
+const inChart = (kind) => series.filter((s) => s.kind === kind && visible.has(s.name));
+// Those of the overlaid charts.
+const overlaidIn = (kind) => inChart(kind).filter((s) => kind === 'queue' || (view.flow === 'main' ? s.main : s.label === view.flow));
 
 function describe(kind, title) {
-  const parts = inChart(kind, true).map((s) => s.name + ' at most ' + kindText[kind](greatestOf([s])));
+  const parts = overlaidIn(kind).map((s) => s.name + ' at most ' + kindText[kind](greatestOf([s])));
   return title + (parts.length ? ': ' + parts.join(', ') : '');
 }
 
@@ -669,19 +726,36 @@ function buildCurves() {
   overlaid.hidden = view.sides;
   sides.hidden = !view.sides;
 
+  // A chart that is made when it comes near.
+  const later = (box, height, kind, label, pick, scaleOf) => {
+    box.style.height = height + 'px';
+    waiting.set(box, () => timeChart(box, height, kind, label, pick, scaleOf, kind === 'rate').refresh());
+    watcher.observe(box);
+  };
+  const shown = names.filter((n) => visible.has(n) && series.some((s) => s.name === n));
+
   if (!view.sides) {
-    const rates = series.filter((s) => s.kind === 'rate' && s.main);
-    const labels = new Set(rates.map((s) => s.label));
-    const rateTitle = labels.size === 1 ? 'Rate, ' + [...labels][0] : 'Rate of the main flow';
+    const rateTitle = view.flow !== 'main' ? 'Rate, ' + view.flow : mainLabels.length === 1 ? 'Rate, ' + mainLabels[0] : 'Rate of the main flow';
     for (const [kind, title, height] of [['queue', 'Queue at the bottleneck', 320], ['rate', rateTitle, 280]]) {
-      if (!series.some((s) => s.kind === kind)) continue;
+      if (!series.some((s) => s.kind === kind) || (kind === 'rate' && view.flow === 'each')) continue;
       const box = timeBox(title + ' over time');
       overlaid.append(el('figure', {}, el('figcaption', {}, title), box));
-      timeChart(box, height, kind, describe(kind, title + ' over time'), () => inChart(kind, true), greatestOf).refresh();
+      timeChart(box, height, kind, describe(kind, title + ' over time'), () => overlaidIn(kind), greatestOf).refresh();
+    }
+    if (view.flow !== 'each' || flowLabels.length === 0) return;
+    overlaid.append(el('p', {class: 'caption'}, 'Rates of the flows ', el('span', {}, 'Gbit/s; a chart for each algorithm, one scale')), flowLegend() || '');
+    for (const name of shown) {
+      const own = () => series.filter((s) => s.kind === 'rate' && s.name === name);
+      if (own().length === 0) continue;
+      const box = timeBox(name + ': rates of the flows over time');
+      overlaid.append(el('figure', {class: 'of-algorithm'}, el('figcaption', {}, swatch(name), name), box));
+      later(box, 190, 'rate', name + ': rates of the flows over time', own, () => greatestOf(inChart('rate')));
     }
     return;
   }
-  for (const name of names.filter((n) => visible.has(n) && series.some((s) => s.name === n))) {
+  const legend = flowLegend();
+  if (legend) sides.append(legend);
+  for (const name of shown) {
     const grid = el('div', {class: 'sides'});
     const note = (data.algorithm_notes || {})[name];
     sides.append(el('div', {class: 'side'}, el('h3', {}, swatch(name), name, note ? el('span', {}, note) : ''), grid));
@@ -689,11 +763,8 @@ function buildCurves() {
       const own = () => series.filter((s) => s.kind === kind && s.name === name);
       if (own().length === 0) continue;
       const box = timeBox(name + ': ' + title + ' over time');
-      box.style.height = '180px';
       grid.append(el('figure', {}, el('figcaption', {}, el('span', {}, title)), box));
-      const all = () => (view.same ? inChart(kind, false) : own());
-      waiting.set(box, () => timeChart(box, 180, kind, name + ': ' + title + ' over time', own, () => greatestOf(all())).refresh());
-      watcher.observe(box);
+      later(box, 180, kind, name + ': ' + title + ' over time', own, () => greatestOf(view.same ? inChart(kind) : own()));
     }
   }
 }
@@ -719,12 +790,19 @@ function curveTools() {
     refreshTime();
   }}));
   same.hidden = true;
+  const choices = [...(mainLabels.length ? [['main', mainLabels.length === 1 ? mainLabels[0] : 'the main flow']] : []), ['each', 'all flows'],
+    ...(flowLabels.length > FLOWS_TOLD ? [] : flowLabels.filter((l) => !mainLabels.includes(l)).map((l) => [l, l]))];
+  const flow = labelled('rate of', select(choices, view.flow, (key) => {
+    view.flow = key;
+    buildCurves();
+  }));
   const layout = el('div', {class: 'group', role: 'group', 'aria-label': 'Arrangement'});
   for (const [text, sides] of [['Overlaid', false], ['Side by side', true]]) {
     layout.append(el('button', {type: 'button', 'aria-pressed': String(sides === view.sides), onclick: (event) => {
       view.sides = sides;
       for (const button of layout.children) button.setAttribute('aria-pressed', button === event.currentTarget);
       same.hidden = !sides;
+      flow.hidden = sides;
       buildCurves();
     }}, text));
   }
@@ -735,6 +813,7 @@ function curveTools() {
       refreshTime();
     }})));
   }
+  if (flowLabels.length > 1) tools.append(flow);
   tools.append(same);
 }
 
@@ -892,35 +971,39 @@ function fillDots() {
 
 /* ---- tables ---- */
 
-// `trials`: say how many in the cell, because not all cells have the same.
-function figureCell(figure, unit, rank, name, trials) {
+// `trials`: how many most cells have; another number is said in the cell.
+function figureCell(figure, unit, rank, name, trials, metric) {
   if (!figure) return el('td', {}, el('span', {class: 'absent', title: 'not measured, or does not apply'}, '\u2013'));
   const [mean, ci95] = meanAndInterval(figure, unit.divisor);
   const range = rangeText(figure, unit.divisor);
   const mark = !rank ? '' : rank.best.has(name) ? 'best' : rank.level.has(name) ? '\u2248 best' : '';
   return el('td', {class: mark && 'best'}, mark && el('span', {class: 'mark'}, mark), mark && ' ',
-    el('span', {class: 'mean'}, atLeast(figure) + mean), ci95 && el('span', {class: 'ci'}, ' \u00b1 ' + ci95), trials && el('span', {class: 'trials'}, ' n = ' + figure.n),
-    range && el('span', {class: 'range'}, ' ' + range), figure.missed > 0 && el('span', {class: 'missed'}, ' ' + missedText(figure)));
+    el('span', {class: 'mean'}, atLeast(figure) + mean), ci95 && el('span', {class: 'ci'}, ' \u00b1 ' + ci95), figure.n !== trials && el('span', {class: 'trials'}, ' n = ' + figure.n),
+    range && el('span', {class: 'range'}, ' ' + range), figure.missed > 0 && !ofFlows(metric) && el('span', {class: 'missed'}, ' ' + missedText(figure)));
 }
 
 function nameHeader(name) {
   return el('th', {scope: 'col', title: (data.algorithm_notes || {})[name]}, el('span', {class: 'name'}, swatch(name), name));
 }
 
-// The numbers of trials that occur.
-function trialCounts(list) {
-  const counts = new Set();
+// Which flows a metric is of: "small" of "small.fct_p99_us", '' for all.
+const classOf = (key) => key.slice(0, Math.max(0, key.indexOf('.')));
+
+// The number of trials that most figures have, and whether all have it.
+function trialCount(list) {
+  const counts = new Map();
   for (const algorithms of list) {
-    for (const metrics of Object.values(algorithms)) for (const f of Object.values(metrics)) counts.add(f.n);
+    for (const metrics of Object.values(algorithms)) for (const f of Object.values(metrics)) counts.set(f.n, (counts.get(f.n) || 0) + 1);
   }
-  return [...counts];
+  const [most] = [...counts].sort((a, b) => b[1] - a[1] || b[0] - a[0])[0] || [0];
+  return {most, all: counts.size < 2};
 }
 
 function fillFigures() {
   const metrics = comparable();
   if (metrics.length === 0) return;
   show('figures');
-  const counts = trialCounts([data.algorithms]);
+  const trials = trialCount([data.algorithms]);
   let marked = false;
   let level = false;
   const rows = metrics.map((m) => {
@@ -929,19 +1012,32 @@ function fillFigures() {
     marked = marked || !!rank;
     level = level || (rank && rank.level.size > 0);
     return el('tr', {'data-metric': m.key}, el('th', {scope: 'row', title: m.key}, metricLabel(m.key), unit.text ? el('span', {class: 'unit'}, ', ' + unit.text) : ''),
-      names.map((n) => figureCell(data.algorithms[n][m.key], unit, rank, n, counts.length > 1)));
+      names.map((n) => figureCell(data.algorithms[n][m.key], unit, rank, n, trials.most, m.key)));
   });
   if (metrics.some((m) => figuresOf(m.key, data.algorithms).some((f) => rangeText(f, 1)))) {
     byId('figures-tools').append(labelled('range of the trials', el('input', {type: 'checkbox', onchange: (event) => {
       byId('figures-table').classList.toggle('ranges', event.target.checked);
     }})));
   }
+  const classes = [...new Set(metrics.map((m) => classOf(m.key)))];
+  const body = el('tbody', {}, rows);
+  const ofClass = (name) => rows.forEach((row, i) => {
+    row.hidden = classOf(metrics[i].key) !== name;
+  });
+  if (classes.length > 1) {
+    byId('figures-tools').append(labelled('flows', select(classes.map((c) => [c, c || 'all']), classes[0], ofClass)));
+    ofClass(classes[0]);
+  }
   byId('figures-table').append(el('table', {class: 'data pinned'}, el('caption', {}, 'Metrics of every algorithm: mean and half-width of the 95 % confidence interval'),
-    el('thead', {}, el('tr', {}, el('th', {scope: 'col'}, 'Metric'), names.map(nameHeader))), el('tbody', {}, rows)));
-  const text = ['Mean \u00b1 half-width of the 95 % confidence interval' + (counts.length === 1 ? ', n = ' + counts[0] + '.' : '.')];
+    el('thead', {}, el('tr', {}, el('th', {scope: 'col'}, 'Metric'), names.map(nameHeader))), body));
+  const text = ['Mean \u00b1 half-width of the 95 % confidence interval' + ', n = ' + trials.most + (trials.all ? '.' : ' where the cell does not say another.')];
   if (marked) text.push('\u201cbest\u201d marks the best mean of a row.');
   if (level) text.push('\u201c\u2248 best\u201d: the interval reaches the best one\u2019s.');
-  if (metrics.some((m) => figuresOf(m.key, data.algorithms).some((f) => f.missed))) {
+  const bounds = metrics.filter((m) => figuresOf(m.key, data.algorithms).some((f) => f.missed));
+  if (bounds.some((m) => ofFlows(m.key))) {
+    text.push('\u201c\u2265\u201d of completion times and slowdowns: some flows were not complete at the end; they count with the time until then, so the figure is a lower bound. \u201cFlows not complete\u201d is their number.');
+  }
+  if (bounds.some((m) => !ofFlows(m.key))) {
     text.push('\u201cmissed\u201d: trials in which it did not happen while measured; they count with the time waited, so the mean is a lower bound.');
   }
   text.push('A dash: not measured, or does not apply. 1 KB = 1000 bytes.');
@@ -956,7 +1052,7 @@ function fillExpectations() {
     el('thead', {}, el('tr', {}, ['Verdict', 'Metric', 'Expected', 'Measured'].map((t) => el('th', {scope: 'col'}, t)))),
     el('tbody', {}, list.map((e) => el('tr', {},
       el('td', {}, el('span', {class: 'verdict ' + (e.met ? 'met' : 'missed')}, e.met ? 'met' : 'not met')),
-      el('th', {scope: 'row'}, e.algorithm + ': ' + metricLabel(e.metric).toLowerCase()), el('td', {}, e.text),
+      el('th', {scope: 'row'}, e.algorithm + ': ' + metricLabel(e.metric).toLowerCase()), el('td', {}, e.text.replace(/\+-/g, '\u00b1').replace(/<=/g, '\u2264').replace(/>=/g, '\u2265')),
       el('td', {}, measuredText(e)))))));
 }
 
@@ -1046,12 +1142,12 @@ function buildSweep(swept) {
   } else {
     box.append(el('p', {class: 'hint'}, 'No figures to show.'));
   }
+  const trials = trialCount(cases.map((d) => d.algorithms)).most;
   byId('sweep-table').replaceChildren(el('table', {class: 'data pinned'}, el('caption', {}, metricLabel(metric) + ' of every case'),
     el('thead', {}, el('tr', {}, el('th', {scope: 'col'}, along.key), names.map(nameHeader))),
     el('tbody', {}, shownCases.map((c) => {
       const rank = ranking(metric, c.algorithms);
-      const varied = trialCounts(cases.map((d) => d.algorithms)).length > 1;
-      return el('tr', {}, el('th', {scope: 'row'}, parameterText(c.parameters[along.key])), names.map((n) => figureCell((c.algorithms[n] || {})[metric], unit, rank, n, varied)));
+      return el('tr', {}, el('th', {scope: 'row'}, parameterText(c.parameters[along.key])), names.map((n) => figureCell((c.algorithms[n] || {})[metric], unit, rank, n, trials, metric)));
     }))));
 }
 
@@ -1101,6 +1197,13 @@ chosen.evaluated = evaluation.estimates.length ? evaluation.estimates[0].metric 
 
 function evaluatedFigure(e, value) {
   return unitOf([{unit: e.unit, mean: value === undefined ? e.value : value}]);
+}
+
+// The two edges of an interval as datasets, over which comes the estimate `line`. The ground between
+// them is filled where one interval is shown: of several the colours would mix to grey.
+function intervalEdges(line, low, high, several) {
+  const edge = {...line, borderWidth: several ? 1.25 : 0.75, borderDash: [], silent: true, pointHoverRadius: 0};
+  return [{...edge, data: low, fill: several ? false : '+1', backgroundColor: line.borderColor + '26'}, {...edge, data: high}];
 }
 
 // Points {x, y} of two columns; null is a gap.
@@ -1187,23 +1290,22 @@ function drawInterval(estimates) {
   if (having.length === 0) return;
   const percent = (e) => (v) => 100 * (v / e.value - 1) * Math.sign(e.value);
   const margin = 100 * evaluation.margin;
-  // The first intervals, of two trials or three, would hide all others.
-  const late = having.flatMap((e) => e.history.trials.map((n, i) => [n, e.history.low[i], e.history.high[i], e])
-    .filter(([n, low, high]) => n >= Math.min(10, e.trials) && low !== null && high !== null)
-    .map(([, low, high, of]) => Math.max(Math.abs(percent(of)(low)), Math.abs(percent(of)(high)))));
-  const reach = margin * Math.ceil(Math.min(10, Math.max(2, ...late.map((v) => v / margin))));
+  // All that the last three quarters of the trials gave is in view, and the margin; the intervals of
+  // the first few trials, which would hide all else, go over the edge.
+  const late = having.flatMap((e) => e.history.trials.map((n, i) => [n, e.history.low[i], e.history.high[i]])
+    .filter(([n, low, high]) => n >= e.trials / 4 && low !== null && high !== null)
+    .flatMap(([, low, high]) => [Math.abs(percent(e)(low)), Math.abs(percent(e)(high))]));
+  const reach = 1.05 * Math.max(2 * margin, ...late);
   const sets = having.flatMap((e) => {
-    const line = lineStyle(e.algorithm);
-    const edge = {...line, borderWidth: 0.75, borderDash: [], silent: true, pointHoverRadius: 0};
+    const line = {...lineStyle(e.algorithm), label: e.algorithm};
     const h = e.history;
     return [
-      {...edge, label: e.algorithm, data: columnPoints(h.trials, h.low, percent(e)), fill: '+1', backgroundColor: line.borderColor + '26'},
-      {...edge, label: e.algorithm, data: columnPoints(h.trials, h.high, percent(e))},
-      {...line, label: e.algorithm, data: columnPoints(h.trials, h.value, percent(e)), of: e},
+      ...intervalEdges(line, columnPoints(h.trials, h.low, percent(e)), columnPoints(h.trials, h.high, percent(e)), having.length > 1),
+      {...line, data: columnPoints(h.trials, h.value, percent(e)), of: e},
     ];
   });
   const options = baseOptions();
-  options.scales = {x: trialsAxis(having), y: {...axis('% from the last estimate', {callback: axisText}), min: -reach, max: reach}};
+  options.scales = {x: trialsAxis(having), y: {...axis('% from the last estimate', {callback: axisText, includeBounds: false}), min: -reach, max: reach}};
   options.interaction = {mode: 'nearest', intersect: false};
   options.plugins.tooltip = nearestTooltip((item) => item.raw.x + ' trials', (item) => {
     const e = item.dataset.of;
@@ -1212,7 +1314,7 @@ function drawInterval(estimates) {
     const at = (v) => (v === null ? '?' : plain(v / unit.divisor));
     return at(e.history.value[i]) + ' [' + at(e.history.low[i]) + ', ' + at(e.history.high[i]) + ']' + (unit.text && ' ' + unit.text);
   });
-  evaluationFigure('Interval against trials', 'band: the margin asked for, \u00b1' + plain(margin) + ' %', 320,
+  evaluationFigure('Interval against trials', 'thin lines: the interval\u2019s ends; band: the margin asked for, \u00b1' + axisText(margin) + ' %', 320,
     'Estimate and interval against the number of trials: ' + having.map((e) => e.algorithm + ' ' + e.trials + ' trials').join('; '),
     {type: 'line', data: {datasets: sets}, options, plugins: [marginBand(-margin, margin)]});
 }
@@ -1243,13 +1345,11 @@ function drawForecast(estimates) {
   const having = estimates.filter((e) => e.history.forecast.some((f) => f !== null));
   if (having.length === 0) return;
   const sets = having.flatMap((e) => {
-    const line = lineStyle(e.algorithm);
-    const edge = {...line, borderWidth: 0.75, borderDash: [], silent: true, pointHoverRadius: 0};
+    const line = {...lineStyle(e.algorithm), label: e.algorithm};
     const h = e.history;
     return [
-      {...edge, label: e.algorithm, data: columnPoints(h.trials, h.forecast_low), fill: '+1', backgroundColor: line.borderColor + '26'},
-      {...edge, label: e.algorithm, data: columnPoints(h.trials, h.forecast_high)},
-      {...line, label: e.algorithm, data: columnPoints(h.trials, h.forecast)},
+      ...intervalEdges(line, columnPoints(h.trials, h.forecast_low), columnPoints(h.trials, h.forecast_high), having.length > 1),
+      {...line, data: columnPoints(h.trials, h.forecast)},
     ];
   });
   const options = baseOptions();
@@ -1260,7 +1360,7 @@ function drawForecast(estimates) {
   };
   options.interaction = {mode: 'nearest', intersect: false};
   options.plugins.tooltip = nearestTooltip((item) => 'after ' + item.raw.x + ' trials', (item) => axisText(item.raw.y) + ' in all');
-  evaluationFigure('Forecast against actual', 'dotted: the trials it took', 280,
+  evaluationFigure('Forecast against actual', 'thin lines: the forecast\u2019s interval; dotted: the trials it took', 280,
     'Trials forecast against trials done: ' + having.map((e) => e.algorithm + ' took ' + e.trials).join('; '),
     {type: 'line', data: {datasets: sets}, options, plugins: [takenLines(having.map((e) => ({trials: e.trials, colour: styleOf(e.algorithm).colour})))]});
 }
@@ -1303,11 +1403,92 @@ function fillEvaluation() {
   rebuilders.push(buildEvaluation);
 }
 
+/* ---- flows of a workload: completion times, and slowdown by size ---- */
+
+const flowsOf = data.flows || {};
+const flowCharts = [];
+const SLOWDOWNS = [['p99', '99th percentile'], ['p50', 'median'], ['mean', 'mean']];
+chosen.slowdown = (SLOWDOWNS.find(([key]) => Object.values(flowsOf).some((f) => f.slowdown[key].filter((v) => v !== null).length > 1)) || SLOWDOWNS[0])[0];
+
+function flowFigure(title, detail, label, config) {
+  const box = el('div', {class: 'chart'});
+  byId('flows-charts').append(el('figure', {}, el('figcaption', {}, title + ' ', el('span', {}, detail)), box));
+  flowCharts.push(makeChart(box, 320, label, config));
+}
+
+function buildFlows() {
+  for (const chart of flowCharts.splice(0)) dropChart(chart);
+  byId('flows-charts').replaceChildren();
+  const shown = names.filter((n) => visible.has(n) && flowsOf[n]);
+  const percent = (v) => plain(100 * v) + ' %';
+  const ends = shown.filter((n) => flowsOf[n].fct.value.length > 0);
+  if (ends.length) {
+    const all = ends.flatMap((n) => [flowsOf[n].fct.value[0], flowsOf[n].fct.value[flowsOf[n].fct.value.length - 1]]);
+    const options = baseOptions();
+    options.scales = {
+      x: {...axis('completion time, \u00b5s', {callback: axisText}), type: 'logarithmic', afterBuildTicks: logTicks, min: Math.min(...all) / 1.1, max: Math.max(...all) * 1.1},
+      y: {...axis('share of the flows', {callback: axisText}), min: 0, max: 1},
+    };
+    options.interaction = {mode: 'nearest', intersect: false};
+    options.plugins.tooltip = nearestTooltip((item) => plain(item.raw.x) + ' \u00b5s', (item) => percent(item.raw.y) + ' of the flows took no longer');
+    const sets = ends.map((n) => {
+      const {value, share} = flowsOf[n].fct;
+      return {...lineStyle(n), label: n, data: [{x: value[0], y: 0}, ...columnPoints(value, share)], stepped: 'before'};
+    });
+    flowFigure('Completion times', 'cumulative, all trials of the main case; logarithmic', 'Cumulative distribution of flow completion times: '
+      + ends.map((n) => n + ' ' + (flowsOf[n].complete + flowsOf[n].incomplete) + ' flows').join('; '), {type: 'line', data: {datasets: sets}, options});
+  }
+  const [key, text] = SLOWDOWNS.find(([k]) => k === chosen.slowdown);
+  const points = new Map(shown.map((n) => {
+    const {size_bytes: sizes, count} = flowsOf[n].slowdown;
+    return [n, sizes.map((x, i) => ({x, y: flowsOf[n].slowdown[key][i], count: count[i]})).filter((p) => p.y !== null)];
+  }));
+  const having = shown.filter((n) => points.get(n).length > 0);
+  if (having.length === 0) return;
+  const all = having.flatMap((n) => points.get(n));
+  const log = wantsLog(all.map((p) => p.y));
+  const greatest = Math.max(...all.map((p) => p.y));
+  const options = baseOptions();
+  options.scales = {
+    x: {...axis('flow size', {callback: axisBytes}), type: 'logarithmic', afterBuildTicks: logTicks, min: Math.min(...all.map((p) => p.x)) / 1.3, max: Math.max(...all.map((p) => p.x)) * 1.3},
+    y: {...axis('slowdown', {callback: axisText}), ...(log ? {type: 'logarithmic', afterBuildTicks: logTicks, min: 0.9, max: greatest * 1.2} : {min: 0, suggestedMax: greatest * 1.05})},
+  };
+  options.interaction = {mode: 'nearest', intersect: false};
+  options.plugins.tooltip = nearestTooltip((item) => 'flows around ' + bytesText(item.raw.x), (item) => plain(item.raw.y) + ' (' + text + ' of ' + axisText(item.raw.count) + ' flows)');
+  const sets = having.map((n) => ({...lineStyle(n), ...pointStyle(n), pointRadius: 3.5, pointHoverRadius: 6, label: n, data: points.get(n)}));
+  flowFigure('Slowdown by flow size', [text + ' of the flows of about a size', 'lower is better', log ? 'logarithmic' : ''].filter((t) => t).join('; '),
+    'Slowdown by flow size, ' + text + ': ' + having.map((n) => n + ' at most ' + plain(Math.max(...points.get(n).map((p) => p.y)))).join('; '),
+    {type: 'line', data: {datasets: sets}, options});
+}
+
+function fillFlows() {
+  const having = names.filter((n) => flowsOf[n]);
+  if (having.length === 0) return;
+  show('flows');
+  const incomplete = having.filter((n) => flowsOf[n].incomplete > 0);
+  byId('flows-text').textContent = 'Measured flows of all trials of the main case. Slowdown: completion time over that of the flow alone.'
+    + (incomplete.length ? ' Not complete at the end, so that their curve ends below 1: ' + incomplete.map((n) => n + ' ' + axisText(flowsOf[n].incomplete) + ' of ' + axisText(flowsOf[n].complete + flowsOf[n].incomplete)).join(', ') + '.' : '');
+  byId('flows-tools').append(labelled('slowdown', select(SLOWDOWNS, chosen.slowdown, (key) => {
+    chosen.slowdown = key;
+    buildFlows();
+  })));
+  buildFlows();
+  listeners.push(buildFlows);
+  rebuilders.push(buildFlows);
+}
+
 /* ---- headline ---- */
 
-function times(a, b) {
-  const ratio = a / b;
-  return ratio >= 100 ? Math.round(ratio).toLocaleString('en-US') : ratio >= 10 ? ratio.toFixed(1) : ratio.toFixed(2);
+// How far `figure` lies from `other`, in words that read on with "lower than" or "higher than": a
+// factor, or per cent of `other` where the factor is near 1.
+function distanceText(figure, other, unit) {
+  const [low, high] = [Math.min(figure.mean, other.mean), Math.max(figure.mean, other.mean)];
+  if (!(low > 0)) return plain((high - low) / unit.divisor) + (unit.text && ' ' + unit.text);
+  const ratio = high / low;
+  if (ratio >= 100) return Math.round(ratio).toLocaleString('en-US') + '\u00d7';
+  if (ratio >= 1.1) return ratio.toFixed(ratio >= 10 ? 1 : 2) + '\u00d7';
+  const percent = 100 * (high - low) / other.mean;
+  return (percent < 0.01 ? '<0.01' : String(Number(percent.toPrecision(2)))) + ' %';
 }
 
 function fillHeadline() {
@@ -1321,8 +1502,8 @@ function fillHeadline() {
     const [mean, ci95] = meanAndInterval(figure, unit.divisor);
     tiles.append(el('div', {class: 'tile subject'}, el('p', {class: 'what'}, subject + ': ' + metricLabel(metric).toLowerCase()),
       el('p', {class: 'figure'}, atLeast(figure) + mean + ' ', el('small', {}, (ci95 ? '\u00b1 ' + ci95 + ' ' : '') + unit.text)),
-      el('p', {class: 'what'}, (ci95 ? 'mean, 95 % confidence interval, ' : 'mean, ') + 'n = ' + figure.n),
-      figure.missed > 0 && el('p', {}, el('span', {class: 'verdict missed'}, missedText(figure)), ' the mean is a lower bound')));
+      el('p', {class: 'what'}, (ci95 ? 'mean, 95 % confidence interval, n = ' + figure.n : figure.n > 1 ? 'mean, n = ' + figure.n : 'one trial: no interval')),
+      figure.missed > 0 && el('p', {}, el('span', {class: 'verdict missed'}, ofFlows(metric) ? 'flows not complete' : missedText(figure)), ' the mean is a lower bound')));
   } else if (metric && data.subject) {
     tiles.append(el('div', {class: 'tile subject'}, el('p', {class: 'what'}, data.subject + ': ' + metricLabel(metric).toLowerCase()),
       el('p', {class: 'figure'}, 'not measured')));
@@ -1334,19 +1515,25 @@ function fillHeadline() {
     const value = (n) => data.algorithms[n][metric];
     const rival = others.slice().sort((a, b) => sign * (value(a).mean - value(b).mean))[0];
     const other = value(rival);
-    const text = figureText(other, unitOf([other]));
+    const unit = unitOf([other]);
+    const text = figureText(other, unit);
     const ahead = sign * (other.mean - figure.mean) > 0;
+    const lone = [[subject, figure], [rival, other]].filter(([, f]) => !hasInterval(f)).map(([n]) => n);
     // A lower bound cannot be shown to be ahead.
     const unsure = ahead && better === 'lower' && figure.missed > 0;
-    const overlap = unsure || (bound(figure, 1) >= bound(other, -1) && bound(other, 1) >= bound(figure, -1));
-    const high = Math.max(figure.mean, other.mean);
-    const low = Math.min(figure.mean, other.mean);
+    const overlap = bound(figure, 1) >= bound(other, -1) && bound(other, 1) >= bound(figure, -1);
     const worded = (better === 'lower') === ahead ? 'lower' : 'higher';
     const which = ahead ? 'the next best of ' + (others.length + 1) : 'the best of ' + (others.length + 1);
-    tiles.append(el('div', {class: 'tile'}, el('p', {class: 'what'}, overlap ? 'Not told apart from' : ahead ? 'Ahead of' : 'Behind'),
-      el('p', {class: 'figure'}, overlap ? rival : (other.missed ? atLeast(other) : '') + (low > 0 ? times(high, low) + '\u00d7 ' : plain(high - low) + ' '),
-        overlap ? '' : el('small', {}, worded + ' than ' + rival)),
-      el('p', {class: 'what'}, rival + ', ' + which + ': ' + text + (unsure ? '; ' + subject + ' has a lower bound only' : overlap ? '; the intervals overlap' : ''))));
+    if (lone.length || unsure || overlap) {
+      const why = lone.length ? 'one trial of ' + lone.join(' and of ') + ': no interval'
+        : unsure ? subject + ' has a lower bound only' : 'the intervals overlap';
+      tiles.append(el('div', {class: 'tile'}, el('p', {class: 'what'}, 'Not told apart from'), el('p', {class: 'figure'}, rival),
+        el('p', {class: 'what'}, rival + (lone.length ? '' : ', ' + which) + ': ' + text + '; ' + why)));
+    } else {
+      tiles.append(el('div', {class: 'tile'}, el('p', {class: 'what'}, ahead ? 'Ahead of' : 'Behind'),
+        el('p', {class: 'figure'}, atLeast(other) + distanceText(figure, other, unit) + ' ', el('small', {}, worded + ' than ' + rival)),
+        el('p', {class: 'what'}, rival + ', ' + which + ': ' + text)));
+    }
   }
   const list = data.expectations || [];
   if (list.length) {
@@ -1423,9 +1610,10 @@ function start() {
     }
     buildCurves();
     refreshTime();
-    listeners.push(() => (view.sides ? buildCurves() : refreshTime()));
+    listeners.push(() => (view.sides || view.flow === 'each' ? buildCurves() : refreshTime()));
     rebuilders.push(buildCurves);
   }
+  fillFlows();
   fillDots();
   if (dotsChart) rebuilders.push(buildDots);
   fillFigures();

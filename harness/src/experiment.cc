@@ -141,6 +141,11 @@ class Run {
       stored.result.queue_bytes.clear();
       stored.result.rates.clear();
     }
+    const Job job = job_at(index);
+    CaseResult& c = outcome_.result.cases[job.case_index];
+    if (job.case_index == 0 && c.scenario.workload.present)
+      for (const FlowSample& flow : stored.result.samples)
+        if (flow.log_weight == 0) c.flows[job.algorithm].add(flow);
     stored.result.flows.clear();
     stored.result.samples.clear();
     results_[index] = std::make_unique<TrialResult>(std::move(stored.result));

@@ -300,6 +300,26 @@ void check_columns(const json& object, const std::string& at, const char* first,
   }
 }
 
+void check_flows(const json& data) {
+  const std::string at = "/flows";
+  need_object(data["flows"], at);
+  for (const auto& [name, flows] : data["flows"].items()) {
+    const std::string here = step(at, name);
+    if (!data["algorithms"].contains(name)) fail(here, "no such member of algorithms");
+    const auto keys = {"complete", "incomplete", "fct", "slowdown"};
+    need_keys(flows, here, keys, keys);
+    for (const char* key : {"complete", "incomplete"}) {
+      need_integer(flows[key], step(here, key), 0);
+    }
+    need_keys(flows["fct"], step(here, "fct"), {"value", "share"}, {"value", "share"});
+    check_columns(flows["fct"], step(here, "fct"), "value", {"share"});
+    const auto columns = {"size_bytes", "count", "mean", "p50", "p99"};
+    need_keys(flows["slowdown"], step(here, "slowdown"), columns, columns);
+    check_columns(flows["slowdown"], step(here, "slowdown"), "size_bytes",
+                  {"count", "mean", "p50", "p99"});
+  }
+}
+
 void check_evaluation(const json& data) {
   const json& evaluation = data["evaluation"];
   const std::string at = "/evaluation";
@@ -629,7 +649,7 @@ void validate_report(const json& data) {
             {"scenario", "algorithms",      "title",   "claim",        "subject",  "main_metric",
              "order",    "algorithm_notes", "metrics", "kernel",       "build",    "repeat",
              "seed",     "parameters",      "cases",   "expectations", "event_us", "event_label",
-             "focus_us", "references",      "curves",  "evaluation",   "notes"},
+             "focus_us", "references",      "curves",  "evaluation",   "flows",    "notes"},
             {"scenario", "algorithms"});
   for (const char* key : {"scenario", "title", "claim", "subject", "main_metric", "kernel", "build",
                           "repeat", "event_label"}) {
@@ -692,6 +712,7 @@ void validate_report(const json& data) {
   }
   if (data.contains("curves")) check_curves(data);
   if (data.contains("evaluation")) check_evaluation(data);
+  if (data.contains("flows")) check_flows(data);
   if (data.contains("notes")) need_strings(data["notes"], "/notes");
 }
 

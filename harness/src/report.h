@@ -55,6 +55,14 @@
 //                  t_us never decreases and is as long as its values; samples that share a time
 //                  make a step. "main" (absent: false) marks the flow the claim is about (the long
 //                  flow), drawn strong.
+//   "flows"        object algorithm -> the measured flows of a workload, of all trials of the main case
+//                    {"complete": integer >= 0, "incomplete": integer >= 0,
+//                     "fct": {"value": [number, rising, us], "share": [number]},
+//                     "slowdown": {"size_bytes": [number, rising], "count": [number],
+//                                  "mean": [number?], "p50": [number?], "p99": [number?]}}
+//                  "fct": completion times with the share of all flows, incomplete ones too, that
+//                  took no longer. "slowdown": of so many flows of about that size; null where they
+//                  are too few
 //   "evaluation"   object: how far the trials of `delaycc eval` have come
 //                    {"goal": string, "margin": number above 0 (of the estimate, 0.01), "converged":
 //                     boolean, "text": array of strings (verdicts and remarks), "estimates": array of

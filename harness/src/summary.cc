@@ -13,7 +13,7 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kTableColumns = 8;
-constexpr size_t kMissedNamed = 4;
+constexpr int64_t kSizeBins = 20;
 
 json value_json(const Value& value) {
   return std::visit([](const auto& v) { return json(v); }, value);
@@ -101,6 +101,54 @@ json curves_json(const CaseResult& c) {
     }
     curve["rates"] = rates;
     result[algorithm] = curve;
+  }
+  return result;
+}
+
+// Sizes in bins of at least a twentieth of the flows, the same for all algorithms.
+std::vector<std::pair<int, int>> size_bins(const CaseResult& c) {
+  std::map<int, int64_t> sizes;
+  int64_t flows = 0;
+  for (const auto& [algorithm, distribution] : c.flows)
+    for (const auto& [bin, count] : distribution.sizes()) {
+      sizes[bin] += count;
+      flows += count;
+    }
+  std::vector<std::pair<int, int>> result;
+  int64_t count = 0;
+  for (const auto& [bin, of_bin] : sizes) {
+    if (count == 0) result.emplace_back(bin, bin);
+    result.back().second = bin;
+    count += of_bin;
+    if (count * kSizeBins >= flows) count = 0;
+  }
+  return result;
+}
+
+json flows_json(const CaseResult& c) {
+  const auto there = [](double value) { return value < 0 ? json() : json(value); };
+  json result = json::object();
+  const std::vector<std::pair<int, int>> bins = size_bins(c);
+  for (const auto& [algorithm, distribution] : c.flows) {
+    const FlowDistribution::Cumulative fct = distribution.completion();
+    json slowdown = {{"size_bytes", json::array()},
+                     {"count", json::array()},
+                     {"mean", json::array()},
+                     {"p50", json::array()},
+                     {"p99", json::array()}};
+    for (const auto& [first, last] : bins) {
+      const FlowDistribution::Slowdown s = distribution.slowdown(first, last);
+      if (s.count == 0) continue;
+      slowdown["size_bytes"].push_back(s.size_bytes);
+      slowdown["count"].push_back(s.count);
+      slowdown["mean"].push_back(there(s.mean));
+      slowdown["p50"].push_back(there(s.p50));
+      slowdown["p99"].push_back(there(s.p99));
+    }
+    result[algorithm] = {{"complete", distribution.complete()},
+                         {"incomplete", distribution.incomplete()},
+                         {"fct", {{"value", fct.us}, {"share", fct.share}}},
+                         {"slowdown", slowdown}};
   }
   return result;
 }
@@ -343,7 +391,10 @@ json report_json(const RunResult& run) {
   if (!s.claim.empty()) data["claim"] = s.claim;
   const json& algorithms = data["algorithms"];
   if (algorithms.contains(s.subject)) data["subject"] = s.subject;
-  if (!s.main_metric.empty()) data["main_metric"] = s.main_metric;
+  if (!s.main_metric.empty())
+    data["main_metric"] = s.main_metric;
+  else if (s.workload.present && s.expectations.empty())
+    data["main_metric"] = "slowdown_mean";
   json order = json::array();
   for (const std::string& algorithm : run.algorithms)
     if (algorithms.contains(algorithm)) order.push_back(algorithm);
@@ -375,28 +426,39 @@ json report_json(const RunResult& run) {
                           {"value", bottleneck.ecn_threshold_bytes}});
   data["references"] = references;
   data["curves"] = curves_json(main);
+  if (!main.flows.empty()) data["flows"] = flows_json(main);
   json notes = json::array();
   if (!s.text.empty()) notes.push_back(s.text);
   for (const std::string& note : s.notes) notes.push_back(note);
+  std::vector<std::string> waited, of_flows;
   for (const std::string& algorithm : run.algorithms) {
     const auto trials = main.trials.find(algorithm);
     if (trials == main.trials.end()) continue;
     std::vector<std::string> missed;
-    for (const auto& [name, metric] : summarise_trials(trials->second))
-      if (metric.missed > 0)
+    bool flows_missed = false;
+    for (const auto& [name, metric] : summarise_trials(trials->second)) {
+      if (metric.missed == 0) continue;
+      const MetricInfo* info = find_metric(name);
+      if (info && has_classes(*info))
+        flows_missed = true;  // a workload has dozens of these
+      else
         missed.push_back(
             fmt::format("{} ({} of {} trials)", name, metric.missed, metric.summary.n));
-    if (missed.empty()) continue;
-    // A workload has dozens; the table marks each.
-    const size_t named = std::min(missed.size(), kMissedNamed);
-    std::string text = fmt::format(
-        "{}", fmt::join(missed.begin(), missed.begin() + static_cast<std::ptrdiff_t>(named), ", "));
-    if (missed.size() > named) text += fmt::format(" and {} more", missed.size() - named);
-    notes.push_back(fmt::format(
-        "{}: what was waited for did not always happen within the horizon, which counts in its "
-        "place, so that these means are lower bounds: {}.",
-        algorithm, text));
+    }
+    if (!missed.empty())
+      waited.push_back(fmt::format("{}: {}", algorithm, fmt::join(missed, ", ")));
+    if (flows_missed) of_flows.push_back(algorithm);
   }
+  if (!waited.empty())
+    notes.push_back(fmt::format(
+        "What was waited for did not always happen within the horizon, which counts in its place, "
+        "so that these means are lower bounds. {}.",
+        fmt::join(waited, "; ")));
+  if (!of_flows.empty())
+    notes.push_back(fmt::format(
+        "Some flows were not complete at the end ({}); they count with the time until then, so "
+        "that completion times and slowdowns are lower bounds.",
+        fmt::join(of_flows, ", ")));
   data["notes"] = notes;
   return data;
 }

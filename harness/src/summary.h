@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "flow_distribution.h"
 #include "metrics.h"
 #include "scenario.h"
 #include "statistics.h"
@@ -24,6 +25,8 @@ struct CaseResult {
   Parameters parameters;
   Scenario scenario;
   std::map<std::string, std::vector<TrialResult>> trials;  // by algorithm, in order of number
+  // The flows of a workload by algorithm; of the main case, without importance sampling.
+  std::map<std::string, FlowDistribution> flows;
 };
 
 struct RunResult {

@@ -59,18 +59,90 @@ TEST(Summary, AMetricCountsTheTrialsThatHaveIt) {
   EXPECT_FALSE(summary_json(example()).at("algorithms").at("oscar").contains("drops"));
 }
 
-TEST(Report, NamesAFewOfManyMetricsThatAreLowerBounds) {
+TEST(Report, SaysOnceWhichMeansAreLowerBounds) {
   RunResult run = example();
   TrialResult& trial = run.cases[0].trials["oscar"][0];
-  for (const char* name : {"fct_mean_us", "fct_p50_us", "fct_p90_us", "fct_p95_us", "fct_p99_us"})
+  for (const char* name : {"fct_mean_us", "fct_p50_us", "small.slowdown_p99", "jain_time_us"})
     trial.metrics[name] = {1, true};
   const nlohmann::json notes = report_json(run).at("notes");
   ASSERT_EQ(notes.size(), 2u);
-  const std::string oscar = notes[0];
-  EXPECT_NE(oscar.find("fct_mean_us (1 of 1 trials), "), std::string::npos) << oscar;
-  EXPECT_NE(oscar.find(" and 1 more."), std::string::npos) << oscar;
-  const std::string cubic = notes[1];
-  EXPECT_EQ(cubic.find(" more"), std::string::npos) << cubic;
+  const std::string waited = notes[0];
+  EXPECT_NE(waited.find(" oscar: jain_time_us (1 of 1 trials); cubic: recover_us (1 of 1 trials)."),
+            std::string::npos)
+      << waited;
+  // Dozens of metrics of a workload are one remark.
+  const std::string flows = notes[1];
+  EXPECT_NE(flows.find("not complete at the end (oscar)"), std::string::npos) << flows;
+  EXPECT_EQ(flows.find("fct_"), std::string::npos) << flows;
+}
+
+FlowSample flow_of(int64_t size_bytes, int64_t fct_us, bool missed = false) {
+  FlowSample flow;
+  flow.size_bytes = size_bytes;
+  flow.fct_ns = fct_us * 1000;
+  flow.ideal_ns = 10'000;
+  flow.missed = missed;
+  return flow;
+}
+
+TEST(FlowDistribution, GivesCompletionTimesAsSharesOfAllFlowsTheIncompleteToo) {
+  FlowDistribution flows;
+  for (const int64_t us : {20, 40, 40}) flows.add(flow_of(1000, us));
+  flows.add(flow_of(1000, 5, true));
+  const FlowDistribution::Cumulative c = flows.completion();
+  ASSERT_EQ(c.us.size(), 2u);
+  // The upper ends of bins 2.3 % wide.
+  EXPECT_GT(c.us[0], 20);
+  EXPECT_LE(c.us[0], 20 * 1.0234);
+  EXPECT_GT(c.us[1], 40);
+  EXPECT_LE(c.us[1], 40 * 1.0234);
+  EXPECT_EQ(c.share, (std::vector<double>{0.25, 0.75}));
+  EXPECT_EQ(flows.complete(), 3);
+  EXPECT_EQ(flows.incomplete(), 1);
+}
+
+TEST(FlowDistribution, GivesSlowdownsBySizeOnceThereAreEnoughFlows) {
+  FlowDistribution flows;
+  for (int i = 1; i <= 200; i++) flows.add(flow_of(1'000'000, 10 * i));
+  for (int i = 0; i < 4; i++) flows.add(flow_of(1000, 30));
+  const auto sizes = flows.sizes();
+  ASSERT_EQ(sizes.size(), 2u);
+  const int small = sizes.begin()->first, large = sizes.rbegin()->first;
+  const FlowDistribution::Slowdown s = flows.slowdown(large, large);
+  EXPECT_EQ(s.count, 200);
+  EXPECT_NEAR(s.size_bytes, 1e6, 1);
+  EXPECT_NEAR(s.mean, 100.5, 1e-6);
+  EXPECT_NEAR(s.p50, 100, 2.4);
+  EXPECT_NEAR(s.p99, 198, 4.7);
+  EXPECT_LT(flows.slowdown(small, small).p50, 0);  // 4 flows
+  EXPECT_LT(flows.slowdown(small, small).p99, 0);
+  EXPECT_EQ(flows.slowdown(small, large).count, 204);
+}
+
+TEST(FlowDistribution, DoesNotDependOnTheOrderOfTheFlows) {
+  FlowDistribution one, other;
+  for (int i = 1; i <= 300; i++) one.add(flow_of(100 * i * i, 7 * i + 1));
+  for (int i = 300; i >= 1; i--) other.add(flow_of(100 * i * i, 7 * i + 1));
+  const int first = one.sizes().begin()->first, last = one.sizes().rbegin()->first;
+  EXPECT_EQ(one.slowdown(first, last).mean, other.slowdown(first, last).mean);
+  EXPECT_EQ(one.slowdown(first, last).size_bytes, other.slowdown(first, last).size_bytes);
+  EXPECT_EQ(one.completion().us, other.completion().us);
+}
+
+TEST(Report, HasTheFlowsOfAWorkloadInBinsOfATwentiethOfThem) {
+  RunResult run = example();
+  FlowDistribution& flows = run.cases[0].flows["oscar"];
+  for (int i = 0; i < 4000; i++) flows.add(flow_of(1000 + 400 * i, 20 + i % 50));
+  const nlohmann::json data = report_json(run);
+  const nlohmann::json& oscar = data.at("flows").at("oscar");
+  EXPECT_EQ(oscar.at("complete"), 4000);
+  EXPECT_EQ(oscar.at("fct").at("share").back(), 1);
+  const std::vector<int64_t> counts = oscar.at("slowdown").at("count");
+  EXPECT_GT(counts.size(), 5u);
+  EXPECT_LE(counts.size(), 20u);
+  for (size_t i = 0; i + 1 < counts.size(); i++) EXPECT_GE(counts[i], 200);
+  EXPECT_NO_THROW(validate_report(data));
+  EXPECT_FALSE(report_json(example()).contains("flows"));
 }
 
 TEST(Expectations, AreCheckedAgainstTheMean) {

@@ -104,6 +104,71 @@ def evaluated_hardly():
     return data
 
 
+def evaluated_far():
+    """An evaluation that ended long before its goal: the intervals are 40 times the margin."""
+    data = synthetic.microburst(("oscar", "dctcp"))
+    data["evaluation"] = synthetic.evaluation(data, ("fct_p99_us",), {"oscar": (1900, 0.6, 25), "dctcp": (1950, 0.5, 25)})
+    data["evaluation"]["margin"] = 0.005
+    for estimate in data["evaluation"]["estimates"]:
+        estimate["converged"] = False
+    return data
+
+
+def flow_by_flow():
+    """Six flows, each with a curve of its own, and none of them the main one."""
+    data = synthetic.microburst(("oscar", "dctcp", "cubic"))
+    for curve in data["curves"].values():
+        curve["rates"] = [{**rate, "label": f"flow {i}", "main": False} for i, rate in enumerate(curve["rates"][:6])]
+    return data
+
+
+def hundred_flows():
+    """More flows than colours can tell apart."""
+    data = synthetic.microburst(("oscar", "cubic"))
+    for curve in data["curves"].values():
+        curve["rates"] = [{"label": f"flow {i}", "t_us": [0, 1000 + i, 4000], "gbps": [i, 100 - i, i / 2]} for i in range(100)]
+    return data
+
+
+def one_trial():
+    """A run of one trial: no figure has an interval."""
+    data = synthetic.microburst(("oscar", "dctcp", "cubic"))
+    for algorithms in (data["algorithms"], *(c["algorithms"] for c in data["cases"])):
+        for metrics in algorithms.values():
+            for key, figure in metrics.items():
+                metrics[key] = {"mean": figure["mean"], "ci95": None, "n": 1, "unit": figure.get("unit", "")}
+    return data
+
+
+def workload():
+    """Flows drawn from a distribution of sizes; in each trial some were not complete at the end."""
+    rng = random.Random(13)
+    data = synthetic.microburst(("oscar", "cubic", "dctcp"))
+    for key in ("cases", "expectations", "event_us", "event_label"):
+        del data[key]
+    data["main_metric"] = "slowdown_mean"
+    data["flows"] = {}
+    for i, (name, metrics) in enumerate(data["algorithms"].items()):
+        metrics.clear()
+        for group in ("", "large.", "medium.", "small."):
+            for key, unit in (("fct_mean_us", "us"), ("fct_p50_us", "us"), ("fct_p99_us", "us"), ("slowdown_mean", ""),
+                              ("slowdown_p99", "")):
+                value = (i + 1) * rng.uniform(1, 3) * (100 if unit else 1)
+                metrics[group + key] = {"mean": value, "ci95": value / 10, "n": 3, "unit": unit, "missed": 3}
+            metrics[group + "flows"] = {"mean": 900, "ci95": 20, "n": 3, "unit": "flows"}
+            metrics[group + "unfinished"] = {"mean": 4, "ci95": 1, "n": 3, "unit": "flows"}
+        times = sorted(rng.lognormvariate(3 + i / 3, 1.5) for _ in range(300))
+        sizes = [10 ** (3 + 0.25 * j) for j in range(18)]
+        data["flows"][name] = {
+            "complete": 2690, "incomplete": 10,
+            "fct": {"value": times, "share": [(j + 1) / 301 for j in range(300)]},
+            "slowdown": {"size_bytes": sizes, "count": [150] * 17 + [40], "mean": [1.5 + i] * 18, "p50": [1.2 + i] * 18,
+                         "p99": [(2 + i) * (1 + 3 / (j + 1)) for j in range(17)] + [None]}}
+        data["curves"][name]["rates"] = [{**rate, "label": group, "main": False}
+                                         for group, rate in zip(("medium", "small", "large"), data["curves"][name]["rates"])]
+    return data
+
+
 def evil_strings():
     """Text that would do harm, were it taken for markup, wherever the schema has text."""
     data = synthetic.microburst(("oscar", "cubic"))
@@ -131,4 +196,5 @@ def evil_strings():
 
 ALL = {f.__name__: f for f in (synthetic.microburst, ten_algorithms, one_algorithm, no_curves, absent_metrics,
                                no_expectations, summary_only, bare, two_swept_parameters, evaluated,
-                               evaluated_hardly, evil_strings)}
+                               evaluated_hardly, evaluated_far, flow_by_flow, hundred_flows, one_trial, workload,
+                               evil_strings)}

@@ -112,6 +112,111 @@ def test_the_interval_chart_has_the_margin_within_view_and_follows_the_choices(b
     assert browser.console() == []
 
 
+def test_intervals_of_an_evaluation_far_from_its_goal_are_within_view(browser, render):
+    data = datasets.evaluated_far()
+    browser.open(render(data, "evaluated_far"))
+    low, high = browser.js("const y = Chart.getChart(document.querySelector('#evaluation canvas')).scales.y; return [y.min, y.max];")
+    for estimate in data["evaluation"]["estimates"]:
+        half = 100 * (estimate["high"] - estimate["value"]) / estimate["value"]
+        assert half > 10 * 0.5
+        assert low <= -half and half <= high <= 4 * half
+    # Grounds of two colours would mix to a slab of grey.
+    filled = "return Chart.getChart(document.querySelector('#evaluation canvas')).data.datasets.filter((s) => s.fill).length"
+    assert browser.js(filled) == 0
+    press(browser, "dctcp", "#evaluation")
+    assert browser.js(filled) == 1
+
+
+def test_figures_of_one_trial_are_never_best_nor_ahead(browser, render):
+    data = datasets.one_trial()
+    browser.open(render(data, "one_trial"))
+    assert text(browser, "#figures-table .mark") == [] and text(browser, "#sweep-table .mark") == []
+    tiles = text(browser, ".tile")
+    assert "one trial: no interval" in tiles[0]
+    assert tiles[1].split()[:5] == ["Not", "told", "apart", "from", "dctcp"] and "one trial of oscar and of dctcp: no interval" in tiles[1]
+    assert not re.search(r"best|[Aa]head|Behind", " ".join(tiles[:2]))
+    # One that has an interval is not told apart from one that has none.
+    data["algorithms"]["oscar"]["recover_us"].update(ci95=0.5, n=12)
+    browser.open(render(data, "one_trial"))
+    assert "one trial of dctcp: no interval" in text(browser, ".tile")[1]
+    assert text(browser, "#figures-table .mark") == []
+
+
+@pytest.mark.parametrize("better, mean, rival, said", [
+    ("higher", 0.9918, 0.992, "0.02 % lower than b"),
+    ("higher", 95.6, 94.1, "1.6 % higher than b"),
+    ("lower", 100.0001, 100, "<0.01 % higher than b"),
+    ("lower", 25, 310, "12.4\u00d7 lower than b"),
+    ("lower", 0, 3.5, "3.500 \u00b5s lower than b"),
+])
+def test_the_distance_of_two_figures_is_said_in_words_that_mean_something(browser, render, better, mean, rival, said):
+    figures = {"a": mean, "b": rival}
+    data = {"scenario": "s", "subject": "a", "metrics": {"m": {"better": better}},
+            "algorithms": {n: {"m": {"mean": v, "ci95": 0, "n": 5, "unit": "us"}} for n, v in figures.items()}}
+    browser.open(render(data, "distance"))
+    assert said in text(browser, ".tile")[1].replace("\n", " ")
+
+
+def test_flows_without_a_main_one_have_colours_and_a_legend(browser, render):
+    browser.open(render(datasets.flow_by_flow(), "flow_by_flow"), height=3000)
+    # The queue, and the rates of each algorithm.
+    assert len(browser.js("return [...document.querySelectorAll('#overlaid canvas')]")) == 4
+    assert text(browser, "#overlaid .legend li") == [f"flow {i}" for i in range(6)]
+    lines = browser.js("return Chart.getChart(document.querySelectorAll('#overlaid canvas')[1]).data.datasets"
+                       ".map((s) => [s.label, s.borderColor, s.borderDash.join()])")
+    assert [label for label, _, _ in lines] == [f"flow {i}" for i in range(6)]
+    assert len({colour for _, colour, _ in lines}) == 6 and len({dash for _, _, dash in lines}) == 6
+    browser.js("const s = [...document.querySelectorAll('#curve-tools select')][0]; s.value = 'flow 3'; s.dispatchEvent(new Event('change'))")
+    browser.settle()
+    assert chart_state(browser, "overlaid", 1)["labels"] == ["oscar", "dctcp", "cubic"]
+    assert text(browser, "#overlaid figcaption")[1] == "Rate, flow 3"
+    press(browser, "Side by side")
+    assert text(browser, "#sides .legend li") == [f"flow {i}" for i in range(6)]
+    browser.open(render(datasets.hundred_flows(), "hundred_flows"), height=3000)
+    assert text(browser, "#overlaid .legend li") == ["100 flows"]
+    assert browser.console() == []
+
+
+def test_the_main_flow_can_be_left_for_all_flows(browser, render):
+    browser.open(render(synthetic.microburst(("oscar", "cubic")), "two"), height=3000)
+    assert text(browser, "#overlaid figcaption") == ["Queue at the bottleneck", "Rate, long flow"]
+    browser.js("const s = document.querySelector('#curve-tools select'); s.value = 'each'; s.dispatchEvent(new Event('change'))")
+    browser.settle()
+    assert len(chart_state(browser, "overlaid", 1)["labels"]) == 10
+    assert text(browser, "#overlaid .legend li")[0] == "long flow"
+
+
+def test_a_workload_shows_completion_times_and_slowdown_by_size(browser, render):
+    data = datasets.workload()
+    browser.open(render(data, "workload"))
+    labels = browser.js("return [...document.querySelectorAll('#flows canvas')].map((c) => c.getAttribute('aria-label'))")
+    assert labels[0].startswith("Cumulative distribution of flow completion times: oscar 2700 flows; cubic 2700")
+    assert labels[1].startswith("Slowdown by flow size, 99th percentile: oscar at most 8")
+    assert "oscar 10 of 2,700" in text(browser, "#flows-text")[0]
+    # A size with too few flows for a 99th percentile has no point there.
+    points = "return Chart.getChart(document.querySelectorAll('#flows canvas')[1]).data.datasets[0].data.length"
+    assert browser.js(points) == 17
+    browser.js("const s = document.querySelector('#flows-tools select'); s.value = 'p50'; s.dispatchEvent(new Event('change'))")
+    browser.settle()
+    assert browser.js(points) == 18
+    ends = browser.js("return Chart.getChart(document.querySelector('#flows canvas')).data.datasets[0].data.slice(-1)[0].y")
+    assert ends == pytest.approx(300 / 301)
+    press(browser, "cubic", "#flows")
+    assert chart_state(browser, "flows")["labels"] == ["oscar", "dctcp"]
+    assert_sound(browser, 1440)
+
+
+def test_lower_bounds_of_a_workload_are_told_once_and_classes_one_at_a_time(browser, render):
+    browser.open(render(datasets.workload(), "workload"))
+    assert text(browser, "#figures-table .missed") == []
+    shown = "return [...document.querySelectorAll('#figures-table tbody tr')].filter((r) => r.offsetParent).map((r) => r.dataset.metric)"
+    assert len(browser.js(shown)) == 7 and all("." not in key for key in browser.js(shown))
+    assert text(browser, "#figures-table tr[data-metric=fct_mean_us] .mean")[0].startswith("\u2265 ")
+    assert "some flows were not complete at the end" in text(browser, "#figures-legend")[0]
+    browser.js("const s = document.querySelector('#figures-tools select'); s.value = 'small'; s.dispatchEvent(new Event('change'))")
+    assert len(browser.js(shown)) == 7 and all(key.startswith("small.") for key in browser.js(shown))
+
+
 def test_side_by_side_draws_two_charts_for_each_algorithm(browser, render, out_dir):
     browser.open(render(datasets.ten_algorithms(), "ten_algorithms"))
     press(browser, "Side by side")
@@ -190,8 +295,9 @@ return [...document.querySelectorAll('#figures-table tbody tr')].map((r) =>
     units = {metric: label for metric, label, _ in rows}
     assert units["recover_us"].endswith("\u00b5s") and units["goodput_gbps"].endswith("Gbit/s")
     assert "own_metric" in units
-    # Numbers of trials differ, so each cell tells its own.
-    assert set(text(browser, "#figures-table .trials")) == {"n = 1", "n = 12"}
+    # Cells with another number of trials than most have tell it.
+    assert text(browser, "#figures-table .trials") == ["n = 1", "n = 1"]
+    assert "n = 12 where the cell does not say another" in text(browser, "#figures-legend")[0]
 
 
 def test_the_range_of_the_trials_can_be_shown(browser, render):
