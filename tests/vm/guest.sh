@@ -526,6 +526,25 @@ test_a_stopped_flow_sends_no_unsigned_probe()
 	! grep -E '> (10\.0\.0\.2|fd00::2)\.[0-9]+: .* length 1$' /tmp/dump || no "a probe was sent"
 }
 
+test_probes_have_right_checksums()
+{
+	modprobe tcp_prioplus && in_a ethtool -K va tx off || return 1
+	in_b nstat -n
+	echo 1 >/sys/kernel/tracing/events/delaycc/ack/enable
+	echo >/sys/kernel/tracing/trace
+	# PrioPlus asks before it sends anything; the peer drops what has a wrong checksum.
+	for address in 10.0.0.2 ::ffff:10.0.0.2 fd00::2; do
+		transfer_with prioplus $address 100000 -c prioplus || break
+	done
+	result=$?
+	echo 0 >/sys/kernel/tracing/events/delaycc/ack/enable
+	in_a ethtool -K va tx on
+	[ $result = 0 ] || return 1
+	in_b nstat -az TcpInCsumErrors TcpExtTCPDSACKOldSent >/tmp/nstat
+	cat /tmp/nstat
+	has 'TcpInCsumErrors *0 ' /tmp/nstat && has 'TcpExtTCPDSACKOldSent *[1-9]' /tmp/nstat
+}
+
 # What follows is for all algorithms; the tests above look at oscar.
 
 # Calls FUNCTION for each algorithm of ours, in $algorithm.
