@@ -43,8 +43,7 @@ int64_t unwrap(uint32_t seq, int64_t reference) {
   return reference + static_cast<int32_t>(seq - static_cast<uint32_t>(reference));
 }
 
-// RTTs of one flow: from a segment's first arrival at the sender's port to the delivery of the ACK
-// that ends with it. A segment that was sent twice gives none (Karn).
+// Pairs one flow's packets with the ACKs that cover them.
 class RttMeter {
  public:
   void sent(const dccport_event& event, int64_t now_ns) {
@@ -53,28 +52,35 @@ class RttMeter {
     any_ = true;
     const int64_t begin = unwrap(event.seq, high_);
     const int64_t end = begin + event.payload_bytes;
-    if (begin >= high_) {
-      segments_.push_back({end, now_ns, false});
-      high_ = end;
-      return;
-    }
-    for (auto it = segments_.rbegin(); it != segments_.rend() && it->end > begin; ++it)
-      it->repeated = true;
+    if (begin < high_)
+      for (auto it = segments_.rbegin(); it != segments_.rend() && it->end > begin; ++it)
+        it->repeated = true;
+    // What follows the repeated bytes in the same packet is sent for the first time.
+    if (end <= high_) return;
+    segments_.push_back({end, now_ns, begin < high_});
+    high_ = end;
   }
 
-  // When the segment was sent that this ACK ends with, or -1 when it gives no RTT.
-  int64_t acknowledged(uint32_t ack_seq) {
-    if (!any_) return -1;
+  struct Acknowledged {
+    std::vector<int64_t> sent_ns;  // first transmissions of the packets that the ACK covers first
+    // When the packet was sent that the ACK ends with; -1 if it covers one that was sent more than
+    // once, so that nobody knows which transmission it answers (Karn).
+    int64_t last_sent_ns = -1;
+  };
+  Acknowledged acknowledged(uint32_t ack_seq) {
+    Acknowledged result;
+    if (!any_) return result;
     const int64_t ack = unwrap(ack_seq, high_);
-    int64_t sent_ns = -1;
     bool repeated = false;
     while (!segments_.empty() && segments_.front().end <= ack) {
       const Segment& segment = segments_.front();
       repeated = repeated || segment.repeated;
-      sent_ns = segment.end == ack ? segment.sent_ns : -1;
+      result.last_sent_ns = segment.end == ack ? segment.sent_ns : -1;
+      result.sent_ns.push_back(segment.sent_ns);
       segments_.pop_front();
     }
-    return repeated ? -1 : sent_ns;
+    if (repeated) result.last_sent_ns = -1;
+    return result;
   }
 
  private:
@@ -165,12 +171,12 @@ class Computation {
       } else if (!data && port == m_.return_port[id] && !dropped) {
         const int64_t delivered_ns =
             relative(event.depart_ns) + static_cast<int64_t>(m_.port_delay_ns[port]);
-        const int64_t sent_ns = meters[id].acknowledged(event.ack_seq);
-        if (sent_ns < 0) continue;
+        const RttMeter::Acknowledged acked = meters[id].acknowledged(event.ack_seq);
         if (plan_.flows[id].measured && inside(rtt_time_, delivered_ns))
-          rtts_us_.push_back(static_cast<double>(delivered_ns - sent_ns) / kNsPerUs);
-        if (plan_.flows[id].group == m_.measure.gradient_of)
-          quotient(id, sent_ns, delivered_ns - sent_ns);
+          for (const int64_t sent_ns : acked.sent_ns)
+            rtts_us_.push_back(static_cast<double>(delivered_ns - sent_ns) / kNsPerUs);
+        if (plan_.flows[id].group == m_.measure.gradient_of && acked.last_sent_ns >= 0)
+          quotient(id, acked.last_sent_ns, delivered_ns - acked.last_sent_ns);
       }
     }
     // With priorities the order in which packets leave is not that in which they came.
@@ -371,14 +377,17 @@ class Computation {
     const double enough =
         measure.takeover_threshold * bytes_per_ns * static_cast<double>(window_ns);
     double up_ns = 0, down_ns = 0, top_bytes = 0, all_bytes = 0, least = 1;
+    double active_bytes = 0;
     int ups = 0, downs = 0;
-    int64_t settled_ns = 0;
+    int64_t settled_ns = 0, active_ns = 0;
     bool up_missed = false, down_missed = false;
     const auto steps = priority_steps();
     for (size_t i = 0; i < steps.size(); i++) {
       const auto [from_ns, highest] = steps[i];
       const int64_t to_ns = i + 1 < steps.size() ? steps[i + 1].first : plan_.end_ns;
       if (highest < 0) continue;
+      active_ns += to_ns - from_ns;
+      active_bytes += all.bytes_between(from_ns, to_ns);
       const ServiceCurve& top = curves.at(highest);
       if (i > 0 && steps[i - 1].second >= 0) {
         int64_t t_ns = from_ns + window_ns;
@@ -408,6 +417,8 @@ class Computation {
     }
     if (settled_ns > 0)
       set("top_utilisation", all_bytes / (bytes_per_ns * static_cast<double>(settled_ns)));
+    if (active_ns > 0)
+      set("priority_utilisation", active_bytes / (bytes_per_ns * static_cast<double>(active_ns)));
   }
 
   // Completion times against those of strict priorities at the bottleneck: the highest that has
@@ -701,6 +712,7 @@ const std::vector<MetricInfo>& all_metrics() {
       {"top_share", ""},
       {"top_share_min", ""},
       {"top_utilisation", ""},
+      {"priority_utilisation", ""},
       {"priority_fct_gap", ""},
       {"retransmits", "segments"},
       {"drops", "packets"},

@@ -14,6 +14,10 @@
 
 namespace delaycc {
 
+// Part of a trial's key: a stored trial of another version is measured anew. It rises with each
+// change of what a metric means, or of how it is computed.
+inline constexpr int kMetricsVersion = 2;
+
 struct MetricValue {
   double value = 0;
   // What was waited for did not happen within the horizon; value is a lower bound.

@@ -71,7 +71,8 @@ CompiledTrial TrialRunner::compile(const TrialCase& c) const {
 }
 
 std::string TrialRunner::key_of(const CompiledTrial& compiled) const {
-  return hash_hex(plan_to_json(compiled.plan) + measurement_text(compiled.measurement) + build_);
+  return hash_hex(plan_to_json(compiled.plan) + measurement_text(compiled.measurement) +
+                  fmt::format(" metrics {} ", kMetricsVersion) + build_);
 }
 
 std::string TrialRunner::key(const TrialCase& c) const { return key_of(compile(c)); }

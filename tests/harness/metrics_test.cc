@@ -121,6 +121,15 @@ TEST(Metrics, QueueIsSampledOnTheMicrosecondGrid) {
   EXPECT_EQ(queue_curve(packets, 5'000), (std::vector<uint32_t>{0, 1500, 700, 200, 0}));
 }
 
+TEST(Metrics, QueueCountsThePacketInServiceWhole) {
+  SyntheticTrial t(1, 100'000);
+  t.stream(0, 0, 100'000);  // back to back, so that none ever waits
+  const TrialResult r = t.compute();
+  EXPECT_DOUBLE_EQ(r.metrics.at("utilisation").value, 1);
+  EXPECT_DOUBLE_EQ(r.metrics.at("queue_mean_bytes").value, kFrame);
+  EXPECT_DOUBLE_EQ(r.metrics.at("queue_max_bytes").value, kFrame);
+}
+
 TEST(Metrics, QueueStatisticsAreOfTheirOwnWindow) {
   SyntheticTrial t(1, 10'000);
   // 2500 bytes from 2 us to 6 us, and a spike of 50000 before.
@@ -273,13 +282,38 @@ TEST(Rtt, RunsFromTheHostsPortToTheDeliveryOfTheAck) {
   EXPECT_DOUBLE_EQ(t.compute().metrics.at("rtt_p50_us").value, 11.01);
 }
 
-TEST(Rtt, ARetransmittedSegmentGivesNone) {
+TEST(Rtt, RunsFromTheFirstTransmissionOfAPacketThatWasSentTwice) {
   SyntheticTrial t(1, 100'000);
   t.add(10, 0, true, 1'000, 1'100).seq = 0;
   t.add(10, 0, true, 2'000, 2'100).seq = kPayload;
   t.add(10, 0, true, 30'000, 30'100).seq = 0;
   t.add(20, 0, false, 40'000, 40'010).ack_seq = 2 * kPayload;
-  EXPECT_EQ(t.compute().metrics.count("rtt_p50_us"), 0u);
+  const TrialResult r = t.compute();
+  // Delivered at 41.01 us: 40.01 us after the first transmission of the lost packet, 39.01 after
+  // that of the packet that waited for it.
+  EXPECT_DOUBLE_EQ(r.metrics.at("rtt_p99_us").value, 40.01);
+  EXPECT_DOUBLE_EQ(r.metrics.at("rtt_p50_us").value, 39.01);
+}
+
+TEST(Rtt, EachPacketThatAnAckCoversHasOne) {
+  SyntheticTrial t(1, 100'000);
+  t.add(10, 0, true, 1'000, 1'100).seq = 0;
+  t.add(10, 0, true, 2'000, 2'100).seq = kPayload;
+  t.add(20, 0, false, 11'000, 11'000).ack_seq = 2 * kPayload;
+  t.add(20, 0, false, 50'000, 50'000).ack_seq = 2 * kPayload;  // again: no further sample
+  const TrialResult r = t.compute();
+  EXPECT_DOUBLE_EQ(r.metrics.at("rtt_p50_us").value, 10);
+  EXPECT_DOUBLE_EQ(r.metrics.at("rtt_p999_us").value, 11);
+}
+
+TEST(Rtt, NewBytesBehindRepeatedOnesAreAFirstTransmission) {
+  SyntheticTrial t(1, 100'000);
+  t.add(10, 0, true, 1'000, 1'100).seq = 0;
+  t.add(10, 0, true, 20'000, 20'100).seq = kPayload / 2;
+  t.add(20, 0, false, 30'000, 30'000).ack_seq = kPayload + kPayload / 2;
+  const TrialResult r = t.compute();
+  EXPECT_DOUBLE_EQ(r.metrics.at("rtt_p50_us").value, 11);
+  EXPECT_DOUBLE_EQ(r.metrics.at("rtt_p999_us").value, 30);
 }
 
 TEST(Rtt, AnAckThatEndsInsideASegmentGivesNone) {
@@ -587,7 +621,10 @@ TEST(Priorities, TimesAndShareAreThoseOfTheHighestThatSends) {
   EXPECT_FALSE(r.metrics.at("takeover_us").missed);
   EXPECT_DOUBLE_EQ(r.metrics.at("top_share").value, 1);
   EXPECT_DOUBLE_EQ(r.metrics.at("top_share_min").value, 1);
+  // Without the 300 us after each change, in one of which the link was idle for 80 us; and with
+  // them.
   EXPECT_NEAR(r.metrics.at("top_utilisation").value, 1, 1e-3);
+  EXPECT_NEAR(r.metrics.at("priority_utilisation").value, 2.92 / 3, 1e-3);
 }
 
 TEST(Priorities, ALowerOneThatStillSendsTakesFromTheShare) {
