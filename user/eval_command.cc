@@ -268,7 +268,8 @@ CLI::App* add_eval_command(CLI::App& app, EvalArguments& arguments) {
                    "of sbatch, such as --slurm-option=--partition=lab; may be repeated")
       ->allow_extra_args(false);
   command
-      ->add_option("--timeout", options.timeout_s, "seconds of wall time for a trial (default 300)")
+      ->add_option("--timeout", options.timeout_s,
+                   "seconds of processor time for a trial (default 300)")
       ->check(CLI::Range(1, 86400));
   command->add_option("--out", options.out, "folder of the results (default: results/NAME-eval)");
   command->add_flag("--verdict-only", options.spec.verdict_only,

@@ -257,8 +257,10 @@ int main_checked(int argc, char** argv) {
   run_command->add_option("--out", arguments.options.out,
                           "folder of the results (default: results/NAME)");
   run_command
-      ->add_option("--timeout", arguments.options.timeout_s,
-                   "seconds of wall time for a trial (default 300)")
+      ->add_option(
+          "--timeout", arguments.options.timeout_s,
+          "seconds of processor time for a trial (default 300); a trial that uses none for\n"
+          "as long hangs")
       ->check(CLI::Range(1, 86400));
   run_command->add_flag("--json", arguments.json, "print summary.json instead of the table");
   run_command->add_flag("--strict", arguments.strict, "exit 1 when an expectation is not met");

@@ -20,7 +20,7 @@ struct RunOptions {
   int trials = 0;  // 0: the scenario's
   int first_trial = 0;
   int jobs = 1;
-  int timeout_s = 300;  // of wall time per trial
+  int timeout_s = 300;  // of processor time per trial
   bool sweep = false;   // every case, not the main one alone
   bool trace = false;
   bool keep = false;  // the trials' records

@@ -4,8 +4,10 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -16,6 +18,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <mutex>
 #include <set>
 #include <sstream>
 #include <vector>
@@ -68,11 +71,33 @@ std::string console_tail(const std::string& directory) {
   return text;
 }
 
-// A child in its own process group, killed with all its descendants by its owner.
+// Clock ticks of processor time that a process and all below it have used.
+uint64_t processor_ticks(pid_t pid) {
+  const std::string folder = "/proc/" + std::to_string(pid);
+  uint64_t ticks = 0;
+  try {
+    // "pid (name) state ppid ...": the twelfth to the fifteenth word behind the name are utime,
+    // stime, and those of children that have ended.
+    const std::string stat = read_file(folder + "/stat");
+    std::istringstream words(stat.substr(std::min(stat.rfind(')') + 1, stat.size())));
+    std::string word;
+    for (int i = 1; words >> word && i <= 15; i++)
+      if (i >= 12) ticks += strtoull(word.c_str(), nullptr, 10);
+    std::istringstream children(read_file(folder + "/task/" + std::to_string(pid) + "/children"));
+    for (pid_t child = 0; children >> child;) ticks += processor_ticks(child);
+  } catch (const Error&) {
+    // It has ended, or this kernel does not tell.
+  }
+  return ticks;
+}
+
+// A child in its own process group, killed with all its descendants by its owner. The kernel ends
+// it when this process ends, however that happens, and any process of it that uses more than
+// `processor_s` seconds of processor time.
 class Child {
  public:
   Child(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
-        const std::string& output) {
+        const std::string& output, int processor_s) {
     // Everything is allocated before fork(): between fork() and exec() only the child's thread is
     // left of this process.
     std::vector<char*> argv, envp;
@@ -83,6 +108,8 @@ class Child {
     Fd out = open_file(output, O_WRONLY | O_CREAT | O_TRUNC);
     Fd in = open_file("/dev/null", O_RDONLY);
     const pid_t parent = getpid();
+    const auto limit_s = static_cast<rlim_t>(processor_s);
+    const rlimit processor = {limit_s, limit_s + 5};
     pid_ = fork();
     if (pid_ < 0) throw system_error("fork", arguments.front());
     if (pid_ == 0) {
@@ -91,6 +118,7 @@ class Child {
       if (getppid() != parent) _exit(127);
       // Addresses of the lab's stack and heap reach its hash functions.
       personality(ADDR_NO_RANDOMIZE);
+      setrlimit(RLIMIT_CPU, &processor);
       dup2(in.get(), 0);
       dup2(out.get(), 1);
       dup2(out.get(), 2);
@@ -111,6 +139,10 @@ class Child {
     kill(-pid_, SIGKILL);
     if (!reaped_) waitpid(pid_, nullptr, 0);
   }
+
+  pid_t pid() const { return pid_; }
+  // That it ended by the limit of processor time.
+  bool used_up() const { return reaped_ && WIFSIGNALED(status_) && WTERMSIG(status_) == SIGXCPU; }
 
   // True when it ended within `timeout_ms`.
   bool wait_for(int timeout_ms) {
@@ -183,9 +215,46 @@ Lab find_lab() {
   return lab;
 }
 
+namespace {
+
+constexpr char kTemporaryPrefix[] = "delaycc-run-";
+
+// Locks a folder of ours, of which no other process has the lock; else the result is empty.
+Fd lock_folder(const std::string& path) {
+  Fd folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat status;
+  if (!folder || fstat(folder.get(), &status) < 0 || status.st_uid != geteuid() ||
+      flock(folder.get(), LOCK_EX | LOCK_NB) < 0)
+    return Fd();
+  return folder;
+}
+
+// The lock of a folder ends with the process that made it, however that ends. What has the name and
+// no lock was left behind by one that was killed.
+void remove_abandoned_folders(const fs::path& where) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(where, ignored)) {
+    if (entry.path().filename().string().rfind(kTemporaryPrefix, 0) != 0) continue;
+    if (const Fd lock = lock_folder(entry.path().string())) fs::remove_all(entry.path(), ignored);
+  }
+}
+
+}  // namespace
+
 TemporaryDirectory::TemporaryDirectory() {
-  path_ = (fs::temp_directory_path() / "delaycc-XXXXXX").string();
-  if (!mkdtemp(path_.data())) throw system_error("mkdtemp", path_);
+  const fs::path where = fs::temp_directory_path();
+  static std::once_flag once;
+  std::call_once(once, [&] { remove_abandoned_folders(where); });
+  std::string fresh = (where / "delaycc-XXXXXX").string();
+  if (!mkdtemp(fresh.data())) throw system_error("mkdtemp", fresh);
+  // It gets its name once it is locked.
+  lock_ = lock_folder(fresh);
+  path_ = (where / (kTemporaryPrefix + fresh.substr(fresh.size() - 6))).string();
+  if (rename(fresh.c_str(), path_.c_str()) < 0) {
+    const Error failed = system_error("rename", path_);
+    rmdir(fresh.c_str());
+    throw failed;
+  }
 }
 
 TemporaryDirectory::~TemporaryDirectory() {
@@ -221,15 +290,27 @@ void run_in_lab(const Lab& lab, const Plan& plan, const std::string& directory, 
   const std::string memory_directory = fs::exists("/dev/shm") ? "/dev/shm" : directory;
   const std::vector<std::string> environment = {"PATH=/usr/bin:/bin", "HOME=" + directory,
                                                 "TMPDIR=" + memory_directory};
-  Child child(arguments, environment, directory + "/console.txt");
-  const int64_t deadline_ns = monotonic_ns() + int64_t{timeout_s} * 1'000'000'000;
+  Child child(arguments, environment, directory + "/console.txt", timeout_s);
+  uint64_t ticks = 0;
+  int64_t looked_ns = monotonic_ns();
+  int64_t moved_ns = looked_ns;
   while (!child.wait_for(100)) {
     if (stop) throw Interrupted();
-    if (monotonic_ns() > deadline_ns)
-      throw Error("the trial took more than " + std::to_string(timeout_s) +
-                  " s, the limit that --timeout sets; end of its console:\n" +
-                  console_tail(directory));
+    const int64_t now_ns = monotonic_ns();
+    if (now_ns - looked_ns < 1'000'000'000) continue;
+    looked_ns = now_ns;
+    if (const uint64_t now = processor_ticks(child.pid()); now != ticks) {
+      ticks = now;
+      moved_ns = now_ns;
+    }
+    if (now_ns - moved_ns > int64_t{timeout_s} * 1'000'000'000)
+      throw Error("the trial used no processor time for more than " + std::to_string(timeout_s) +
+                  " s (--timeout); end of its console:\n" + console_tail(directory));
   }
+  if (child.used_up())
+    throw Error("the trial used more than " + std::to_string(timeout_s) +
+                " s of processor time (--timeout); end of its console:\n" +
+                console_tail(directory));
   if (is_file(directory + "/error.txt"))
     throw Error("the agent failed: " + first_line(read_file(directory + "/error.txt")));
   if (!is_file(directory + "/status"))

@@ -42,7 +42,8 @@ class Interrupted : public Error {
   Interrupted() : Error("interrupted") {}
 };
 
-// A folder that goes with its owner.
+// A folder that goes with its owner. One whose process was killed goes when the next process makes
+// its first.
 class TemporaryDirectory {
  public:
   TemporaryDirectory();
@@ -53,11 +54,13 @@ class TemporaryDirectory {
 
  private:
   std::string path_;
+  Fd lock_;
 };
 
 // Writes plan.json into `directory` and boots the lab on it. Afterwards the folder has flows.json
 // and ports.bin. Throws Interrupted when `stop` becomes true, else Error with the agent's message
-// or the end of the console when the trial failed or took more than `timeout_s` seconds.
+// or the end of the console when the trial failed, used more than `timeout_s` seconds of processor
+// time, or none for so many seconds: how long it takes says only how busy the machine is.
 void run_in_lab(const Lab& lab, const Plan& plan, const std::string& directory, int timeout_s,
                 const std::atomic<bool>& stop);
 

@@ -18,7 +18,7 @@ namespace delaycc {
 
 struct TrialOptions {
   uint64_t seed = 1;
-  int timeout_s = 300;  // of wall time
+  int timeout_s = 300;  // of processor time
   bool trace = false;
   bool keep = false;        // the records
   std::string keep_folder;  // where to

@@ -12,6 +12,8 @@ import subprocess
 
 import pytest
 
+import owned
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(os.environ.get("DELAYCC_BUILD", ROOT / "build"))
 SKIPPED = 77
@@ -35,9 +37,8 @@ def transfer(*options, line_rate_mbps=10000):
         pytest.fail(f"{program} is not built: run make")
     if line_rate_mbps:
         options = ("--line-rate-mbps", str(line_rate_mbps), *options)
-    done = subprocess.run(
-        [program, *options], capture_output=True, text=True, check=False, timeout=180
-    )
+    # What it has registered outlives it, but it takes that back when it is told to end.
+    done = owned.run([program, *options], end="TERM")
     if done.returncode == SKIPPED:
         pytest.skip(done.stdout.strip())
     assert done.returncode == 0, done.stdout + done.stderr

@@ -123,13 +123,15 @@ def traffic(algorithm):
 
 @pytest.mark.parametrize("algorithm", ("prioplus", "swift"))
 def test_a_low_priority_gives_way_and_takes_the_link_back(algorithm):
+    import owned  # not where this runs as a program
+
     program = BUILD / "bpf_transfer"
     missing = BUILD / "bpf_transfer.missing"
     if missing.exists():
         pytest.skip(f"BPF programs cannot be built here; missing: {missing.read_text().strip()}")
     options = CHANNELS if algorithm == "prioplus" else ("--set", "base_target_ns=17000000")
-    done = subprocess.run([program, "--algorithm", algorithm, *PATH, *options, "--run", sys.executable, __file__, "bpf_" + algorithm],
-                          capture_output=True, text=True, timeout=180)
+    done = owned.run([program, "--algorithm", algorithm, *PATH, *options, "--run", sys.executable, __file__, "bpf_" + algorithm],
+                     end="TERM")
     if done.returncode == SKIPPED:
         pytest.skip(done.stdout.strip())
     assert done.returncode == 0, done.stdout + done.stderr

@@ -4,10 +4,13 @@
 import json
 import os
 import pathlib
-import subprocess
+import sys
 import tempfile
 
 import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import owned  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -21,20 +24,23 @@ class LabFailed(Exception):
     pass
 
 
-def boot(function, *args, seed=1, seconds=120, mem="1G", script=None, options=()):
-    """Run `function` of `script` inside the lab, as its init; returns (result, console text)."""
+def boot(function, *args, seed=1, seconds=300, mem="1G", script=None, options=()):
+    """Run `function` of `script` inside the lab, as its init, for so many seconds of processor time; returns (result, console text)."""
     kernel, module = LAB / "linux", LAB / "sch_dccport.ko"
     for file in (kernel, module):
         if not file.exists():
             pytest.fail(f"{file} is missing: run `make lab`")
-    command = ["timeout", "-k", "2", str(seconds), "setarch", "-R", str(kernel), f"mem={mem}",
+    command = ["setarch", "-R", str(kernel), f"mem={mem}",
                "time-travel=inf-cpu", f"dcc_seed={seed}", "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro",
                "quiet", "panic=-1", f"init={HERE / 'inlab.py'}", f"LAB_TEST={script}:{function}",
                f"LAB_PORT_MODULE={module}", "PYTHONHASHSEED=0", "PYTHONDONTWRITEBYTECODE=1", *options]
     if args:
         command.append("LAB_ARGS=" + json.dumps(args, separators=(",", ":")))
     with tempfile.TemporaryDirectory() as out:
-        done = subprocess.run([*command, f"LAB_OUT={out}"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        try:
+            done = owned.run([*command, f"LAB_OUT={out}"], limit_s=seconds)
+        except owned.GivenUp as error:
+            raise LabFailed(f"{' '.join(command)}\n{error}") from None
         result = pathlib.Path(out, "result.json")
         if not result.exists():
             raise LabFailed(f"{' '.join(command)}\nended with {done.returncode}:\n{done.stdout}\n{done.stderr}")
@@ -57,19 +63,19 @@ def build_module(name, sources):
         link.symlink_to(sources / file)
     built = modules / LAB.name
     kernel = LAB.parent / (LAB.name + "-kernel")
-    done = subprocess.run(["make", "-s", "-C", kernel, "ARCH=um", f"M={folder}", f"DELAYCC_MODULES={built}",
-                           f"KBUILD_EXTRA_SYMBOLS={built}/Module.symvers", "modules"], capture_output=True, text=True)
+    done = owned.run(["make", "-s", "-C", kernel, "ARCH=um", f"M={folder}", f"DELAYCC_MODULES={built}",
+                      f"KBUILD_EXTRA_SYMBOLS={built}/Module.symvers", "modules"])
     if done.returncode:
         pytest.fail(f"{name}.ko does not build:\n{done.stdout}{done.stderr}")
     return folder / (name + ".ko")
 
 
 def delaycc(*arguments, **options):
-    return subprocess.run([DELAYCC, *map(str, arguments)], capture_output=True, text=True, timeout=300, **options)
+    return owned.run([DELAYCC, *map(str, arguments)], **options)
 
 
-def run(scenario, out, *arguments):
+def run(scenario, out, *arguments, **options):
     """delaycc run, which has to succeed."""
-    done = delaycc("run", scenario, "--quiet", "--out", out, *arguments)
+    done = delaycc("run", scenario, "--quiet", "--out", out, *arguments, **options)
     assert done.returncode == 0, done.stderr
     return done

@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+import owned
 from outside import DELAYCC, LAB
 
 # Two flows over one link, the second at a random time: about 0.3 s a trial.
@@ -49,11 +50,11 @@ def scenario(tmp_path):
 
 
 def command(scenario, out, *arguments):
-    return [DELAYCC, "eval", scenario, "--quiet", "--out", out, *map(str, arguments)]
+    return owned.owned(DELAYCC, "eval", scenario, "--quiet", "--out", out, *arguments)
 
 
 def evaluate(scenario, out, *arguments, code=0, **options):
-    done = subprocess.run(command(scenario, out, *arguments), capture_output=True, text=True, timeout=300, **options)
+    done = owned.run(command(scenario, out, *arguments), **options)
     assert done.returncode == code, done.stdout + done.stderr
     return done
 
@@ -147,7 +148,7 @@ def test_interrupted_once_it_gives_what_it_has(scenario, tmp_path):
                           stderr=subprocess.PIPE, text=True) as process:
         wait_for(lambda: stored_trials(out) >= 4, process)
         process.send_signal(signal.SIGINT)
-        shown, errors = process.communicate(timeout=60)
+        shown, errors = process.communicate(timeout=owned.HANGS_S)
     assert process.returncode == 3, errors
     assert "NOT CONVERGED (interrupted)" in shown
     got = result(out)
@@ -170,7 +171,7 @@ def test_interrupted_twice_it_ends_at_once(scenario, tmp_path):
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(timeout=1)
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=20)
+        _, errors = process.communicate(timeout=owned.HANGS_S)
     assert process.returncode == 130
     assert "interrupted; finished trials are in" in errors
     assert not (out / "eval.json").exists()
@@ -180,7 +181,7 @@ def test_a_second_program_on_the_same_store_is_refused(scenario, tmp_path):
     out = tmp_path / "out"
     both = [subprocess.Popen(command(scenario, out, *GOAL), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
             for _ in range(2)]
-    ended = [(p.communicate(timeout=120)[1], p.returncode) for p in both]
+    ended = [(p.communicate(timeout=owned.HANGS_S)[1], p.returncode) for p in both]
     assert sorted(code for _, code in ended) == [0, 1]
     owner = next(p.pid for p in both if p.returncode == 0)
     refused = next(errors for errors, code in ended if code == 1)
@@ -213,11 +214,13 @@ def test_a_trial_that_fails_once_is_run_again_and_reported(scenario, tmp_path):
     assert got == wanted
 
 
-def test_trials_that_hang_are_reported_and_counted(scenario, tmp_path):
-    env = broken_lab(tmp_path, "exec sleep 100")
+@pytest.mark.parametrize("hangs, why", [("exec sleep 100", "used no processor time for more than 1 s (--timeout)"),
+                                        ("while :; do :; done", "used more than 1 s of processor time (--timeout)")])
+def test_trials_that_hang_are_reported_and_counted(scenario, tmp_path, hangs, why):
+    env = broken_lab(tmp_path, hangs)
     done = evaluate(scenario, tmp_path / "out", *GOAL, "--cc", "cubic", "--timeout", "1", env=env, code=1)
     for number in range(3):
-        assert f"failed twice: cubic trial {number}: the trial took more than 1 s" in done.stderr
+        assert f"failed twice: cubic trial {number}: the trial {why}" in done.stderr
     assert "delaycc: cubic: 3 of 3 trials failed" in done.stderr
     got = result(tmp_path / "out")
     assert got["end"] == "failures" and len(got["failures"]) == 3
@@ -294,8 +297,7 @@ def test_a_fluid_control_takes_fewer_trials(scenario, tmp_path):
     evaluate(scenario, out, *goal, code=3)
     plain = result(out)["algorithms"]["cubic"]["metrics"]["fct_p99_us"]
     assert "control" not in plain and "correlation" not in plain
-    done = subprocess.run([a for a in command(scenario, out, *goal, "--control", "fluid", "--jobs", "2") if a != "--quiet"],
-                          capture_output=True, text=True, timeout=300)
+    done = owned.run([a for a in command(scenario, out, *goal, "--control", "fluid", "--jobs", "2") if a != "--quiet"])
     assert done.returncode in (0, 3), done.stderr
     assert "flow files: fct_p99_us is" in done.stderr and ", fluid control, correlation 0.9" in done.stdout
     got = result(out)

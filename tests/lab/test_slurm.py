@@ -15,6 +15,7 @@ import time
 
 import pytest
 
+import owned
 import test_eval
 from outside import DELAYCC
 from test_eval import GOAL, SMALL, broken_lab, evaluate, result
@@ -30,7 +31,7 @@ def free_ports(count):
         return [s.getsockname()[1] for s in sockets]
 
 
-def until(condition, what, seconds=60):
+def until(condition, what, seconds=owned.HANGS_S):
     """Slurm has no call that waits: ask until it holds."""
     end = time.monotonic() + seconds
     while not condition():
@@ -39,7 +40,7 @@ def until(condition, what, seconds=60):
 
 
 def slurm(*arguments, env):
-    return subprocess.run(arguments, env=env, capture_output=True, text=True, timeout=30)
+    return subprocess.run(arguments, env=env, capture_output=True, text=True, timeout=owned.HANGS_S)
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +92,7 @@ PartitionName=all Nodes={host} Default=YES MaxTime=INFINITE State=UP
 
     def start(*command):
         log = open(folder / "log" / f"{command[0]}.out", "w")
-        started.append(subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log))
+        started.append(subprocess.Popen(owned.owned(*command), env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log))
 
     try:
         start("munged", "--foreground", "--force", f"--key-file={key}", f"--socket={folder}/munge.sock",
@@ -104,7 +105,7 @@ PartitionName=all Nodes={host} Default=YES MaxTime=INFINITE State=UP
             for process in started:
                 if process.poll() is not None:
                     logs = "\n".join(p.read_text(errors="replace")[-2000:] for p in (folder / "log").iterdir())
-                    pytest.skip(f"{process.args[0]} does not run here:\n{logs}")
+                    pytest.skip(f"{process.args[3]} does not run here:\n{logs}")
             return slurm("sinfo", "-h", "-o", "%t", env=env).stdout.strip() == "idle"
 
         until(idle, "the node did not become idle")
@@ -176,7 +177,7 @@ def test_a_job_that_ran_twice_counts_once(scenario, tmp_path, cluster, local):
     on_slurm(scenario, out, cluster, *GOAL, "--jobs", "3")
     # The same task again, as Slurm does after a node failure; then a merge of all shards.
     again = subprocess.run([DELAYCC, "eval-task", out / "slurm" / "wave-0.json"], capture_output=True, text=True,
-                           env={**cluster, "SLURM_ARRAY_TASK_ID": "1"}, timeout=100)
+                           env={**cluster, "SLURM_ARRAY_TASK_ID": "1"}, timeout=owned.HANGS_S)
     assert again.returncode == 0, again.stderr
     assert len(list((out / "slurm").glob("wave-0-1-*.sqlite"))) == 2
     (out / "results.sqlite").unlink()
@@ -220,7 +221,7 @@ def test_interrupted_it_cancels_its_jobs_and_gives_what_it_has(scenario, tmp_pat
     with subprocess.Popen(command, env=cluster, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         test_eval.wait_for(lambda: test_eval.stored_trials(out) >= 6, process)
         process.send_signal(signal.SIGINT)
-        shown, errors = process.communicate(timeout=60)
+        shown, errors = process.communicate(timeout=owned.HANGS_S)
     assert process.returncode == 3, errors
     assert "NOT CONVERGED (interrupted)" in shown
     until(lambda: not slurm("squeue", "-h", env=cluster).stdout.strip(), "jobs are still there")

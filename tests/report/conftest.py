@@ -57,8 +57,14 @@ def render(renderer, out_dir):
     return run
 
 
+class Start:
+    """The browser, or why there is none; the first test to ask says it."""
+
+    running = why = told = None
+
+
 @pytest.fixture(scope="session")
-def browser():
+def browser_start():
     try:
         import browser as module
     except ImportError:
@@ -66,6 +72,21 @@ def browser():
     reason = module.missing()
     if reason:
         pytest.skip(reason)
-    running = module.Browser()
-    yield running
-    running.close()
+    start = Start()
+    try:
+        start.running = module.Browser()
+    except Exception as error:  # whatever selenium has for it
+        start.why = f"the browser does not start: {str(error).strip().splitlines()[0]}"
+    yield start
+    if start.running:
+        start.running.close()
+
+
+@pytest.fixture
+def browser(browser_start, request):
+    if browser_start.running:
+        return browser_start.running
+    if browser_start.told:
+        pytest.skip(f"the browser does not start: {browser_start.told} says why")
+    browser_start.told = request.node.name
+    pytest.fail(browser_start.why, pytrace=False)

@@ -3,9 +3,10 @@
 
 import pathlib
 import re
-import subprocess
 
 import pytest
+
+import owned
 
 HERE = pathlib.Path(__file__).resolve().parent
 KERNEL = HERE.parent.parent / "kernel"
@@ -16,7 +17,7 @@ MODULES = {"delaycc", "delaycc_count"} | {file.stem for file in KERNEL.glob("tcp
 
 @pytest.mark.parametrize("series", SERIES)
 def test_every_module_builds(series, tmp_path):
-    done = subprocess.run([HERE / "build.sh", series, tmp_path / "out"], capture_output=True, text=True, timeout=900)
+    done = owned.run([HERE / "build.sh", series, tmp_path / "out"], limit_s=3600, stalled_s=1800)
     if done.returncode == SKIPPED:
         pytest.skip(done.stdout.strip())
     assert done.returncode == 0, done.stderr[-3000:]
