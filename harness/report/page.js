@@ -1564,11 +1564,27 @@ function fillHeader() {
   }
 }
 
+// Settings of our modules that were in force, and who set them: a row for all algorithms that have the same.
+function settingRows() {
+  const rows = new Map();
+  for (const [algorithm, settings] of Object.entries(data.settings || {})) {
+    for (const s of settings) {
+      const value = s.source === 'automatic' ? 'automatic' : s.value + ', from the ' + s.source;
+      const key = s.name + '\n' + value;
+      if (!rows.has(key)) rows.set(key, {name: s.name, value, algorithms: []});
+      rows.get(key).algorithms.push(algorithm);
+    }
+  }
+  return [...rows.values()].map((r) => [r.name + ' (' + r.algorithms.join(', ') + ')', r.value]);
+}
+
 function fillParameters() {
-  const entries = Object.entries(data.parameters || {});
+  const parameters = data.parameters || {};
+  const entries = Object.entries(parameters).map(([key, value]) => [key, parameterText(value)]);
+  entries.push(...settingRows());
   if (entries.length === 0) return;
   show('parameters');
-  for (const [key, value] of entries) byId('parameters-list').append(el('div', {}, el('dt', {}, key), el('dd', {}, parameterText(value))));
+  for (const [key, value] of entries) byId('parameters-list').append(el('div', {}, el('dt', {}, key), el('dd', {}, value)));
 }
 
 function fillRepeat() {

@@ -2,6 +2,7 @@
 #include "compile.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include "dccport.h"
@@ -122,21 +123,157 @@ std::map<std::string, std::string> host_sysctls(const Scenario& scenario,
   return sysctls;
 }
 
-// The sysctl that tells a host of base RTTs: its name, and the host's value.
-std::pair<std::string, std::string> base_rtt_sysctl(const Network& network, const Plan& plan,
-                                                    BaseRtt base_rtt, int host) {
-  if (base_rtt == BaseRtt::kLongest)
-    return {"net.ipv4.delaycc.base_rtt_ns",
-            std::to_string(longest_base_rtt_ns(network, plan.mtu_bytes))};
-  std::set<int> destinations;
-  for (const FlowPlan& flow : plan.flows)
-    if (flow.source == host) destinations.insert(flow.destination);
-  std::string table;
-  for (int destination : destinations)
-    table += (table.empty() ? "" : ", ") + network.nodes[destination].address + "/32 " +
-             std::to_string(base_rtt_ns(network, host, destination, plan.mtu_bytes));
-  return {"net.ipv4.delaycc.base_rtt_paths", table};
-}
+constexpr char kLineRate[] = "net.ipv4.delaycc.line_rate_mbps";
+constexpr char kBaseRtt[] = "net.ipv4.delaycc.base_rtt_ns";
+constexpr char kBaseRttPaths[] = "net.ipv4.delaycc.base_rtt_paths";
+// What these sysctls take (kernel/delaycc_main.c, kernel/delaycc.h).
+constexpr uint64_t kMaxLineRateMbps = 800'000;
+constexpr int64_t kMinBaseRttNs = 1000;
+constexpr int64_t kMaxBaseRttNs = 1'000'000'000;
+
+// The least and the greatest of numbers, as text.
+class Range {
+ public:
+  void add(int64_t value) {
+    low_ = std::min(low_, value);
+    high_ = std::max(high_, value);
+  }
+  std::string text() const {
+    if (low_ > high_) return "";
+    return std::to_string(low_) + (low_ < high_ ? " to " + std::to_string(high_) : "");
+  }
+
+ private:
+  int64_t low_ = std::numeric_limits<int64_t>::max();
+  int64_t high_ = std::numeric_limits<int64_t>::min();
+};
+
+// Tells hosts of line rates and base RTTs where the scenario does not, and remembers which values
+// are in force on the hosts that send flows of our algorithms.
+class HostTeller {
+ public:
+  HostTeller(const Network& network, const Plan& plan, const std::set<std::string>& our_algorithms)
+      : network_(network), plan_(plan) {
+    for (const FlowPlan& flow : plan.flows) {
+      destinations_[flow.source].insert(flow.destination);
+      if (our_algorithms.count(flow.cc)) ours_.insert(flow.source);
+    }
+  }
+
+  void tell_line_rate(int host, LineRate line_rate, std::map<std::string, std::string>* sysctls) {
+    if (const auto own = sysctls->find(kLineRate); own != sysctls->end()) {
+      remember(host, kLineRate, HostSetting::Source::kScenario, own->second);
+      return;
+    }
+    const uint64_t bps = line_rate == LineRate::kLink ? rate_bps(host) : 0;
+    if (bps == 0) {
+      remember(host, kLineRate, HostSetting::Source::kAutomatic, "");
+      return;
+    }
+    const uint64_t mbps = std::clamp<uint64_t>((bps + 500'000) / 1'000'000, 1, kMaxLineRateMbps);
+    (*sysctls)[kLineRate] = std::to_string(mbps);
+    remember(host, kLineRate, HostSetting::Source::kBench, std::to_string(mbps));
+  }
+
+  void tell_base_rtt(int host, BaseRtt base_rtt, std::map<std::string, std::string>* sysctls) {
+    bool said = false;
+    for (const char* name : {kBaseRtt, kBaseRttPaths})
+      if (const auto own = sysctls->find(name); own != sysctls->end()) {
+        remember(host, kBaseRtt, HostSetting::Source::kScenario, own->second);
+        said = true;
+      }
+    if (said) return;
+    if (base_rtt == BaseRtt::kAutomatic) {
+      remember(host, kBaseRtt, HostSetting::Source::kAutomatic, "");
+      return;
+    }
+    if (base_rtt == BaseRtt::kLongest) {
+      const int64_t ns = longest_base_rtt_ns(network_, plan_.mtu_bytes);
+      if (allowed(host, ns)) (*sysctls)[kBaseRtt] = std::to_string(ns);
+      return;
+    }
+    std::string table;
+    for (int destination : destinations_[host]) {
+      const int64_t ns = base_rtt_ns(network_, host, destination, plan_.mtu_bytes);
+      if (!allowed(host, ns)) continue;
+      table += (table.empty() ? "" : ", ") + network_.nodes[destination].address + "/32 " +
+               std::to_string(ns);
+    }
+    if (!table.empty()) (*sysctls)[kBaseRttPaths] = table;
+  }
+
+  std::vector<HostSetting> settings() const {
+    std::vector<HostSetting> result;
+    for (const auto& [key, told] : told_) {
+      HostSetting setting;
+      setting.name = key.first;
+      setting.source = key.second;
+      setting.value = told.numbers.text();
+      for (const std::string& text : told.texts)
+        setting.value += (setting.value.empty() ? "" : ", ") + text;
+      setting.hosts = static_cast<int>(told.hosts.size());
+      result.push_back(setting);
+    }
+    return result;
+  }
+
+ private:
+  struct Told {
+    Range numbers;
+    std::set<std::string> texts;  // what is no number: a table of paths
+    std::set<int> hosts;
+  };
+
+  // Of the host's link. Through an infinitely fast one packets leave as fast as the next port takes
+  // them: of the host's paths the greatest of the least rates. 0: no link on them has a rate.
+  uint64_t rate_bps(int host) const {
+    uint64_t result = 0;
+    for (const LinkPlan& link : network_.links)
+      for (const EndPlan* end : {&link.a, &link.b})
+        if (end->node == host) result = end->port.rate_bps;
+    const auto paths = destinations_.find(host);
+    if (result > 0 || paths == destinations_.end()) return result;
+    for (int destination : paths->second) {
+      uint64_t least = 0;
+      for (int id : network_.path(host, destination)) {
+        const uint64_t rate = network_.port(id).rate_bps;
+        if (rate > 0 && (least == 0 || rate < least)) least = rate;
+      }
+      result = std::max(result, least);
+    }
+    return result;
+  }
+
+  // Whether the sysctls take it; a path whose base RTT they do not take is measured.
+  bool allowed(int host, int64_t ns) {
+    const bool is = ns >= kMinBaseRttNs && ns <= kMaxBaseRttNs;
+    remember(host, kBaseRtt, is ? HostSetting::Source::kBench : HostSetting::Source::kAutomatic,
+             is ? std::to_string(ns) : "");
+    return is;
+  }
+
+  void remember(int host, const std::string& name, HostSetting::Source source,
+                const std::string& value) {
+    if (!ours_.count(host)) return;
+    const bool number = !value.empty() && value.size() < 12 &&
+                        value.find_first_not_of("0123456789") == std::string::npos;
+    // A scenario's 0 is the modules' own word for automatic.
+    const bool automatic = number && std::stoll(value) == 0;
+    Told& told = told_[{name.substr(name.rfind('.') + 1),
+                        automatic ? HostSetting::Source::kAutomatic : source}];
+    told.hosts.insert(host);
+    if (number && !automatic)
+      told.numbers.add(std::stoll(value));
+    else if (!number && !value.empty())
+      told.texts.insert(value);
+  }
+
+  const Network& network_;
+  const Plan& plan_;
+  std::map<int, std::set<int>> destinations_;  // of a host's flows
+  std::set<int> ours_;                         // hosts that send flows of our algorithms
+  std::map<std::pair<std::string, HostSetting::Source>, Told> told_;
+};
 
 int memory_mb(const Plan& plan, LogChoice log) {
   // Send buffers, receive queues and the port log; what is not touched costs the host little.
@@ -162,6 +299,18 @@ int memory_mb(const Plan& plan, LogChoice log) {
 }
 
 }  // namespace
+
+const char* source_name(HostSetting::Source source) {
+  switch (source) {
+    case HostSetting::Source::kBench:
+      return "bench";
+    case HostSetting::Source::kScenario:
+      return "scenario";
+    case HostSetting::Source::kAutomatic:
+      break;
+  }
+  return "automatic";
+}
 
 std::map<int, std::map<std::string, std::string>> sender_sysctls(const Scenario& scenario,
                                                                  const Network& network,
@@ -256,18 +405,20 @@ CompiledTrial compile_trial(const Scenario& scenario, const Trial& trial,
   // Sysctls of the algorithm under test are there even in a trial without flows.
   std::set<std::string> used = {algorithm.cc};
   for (const FlowPlan& flow : plan.flows) used.insert(flow.cc);
-  bool shared = false;
+  std::set<std::string> ours;
   for (const std::string& cc : used) {
     // What TCP asks modprobe for; one module may bring several algorithms.
     const std::string module = "tcp_" + cc;
     if (!has_module(module)) continue;
-    if (!shared) plan.modules.push_back("delaycc");
-    shared = true;
+    if (ours.empty()) plan.modules.push_back("delaycc");
+    ours.insert(cc);
     plan.modules.push_back(module);
   }
 
   plan.sysctls = {{"net.ipv4.tcp_mem", "4194304 6291456 8388608"}};
+  const LineRate line_rate = algorithm.line_rate.value_or(scenario.hosts.line_rate);
   const BaseRtt base_rtt = algorithm.base_rtt.value_or(scenario.hosts.base_rtt);
+  HostTeller teller(network, plan, ours);
   const auto of_senders = sender_sysctls(scenario, network, algorithm);
   for (size_t i = 0; i < network.nodes.size(); i++) {
     NodePlan& node = network.nodes[i];
@@ -279,11 +430,12 @@ CompiledTrial compile_trial(const Scenario& scenario, const Trial& trial,
     node.sysctls = host_sysctls(scenario, algorithm);
     if (const auto it = of_senders.find(static_cast<int>(i)); it != of_senders.end())
       for (const auto& [name, value] : it->second) node.sysctls[name] = value;
-    // Only with the modules there is somebody to tell; what the file says itself stays.
-    if (base_rtt == BaseRtt::kNone || !shared) continue;
-    auto [name, value] = base_rtt_sysctl(network, plan, base_rtt, static_cast<int>(i));
-    if (!value.empty()) node.sysctls.emplace(std::move(name), std::move(value));
+    // Only with the modules there is somebody to tell.
+    if (ours.empty()) continue;
+    teller.tell_line_rate(static_cast<int>(i), line_rate, &node.sysctls);
+    teller.tell_base_rtt(static_cast<int>(i), base_rtt, &node.sysctls);
   }
+  result.settings = teller.settings();
 
   // One log for all: the bottleneck, and both ends of every sender's RTT.
   const LogChoice log = scenario.measure.log;

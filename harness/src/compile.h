@@ -41,9 +41,24 @@ struct Measurement {
   MeasureSpec measure;
 };
 
+// A setting of our modules that was in force on hosts whose flows use them.
+struct HostSetting {
+  enum class Source {
+    kBench,      // worked out from the topology
+    kScenario,   // a sysctl of the scenario
+    kAutomatic,  // nobody set it: the modules find out for themselves
+  };
+  std::string name;   // "line_rate_mbps", "base_rtt_ns"
+  std::string value;  // "100000"; "4000 to 12000" where hosts or paths differ; empty: automatic
+  Source source = Source::kAutomatic;
+  int hosts = 0;  // how many it is of
+};
+const char* source_name(HostSetting::Source source);
+
 struct CompiledTrial {
   Plan plan;
   Measurement measurement;
+  std::vector<HostSetting> settings;  // in order of name, then source; empty: none of our modules
 };
 
 // The hosts of a [workload], and the rate that its loads are shares of. Throws Error.

@@ -258,6 +258,7 @@ json eval_json(const EvalOptions& options, const EvalOutcome& outcome) {
                  {"build", summary["build"]},
                  {"seed", summary["seed"]},
                  {"parameters", summary["parameters"]},
+                 {"settings", summary["settings"]},
                  {"repeat", outcome.run.repeat},
                  {"converged", outcome.converged},
                  {"end", end_name(outcome)},

@@ -201,7 +201,11 @@ EvalOutcome run_evaluation(const EvalOptions& options, const ScenarioFile& file,
     run_locally(sink, options, plan, runner);
   if (stop.stop) throw Interrupted();
   EvalOutcome outcome = sink.outcome();
-  outcome.run.cases[0].parameters = plan.parameters;
+  CaseResult& main = outcome.run.cases[0];
+  main.parameters = plan.parameters;
+  for (size_t a = 0; a < plan.algorithms.size(); a++)
+    if (auto settings = runner.settings(plan.trial_case({a, 0})); !settings.empty())
+      main.settings[plan.algorithms[a]] = std::move(settings);
   outcome.model_based = std::move(tilts);
   outcome.control_s = control_s;
   return outcome;

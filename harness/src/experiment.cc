@@ -120,10 +120,12 @@ class Run {
       index = next_++;
     }
     const Job job = job_at(index);
-    const CaseResult& c = outcome_.result.cases[job.case_index];
+    CaseResult& c = outcome_.result.cases[job.case_index];
     TrialOutcome outcome =
         runner_.run({c.scenario, c.parameters, job.case_index, job.algorithm, job.number});
     std::lock_guard<std::mutex> lock(mutex_);
+    if (job.number == options_.first_trial && !outcome.settings.empty())
+      c.settings[job.algorithm] = std::move(outcome.settings);
     if (outcome.trial) {
       finished(index, std::move(*outcome.trial), outcome.resumed);
     } else {

@@ -204,6 +204,25 @@ void check_parameters(const json& parameters, const std::string& at) {
   }
 }
 
+void check_settings(const json& settings, const std::string& at) {
+  need_object(settings, at);
+  for (const auto& [algorithm, list] : settings.items()) {
+    need_array(list, step(at, algorithm));
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      const json& setting = list[i];
+      const std::string here = step(step(at, algorithm), i);
+      need_keys(setting, here, {"name", "source", "hosts", "value"}, {"name", "source", "hosts"});
+      need_string(setting["name"], step(here, "name"));
+      if (setting.contains("value")) need_string(setting["value"], step(here, "value"));
+      need_integer(setting["hosts"], step(here, "hosts"), 1);
+      const json& source = setting["source"];
+      if (source != "bench" && source != "scenario" && source != "automatic") {
+        fail(step(here, "source"), "expected \"bench\", \"scenario\" or \"automatic\"");
+      }
+    }
+  }
+}
+
 // Times that never decrease, as many as there are values.
 void check_series(const json& object, const std::string& at, const char* values) {
   const json& times = object["t_us"];
@@ -650,7 +669,8 @@ void validate_report(const json& data) {
             {"scenario", "algorithms",      "title",   "claim",        "subject",  "main_metric",
              "order",    "algorithm_notes", "metrics", "kernel",       "build",    "repeat",
              "seed",     "parameters",      "cases",   "expectations", "event_us", "event_label",
-             "focus_us", "references",      "curves",  "evaluation",   "flows",    "notes"},
+             "focus_us", "references",      "curves",  "evaluation",   "flows",    "notes",
+             "settings"},
             {"scenario", "algorithms"});
   for (const char* key : {"scenario", "title", "claim", "subject", "main_metric", "kernel", "build",
                           "repeat", "event_label"}) {
@@ -679,12 +699,14 @@ void validate_report(const json& data) {
   }
   if (data.contains("metrics")) check_metrics(data["metrics"]);
   if (data.contains("parameters")) check_parameters(data["parameters"], "/parameters");
+  if (data.contains("settings")) check_settings(data["settings"], "/settings");
   if (data.contains("cases")) {
     need_array(data["cases"], "/cases");
     for (std::size_t i = 0; i < data["cases"].size(); ++i) {
       const json& c = data["cases"][i];
       const std::string at = step("/cases", i);
-      need_keys(c, at, {"parameters", "algorithms"}, {"parameters", "algorithms"});
+      need_keys(c, at, {"parameters", "algorithms", "settings"}, {"parameters", "algorithms"});
+      if (c.contains("settings")) check_settings(c["settings"], step(at, "settings"));
       check_parameters(c["parameters"], step(at, "parameters"));
       check_algorithms(c["algorithms"], step(at, "algorithms"));
     }

@@ -36,8 +36,12 @@
 //   "repeat"       string: the command that gives these figures again
 //   "seed"         integer >= 0
 //   "parameters"   object name -> string, number, boolean, or array of these
-//   "cases"        array of {"parameters": {...}, "algorithms": {...}}, both as above: every case
-//                  of a sweep
+//   "settings"     object algorithm -> array of {"name": string, "source": "bench" | "scenario" |
+//                  "automatic", "hosts": integer >= 1, "value": string}: settings of our modules that
+//                  were in force in the first trial, on so many hosts that send flows of theirs, and
+//                  who set them; "value" is absent where nobody did and the module finds it out
+//   "cases"        array of {"parameters": {...}, "algorithms": {...}, "settings": {...}}, all as
+//                  above, the last optional: every case of a sweep
 //   "expectations" array of {"algorithm": string, "metric": string, "text": string,
 //                            "met": boolean, "value": number?}
 //                  "text" reads on after the metric's name ("<= 25 us"); "value" is null or absent

@@ -566,8 +566,14 @@ LinkSpec read_link(Section section, LinkSpec link) {
   return link;
 }
 
+LineRate read_line_rate(Section& section, LineRate fallback) {
+  const std::vector<std::string> names = {"automatic", "link"};
+  const std::string name = section.choice("line_rate", names[static_cast<size_t>(fallback)], names);
+  return static_cast<LineRate>(std::find(names.begin(), names.end(), name) - names.begin());
+}
+
 BaseRtt read_base_rtt(Section& section, BaseRtt fallback) {
-  const std::vector<std::string> names = {"none", "longest", "path"};
+  const std::vector<std::string> names = {"automatic", "longest", "path"};
   const std::string name = section.choice("base_rtt", names[static_cast<size_t>(fallback)], names);
   return static_cast<BaseRtt>(std::find(names.begin(), names.end(), name) - names.begin());
 }
@@ -1233,6 +1239,7 @@ Scenario ScenarioFile::Document::read(const Parameters& parameters, Mistakes* fo
   // A workload's connections have their windows opened for them, so a hello is enough.
   if (root.has("workload")) s.hosts.warm_bytes = kHelloBytes;
   s.hosts.warm_bytes = hosts.integer("warm_bytes", s.hosts.warm_bytes, 0, 100'000'000);
+  s.hosts.line_rate = read_line_rate(hosts, s.hosts.line_rate);
   s.hosts.base_rtt = read_base_rtt(hosts, s.hosts.base_rtt);
   s.hosts.sysctls = hosts.text_map("sysctl");
   hosts.finish();
@@ -1245,8 +1252,10 @@ Scenario ScenarioFile::Document::read(const Parameters& parameters, Mistakes* fo
     spec.label = section.text("label", name);
     spec.note = section.text("note", "");
     spec.initcwnd = static_cast<int>(section.integer("initcwnd", 0, 0, 65535));
+    section.ignore("line_rate");
+    if (section.has("line_rate")) spec.line_rate = read_line_rate(section, s.hosts.line_rate);
     section.ignore("base_rtt");
-    if (section.has("base_rtt")) spec.base_rtt = read_base_rtt(section, BaseRtt::kNone);
+    if (section.has("base_rtt")) spec.base_rtt = read_base_rtt(section, s.hosts.base_rtt);
     spec.sysctls = section.text_map("sysctl");
     Section senders = section.section("sender_sysctl");
     for (const std::string& group : senders.keys())

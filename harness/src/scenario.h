@@ -65,11 +65,17 @@ struct TopologySpec {
   std::map<std::string, double> port_gbps;  // of single ports, by name, in place of their link's
 };
 
-// What the hosts are told of base RTTs.
+// What the bench tells the hosts of their line rate, unless the scenario sets the sysctl.
+enum class LineRate {
+  kAutomatic,  // nothing: the modules take the device's speed, which is 10 Gbit/s for any veth
+  kLink,       // the rate of the host's link
+};
+
+// What the bench tells the hosts of base RTTs, unless the scenario sets a sysctl of them.
 enum class BaseRtt {
-  kNone,     // nothing: sysctls may say it, else each connection measures
-  kLongest,  // one value for all: the longest path's
-  kPath,     // each path's own
+  kAutomatic,  // nothing: each connection measures
+  kLongest,    // one value for all: the longest path's
+  kPath,       // each path's own
 };
 
 struct HostsSpec {
@@ -80,7 +86,8 @@ struct HostsSpec {
   int rto_min_ms = 0;
   bool gso = false;
   int64_t warm_bytes = 300'000;
-  BaseRtt base_rtt = BaseRtt::kNone;
+  LineRate line_rate = LineRate::kLink;
+  BaseRtt base_rtt = BaseRtt::kPath;
   std::map<std::string, std::string> sysctls;
 };
 
@@ -89,7 +96,8 @@ struct AlgorithmSpec {
   std::string label;
   std::string note;
   int initcwnd = 0;
-  std::optional<BaseRtt> base_rtt;  // in place of the hosts'
+  std::optional<LineRate> line_rate;  // in place of the hosts'
+  std::optional<BaseRtt> base_rtt;    // likewise
   std::map<std::string, std::string> sysctls;
   // Of the hosts that a flow group sends from, over those above: group, then name.
   std::map<std::string, std::map<std::string, std::string>> sender_sysctls;

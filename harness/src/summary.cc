@@ -48,6 +48,20 @@ json metrics_json(const std::vector<TrialResult>& trials) {
   return result;
 }
 
+// Of the algorithms that have settings of our modules.
+json settings_json(const CaseResult& c) {
+  json result = json::object();
+  for (const auto& [algorithm, settings] : c.settings)
+    for (const HostSetting& setting : settings) {
+      json entry = {{"name", setting.name},
+                    {"source", source_name(setting.source)},
+                    {"hosts", setting.hosts}};
+      if (!setting.value.empty()) entry["value"] = setting.value;
+      result[algorithm].push_back(entry);
+    }
+  return result;
+}
+
 json algorithms_json(const CaseResult& c) {
   json result = json::object();
   for (const auto& [algorithm, trials] : c.trials)
@@ -62,12 +76,14 @@ json common_json(const RunResult& run) {
                  {"build", run.build},
                  {"seed", run.seed},
                  {"parameters", parameters_json(main.parameters)},
+                 {"settings", settings_json(main)},
                  {"algorithms", algorithms_json(main)}};
   if (run.sweep) {
     json cases = json::array();
     for (const CaseResult& c : run.cases)
-      cases.push_back(
-          {{"parameters", parameters_json(c.parameters)}, {"algorithms", algorithms_json(c)}});
+      cases.push_back({{"parameters", parameters_json(c.parameters)},
+                       {"settings", settings_json(c)},
+                       {"algorithms", algorithms_json(c)}});
     result["cases"] = cases;
   }
   json expectations = json::array();

@@ -27,6 +27,8 @@ struct CaseResult {
   std::map<std::string, std::vector<TrialResult>> trials;  // by algorithm, in order of number
   // The flows of a workload by algorithm; of the main case, without importance sampling.
   std::map<std::string, FlowDistribution> flows;
+  // In force in the first trial, by algorithm; empty for one that is none of ours.
+  std::map<std::string, std::vector<HostSetting>> settings;
 };
 
 struct RunResult {

@@ -86,6 +86,7 @@ TrialOutcome TrialRunner::run(const TrialCase& c) {
   TrialOutcome outcome;
   const CompiledTrial compiled = compile(c);
   const std::string key = key_of(compiled);
+  outcome.settings = compiled.settings;
   // --keep and --trace want the records, which the store does not have.
   if (!options_.keep && !options_.trace)
     if (auto found = stored(key)) {

@@ -9,7 +9,9 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "compile.h"
 #include "lab.h"
 #include "scenario.h"
 #include "store.h"
@@ -37,10 +39,11 @@ struct TrialCase {
 };
 
 struct TrialOutcome {
-  std::optional<StoredTrial> trial;  // absent: it failed twice
-  bool resumed = false;              // it was in the store
-  std::string first_failure;         // of the first attempt; empty: there was none
-  std::string failure;               // of the last attempt, if that failed too
+  std::optional<StoredTrial> trial;   // absent: it failed twice
+  bool resumed = false;               // it was in the store
+  std::vector<HostSetting> settings;  // in force, whether it ran or was in the store
+  std::string first_failure;          // of the first attempt; empty: there was none
+  std::string failure;                // of the last attempt, if that failed too
 };
 
 // Safe to use from several threads. A trial that fails is run once more.
@@ -54,6 +57,8 @@ class TrialRunner {
   std::string key(const TrialCase& c) const;
   // Throws Interrupted once `stop` is true.
   TrialOutcome run(const TrialCase& c);
+  // Settings of our modules that are in force in it.
+  std::vector<HostSetting> settings(const TrialCase& c) const { return compile(c).settings; }
   // What the store has of it, without running it.
   std::optional<StoredTrial> stored(const std::string& key);
 

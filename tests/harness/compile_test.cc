@@ -170,7 +170,7 @@ cc = "oscar"
 cc = "oscar"
 base_rtt = "longest"
 [algorithms.oscar]
-base_rtt = "none"
+base_rtt = "automatic"
 [[flows]]
 from = "leaf0[1]"
 to = "leaf0[0]"
@@ -186,7 +186,7 @@ duration_us = 100
     const Plan plan = compile_trial(s, trial(algorithm, 0, 1), has_oscar).plan;
     std::map<std::string, std::string> result;
     for (const auto& [name, value] : sysctls_of(plan, node))
-      if (name.find("delaycc") != std::string::npos) result[name] = value;
+      if (name.find("delaycc.base_rtt") != std::string::npos) result[name] = value;
     return result;
   };
   const std::map<std::string, std::string> nothing;
@@ -200,6 +200,93 @@ duration_us = 100
             (std::map<std::string, std::string>{{sysctl + "ns", "20000"}}));
   EXPECT_EQ(told("oscar", "leaf0[1]"), nothing);
   EXPECT_EQ(told("cubic", "leaf0[1]"), nothing);  // no module, nobody to tell
+}
+
+// What a scenario without a word of it makes the bench tell its hosts.
+constexpr char kUntold[] = R"(name = "test"
+cc = ["oscar", "cubic"]
+[topology]
+kind = "dumbbell"
+senders = 3
+base_rtt_ns = 12000
+[host_link]
+rate_gbps = 40
+[bottleneck]
+rate_gbps = 10
+[[port]]
+name = "senders[2]->left"
+rate_gbps = 25.0004
+[[flows]]
+count = 3
+from = "senders"
+to = "receivers"
+[measure]
+duration_us = 100
+)";
+
+std::string settings_text(const CompiledTrial& compiled) {
+  std::string text;
+  for (const HostSetting& s : compiled.settings)
+    text += s.name + " " + (s.value.empty() ? "-" : s.value) + " " + source_name(s.source) + " " +
+            std::to_string(s.hosts) + "\n";
+  return text;
+}
+
+CompiledTrial compiled_with(const std::vector<std::string>& overrides,
+                            const std::string& algorithm = "oscar") {
+  const ScenarioFile file("test.toml", kUntold, overrides);
+  return compile_trial(file.resolve(file.main_parameters()), trial(algorithm, 0, 1), has_oscar);
+}
+
+TEST(Compile, TellsHostsTheRateOfTheirLinkAndTheirPathsBaseRttUnlessTheScenarioDoes) {
+  const std::string rate = "net.ipv4.delaycc.line_rate_mbps";
+  const std::string base = "net.ipv4.delaycc.base_rtt_ns";
+  const std::string paths = "net.ipv4.delaycc.base_rtt_paths";
+  CompiledTrial compiled = compiled_with({});
+  auto sysctls = sysctls_of(compiled.plan, "senders[0]");
+  EXPECT_EQ(sysctls.at(rate), "40000") << "the host's link, not the bottleneck";
+  EXPECT_EQ(sysctls.at(paths), "10.0.4.1/32 11997");
+  EXPECT_EQ(sysctls_of(compiled.plan, "senders[2]").at(rate), "25000");
+  EXPECT_EQ(sysctls_of(compiled.plan, "receivers[0]").at(rate), "40000");
+  // What 12000 ns leave over when they are spread over six wires is lost. The slow port's own
+  // serialisation makes its path longer by 182 ns.
+  EXPECT_EQ(settings_text(compiled),
+            "base_rtt_ns 11997 to 12179 bench 3\nline_rate_mbps 25000 to 40000 bench 3\n");
+
+  const std::string set = "algorithms.oscar.sysctl.";
+  compiled = compiled_with({set + rate + "=77", set + base + "=9000"});
+  sysctls = sysctls_of(compiled.plan, "senders[0]");
+  EXPECT_EQ(sysctls.at(rate), "77");
+  EXPECT_EQ(sysctls.at(base), "9000");
+  EXPECT_EQ(sysctls.count(paths), 0u) << "the table would count before the sysctl";
+  EXPECT_EQ(settings_text(compiled), "base_rtt_ns 9000 scenario 3\nline_rate_mbps 77 scenario 3\n");
+
+  for (const std::string where : {"hosts.", "algorithms.oscar."}) {
+    compiled = compiled_with({where + "line_rate=automatic", where + "base_rtt=automatic"});
+    sysctls = sysctls_of(compiled.plan, "senders[0]");
+    for (const std::string& name : {rate, base, paths}) EXPECT_EQ(sysctls.count(name), 0u) << name;
+    EXPECT_EQ(settings_text(compiled), "base_rtt_ns - automatic 3\nline_rate_mbps - automatic 3\n");
+  }
+  // The sysctls' own word for it.
+  compiled = compiled_with({set + rate + "=0", set + base + "=0"});
+  EXPECT_EQ(sysctls_of(compiled.plan, "senders[0]").count(paths), 0u);
+  EXPECT_EQ(settings_text(compiled), "base_rtt_ns - automatic 3\nline_rate_mbps - automatic 3\n");
+
+  compiled = compiled_with({}, "cubic");
+  EXPECT_EQ(sysctls_of(compiled.plan, "senders[0]").count(rate), 0u) << "nobody to tell";
+  EXPECT_EQ(settings_text(compiled), "");
+}
+
+TEST(Compile, TellsWhatTheSysctlsTakeAndLeavesTheRestAutomatic) {
+  EXPECT_EQ(settings_text(compiled_with({"host_link.rate_gbps=1600", "port.0.rate_gbps=0.001"})),
+            "base_rtt_ns 11999 to 12123991 bench 3\nline_rate_mbps 1 to 800000 bench 3\n");
+  // An infinitely fast link takes what the next port takes.
+  EXPECT_EQ(settings_text(compiled_with({"host_link.rate_gbps=0", "port.0.rate_gbps=1600"})),
+            "base_rtt_ns 11999 to 12007 bench 3\nline_rate_mbps 10000 to 800000 bench 3\n");
+  EXPECT_EQ(settings_text(compiled_with({"host_link.rate_gbps=1000", "link.rate_gbps=1000",
+                                         "bottleneck.rate_gbps=1000", "topology.base_rtt_ns=300",
+                                         "port.0.rate_gbps=1000"})),
+            "base_rtt_ns - automatic 3\nline_rate_mbps 800000 bench 3\n");
 }
 
 TEST(Compile, LogsTheBottleneckAndBothEndsOfEachRtt) {
@@ -259,6 +346,10 @@ TEST(CompileWorkload, AlgorithmsOfATrialShareTheirFlowsAndPorts) {
     }
     plans[i].algorithm.clear();
     plans[i].modules.clear();
+    for (NodePlan& node : plans[i].nodes) {
+      node.sysctls.erase("net.ipv4.delaycc.line_rate_mbps");
+      node.sysctls.erase("net.ipv4.delaycc.base_rtt_paths");
+    }
   }
   EXPECT_GT(plans[0].flows.size(), 50u);
   EXPECT_EQ(plan_to_json(plans[0]), plan_to_json(plans[1]));

@@ -81,8 +81,8 @@ TEST(Scenario, NamesTheAllowedKinds) {
 
 TEST(Scenario, NamesTheAllowedBaseRtts) {
   EXPECT_EQ(mistakes(std::string(kMinimal) + "[hosts]\nbase_rtt = \"12us\"\n"),
-            "file.toml:15: hosts.base_rtt: \"12us\" is unknown, allowed is one of none, longest, "
-            "path");
+            "file.toml:15: hosts.base_rtt: \"12us\" is unknown, allowed is one of automatic, "
+            "longest, path");
   EXPECT_NE(mistakes(std::string(kMinimal) + "[algorithms.cubic]\nbase_rtt = 5\n")
                 .find("file.toml:15: algorithms.cubic.base_rtt: \"5\" is unknown"),
             std::string::npos);

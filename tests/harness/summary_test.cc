@@ -178,6 +178,24 @@ TEST(Expectations, OfAnAlgorithmThatDidNotRunAreLeftOut) {
   EXPECT_TRUE(check_expectations(run).empty());
 }
 
+TEST(Summary, SaysWhichSettingsWereInForce) {
+  RunResult run = example();
+  HostSetting rate;
+  rate.name = "line_rate_mbps";
+  rate.value = "100000";
+  rate.source = HostSetting::Source::kBench;
+  rate.hosts = 10;
+  HostSetting base;
+  base.name = "base_rtt_ns";
+  base.hosts = 10;
+  run.cases[0].settings["oscar"] = {base, rate};
+  const nlohmann::json json = summary_json(run);
+  EXPECT_EQ(json.at("settings").dump(),
+            R"({"oscar":[{"hosts":10,"name":"base_rtt_ns","source":"automatic"},)"
+            R"({"hosts":10,"name":"line_rate_mbps","source":"bench","value":"100000"}]})");
+  EXPECT_NO_THROW(validate_report(report_json(run)));
+}
+
 TEST(Expectations, OfEveryCaseShowTheFirstThatMisses) {
   RunResult run = example();
   run.sweep = true;
