@@ -196,6 +196,12 @@ int run(RunArguments& arguments) {
     return kInterrupted;
   }
   outcome.result.repeat = repeat_command(arguments, path);
+  if (options.trace)
+    for (const std::string& algorithm : outcome.result.algorithms)
+      if (!outcome.result.cases.front().settings.count(algorithm))
+        fmt::print(stderr,
+                   "{}: no acks.txt: the tracepoint delaycc:ack is of delaycc's own algorithms\n",
+                   algorithm);
 
   for (const std::string& failure : outcome.failures) print_error("failed twice: {}\n", failure);
   const nlohmann::json summary = summary_json(outcome.result);
@@ -267,7 +273,8 @@ int main_checked(int argc, char** argv) {
   run_command->add_flag("--keep", arguments.options.keep,
                         "keep every trial's records in DIR/trials");
   run_command->add_flag("--trace", arguments.options.trace,
-                        "keep the records, with acks.txt: the tracepoint delaycc:ack");
+                        "keep the records, and of delaycc's own algorithms the tracepoint\n"
+                        "delaycc:ack (acks.txt)");
   run_command->add_flag("--quiet", arguments.quiet, "no progress display");
 
   EvalArguments eval_arguments;

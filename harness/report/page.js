@@ -1581,6 +1581,7 @@ function settingRows() {
 function fillParameters() {
   const parameters = data.parameters || {};
   const entries = Object.entries(parameters).map(([key, value]) => [key, parameterText(value)]);
+  for (const [key, value] of Object.entries(data.set || {})) if (!(key in parameters)) entries.push(['--set ' + key, value]);
   entries.push(...settingRows());
   if (entries.length === 0) return;
   show('parameters');

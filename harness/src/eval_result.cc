@@ -258,8 +258,8 @@ json eval_json(const EvalOptions& options, const EvalOutcome& outcome) {
                  {"build", summary["build"]},
                  {"seed", summary["seed"]},
                  {"parameters", summary["parameters"]},
+                 {"set", summary["set"]},
                  {"settings", summary["settings"]},
-                 {"repeat", outcome.run.repeat},
                  {"converged", outcome.converged},
                  {"end", end_name(outcome)},
                  {"goal",
@@ -333,7 +333,8 @@ json eval_json(const EvalOptions& options, const EvalOutcome& outcome) {
 json eval_run_json(const EvalOptions& options, const EvalOutcome& outcome) {
   const double s = std::max(outcome.elapsed_s, 1e-9);
   const double estimator_s = outcome.evaluation->estimator_s();
-  json result = {{"executor", options.slurm ? "slurm" : "local"},
+  json result = {{"repeat", outcome.run.repeat},
+                 {"executor", options.slurm ? "slurm" : "local"},
                  {"jobs", options.jobs},
                  {"elapsed_s", outcome.elapsed_s},
                  {"trials_run", outcome.ran},

@@ -275,8 +275,9 @@ void check_expectations(const json& expectations) {
   for (std::size_t i = 0; i < expectations.size(); ++i) {
     const json& e = expectations[i];
     const std::string at = step("/expectations", i);
-    need_keys(e, at, {"algorithm", "metric", "text", "met", "value"},
+    need_keys(e, at, {"algorithm", "metric", "text", "met", "value", "case"},
               {"algorithm", "metric", "text", "met"});
+    if (e.contains("case")) check_parameters(e["case"], step(at, "case"));
     for (const char* key : {"algorithm", "metric", "text"}) need_string(e[key], step(at, key));
     need_bool(e["met"], step(at, "met"));
     if (e.contains("value")) need_number_or_null(e["value"], step(at, "value"));
@@ -670,7 +671,7 @@ void validate_report(const json& data) {
              "order",    "algorithm_notes", "metrics", "kernel",       "build",    "repeat",
              "seed",     "parameters",      "cases",   "expectations", "event_us", "event_label",
              "focus_us", "references",      "curves",  "evaluation",   "flows",    "notes",
-             "settings"},
+             "set",      "settings"},
             {"scenario", "algorithms"});
   for (const char* key : {"scenario", "title", "claim", "subject", "main_metric", "kernel", "build",
                           "repeat", "event_label"}) {
@@ -699,6 +700,10 @@ void validate_report(const json& data) {
   }
   if (data.contains("metrics")) check_metrics(data["metrics"]);
   if (data.contains("parameters")) check_parameters(data["parameters"], "/parameters");
+  if (data.contains("set")) {
+    need_object(data["set"], "/set");
+    for (const auto& [key, value] : data["set"].items()) need_string(value, step("/set", key));
+  }
   if (data.contains("settings")) check_settings(data["settings"], "/settings");
   if (data.contains("cases")) {
     need_array(data["cases"], "/cases");

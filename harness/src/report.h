@@ -36,6 +36,7 @@
 //   "repeat"       string: the command that gives these figures again
 //   "seed"         integer >= 0
 //   "parameters"   object name -> string, number, boolean, or array of these
+//   "set"          object key -> string: what --set said
 //   "settings"     object algorithm -> array of {"name": string, "source": "bench" | "scenario" |
 //                  "automatic", "hosts": integer >= 1, "value": string}: settings of our modules that
 //                  were in force in the first trial, on so many hosts that send flows of theirs, and
@@ -43,9 +44,10 @@
 //   "cases"        array of {"parameters": {...}, "algorithms": {...}, "settings": {...}}, all as
 //                  above, the last optional: every case of a sweep
 //   "expectations" array of {"algorithm": string, "metric": string, "text": string,
-//                            "met": boolean, "value": number?}
+//                            "met": boolean, "value": number?, "case": parameters}
 //                  "text" reads on after the metric's name ("<= 25 us"); "value" is null or absent
-//                  when the metric was not measured
+//                  when the metric was not measured. "case" is there for an expectation of every case
+//                  of a sweep: the worst one, whose value is shown; "text" names it, too
 //   "event_us"     number: time of the scenario's event on the curves' time axis
 //   "event_label"  string: what happens then, "burst of 9 flows"
 //   "focus_us"     [number, number]: the first view of the curves' time axis, start < end; absent:

@@ -962,6 +962,7 @@ struct ScenarioFile::Document {
   toml::table table;
   Parameters main;
   std::vector<std::pair<std::string, std::vector<Value>>> lists;
+  std::map<std::string, std::string> set;  // by --set: key or parameter, value's text
 
   void read_sweep(Mistakes* mistakes);
   Scenario read(const Parameters& parameters, Mistakes* mistakes) const;
@@ -1116,6 +1117,7 @@ ScenarioFile::ScenarioFile(const std::string& path, const std::string& text,
 
   for (const std::string& item : overrides) {
     const auto [key, value_text] = split(item);
+    document_->set[key] = value_text;
     if (of_sweep(key)) continue;
     if (!document_->main.count(key)) {
       apply(item);
@@ -1338,6 +1340,7 @@ Scenario ScenarioFile::Document::read(const Parameters& parameters, Mistakes* fo
   }
   if (!mistakes.any()) check_network(s, root, port_sections, flow_sections, workload);
   if (s.subject.empty() && !s.algorithms.empty()) s.subject = s.algorithms.front();
+  s.overrides = set;
   return s;
 }
 

@@ -203,6 +203,8 @@ struct Scenario {
   MeasureSpec measure;
   std::vector<double> focus_us;
   std::vector<Expectation> expectations;
+  // What --set said: a key of the file or a parameter of the sweep, and the value's text.
+  std::map<std::string, std::string> overrides;
 
   // The algorithm's own section, or one that only names the kernel's algorithm.
   AlgorithmSpec algorithm(const std::string& name) const;

@@ -12,12 +12,12 @@ namespace delaycc {
 namespace {
 
 // user_version of the file; a file of another layout is refused rather than misread.
-constexpr int kLayout = 3;
+constexpr int kLayout = 4;
 constexpr char kSchema[] = R"(
 CREATE TABLE IF NOT EXISTS trials (
   id INTEGER PRIMARY KEY, key TEXT UNIQUE NOT NULL, scenario TEXT NOT NULL,
-  parameters TEXT NOT NULL, algorithm TEXT NOT NULL, number INTEGER NOT NULL,
-  seed INTEGER NOT NULL, build TEXT NOT NULL, kernel TEXT NOT NULL,
+  parameters TEXT NOT NULL, overrides TEXT NOT NULL, algorithm TEXT NOT NULL,
+  number INTEGER NOT NULL, seed INTEGER NOT NULL, build TEXT NOT NULL, kernel TEXT NOT NULL,
   event_ns INTEGER NOT NULL, bin_ns INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS metrics (
   trial INTEGER NOT NULL REFERENCES trials(id), name TEXT NOT NULL, value REAL NOT NULL,
@@ -181,9 +181,9 @@ void Store::save(const StoredTrial& trial) {
   try {
     const TrialResult& result = trial.result;
     Statement(*this,
-              "INSERT INTO trials (key, scenario, parameters, algorithm, number, seed, build, "
-              "kernel, event_ns, bin_ns) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
-        .run(trial.key, trial.scenario, trial.parameters, trial.algorithm,
+              "INSERT INTO trials (key, scenario, parameters, overrides, algorithm, number, seed, "
+              "build, kernel, event_ns, bin_ns) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+        .run(trial.key, trial.scenario, trial.parameters, trial.overrides, trial.algorithm,
              static_cast<int64_t>(trial.number), static_cast<int64_t>(trial.seed), trial.build,
              trial.kernel, result.event_ns, result.bin_ns);
     const int64_t id = sqlite3_last_insert_rowid(database_);
@@ -248,7 +248,7 @@ std::vector<StoredFailure> Store::failures() {
 std::optional<StoredTrial> Store::load(const std::string& key) {
   Statement find(*this,
                  "SELECT id, scenario, parameters, algorithm, number, seed, build, kernel, "
-                 "event_ns, bin_ns FROM trials WHERE key = ?");
+                 "event_ns, bin_ns, overrides FROM trials WHERE key = ?");
   find.bind_all(key);
   if (!find.step()) return std::nullopt;
   StoredTrial trial;
@@ -264,6 +264,7 @@ std::optional<StoredTrial> Store::load(const std::string& key) {
   TrialResult& result = trial.result;
   result.event_ns = find.integer(8);
   result.bin_ns = find.integer(9);
+  trial.overrides = find.text(10);
   Statement metrics(*this, "SELECT name, value, missed FROM metrics WHERE trial = ?");
   metrics.bind_all(id);
   while (metrics.step())

@@ -20,6 +20,7 @@ struct StoredTrial {
   std::string key;  // hash of all that the result depends on
   std::string scenario;
   std::string parameters;  // JSON
+  std::string overrides;   // JSON: what --set said of other keys
   std::string algorithm;
   int number = 0;
   uint64_t seed = 0;

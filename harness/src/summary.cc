@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 namespace delaycc {
 namespace {
@@ -76,6 +78,7 @@ json common_json(const RunResult& run) {
                  {"build", run.build},
                  {"seed", run.seed},
                  {"parameters", parameters_json(main.parameters)},
+                 {"set", main.scenario.overrides},
                  {"settings", settings_json(main)},
                  {"algorithms", algorithms_json(main)}};
   if (run.sweep) {
@@ -87,12 +90,14 @@ json common_json(const RunResult& run) {
     result["cases"] = cases;
   }
   json expectations = json::array();
-  for (const CheckedExpectation& e : check_expectations(run))
+  for (const CheckedExpectation& e : check_expectations(run)) {
     expectations.push_back({{"algorithm", e.algorithm},
                             {"metric", e.metric},
                             {"text", e.text},
                             {"met", e.met},
                             {"value", e.measured ? json(e.value) : json()}});
+    if (e.worst_case) expectations.back()["case"] = parameters_json(*e.worst_case);
+  }
   result["expectations"] = expectations;
   return result;
 }
@@ -321,6 +326,18 @@ std::vector<double> ratios(const std::vector<TrialResult>& trials,
   return result;
 }
 
+// How far the values are inside of the limits, as a share of the limit (of a limit of 0: in its
+// unit); below 0 outside.
+double limit_margin(const Expectation& e, double low, double high) {
+  const auto share = [](double room, double limit) {
+    return limit == 0 ? room : room / std::abs(limit);
+  };
+  double margin = std::numeric_limits<double>::infinity();
+  if (e.has_min) margin = std::min(margin, share(low - e.min, e.min));
+  if (e.has_max) margin = std::min(margin, share(e.max - high, e.max));
+  return margin;
+}
+
 }  // namespace
 
 std::vector<CheckedExpectation> check_expectations(const RunResult& run) {
@@ -335,6 +352,7 @@ std::vector<CheckedExpectation> check_expectations(const RunResult& run) {
     if (!ran(algorithm) || (!main_e.of.empty() && !ran(main_e.of))) continue;
     if (!main_e.of_case.empty() && !run.sweep) continue;
     CheckedExpectation checked;
+    double margin = 0;  // of the case shown
     bool first = true;
     for (const CaseResult& c : run.cases) {
       // The case's own limits: they may depend on its parameters.
@@ -377,18 +395,26 @@ std::vector<CheckedExpectation> check_expectations(const RunResult& run) {
       // lower one.
       const bool met = measured && (!e.has_min || (low >= e.min && !of_missed)) &&
                        (!e.has_max || (high <= e.max && !missed));
-      // Of several cases the first that misses is shown.
-      if (first || (checked.met && !met)) {
+      // Of several cases the worst is shown: one without a value, else one that misses, else the
+      // one that is nearest to its limit.
+      const double room = limit_margin(e, low, high);
+      const auto rank = [](bool has_value, bool is_met, double m) {
+        return std::make_tuple(has_value, is_met, m);
+      };
+      if (first || rank(measured, met, room) < rank(checked.measured, checked.met, margin)) {
         checked.algorithm = algorithm;
         checked.metric = e.metric;
         checked.text =
             e.text + (e.of.empty() && info && *info->unit ? std::string(" ") + info->unit : "");
-        if (e.every_case && run.sweep) checked.text += " in every case";
         checked.met = met;
         checked.measured = measured;
         checked.missed = missed;
         checked.value = value;
-        if (!first) checked.text += " (here " + parameters_text(c.parameters) + ")";
+        margin = room;
+        if (e.every_case && run.sweep) {
+          checked.text += " in every case (the worst: " + parameters_text(c.parameters) + ")";
+          checked.worst_case = c.parameters;
+        }
       }
       first = false;
     }

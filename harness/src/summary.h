@@ -5,6 +5,7 @@
 
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,7 +49,9 @@ struct CheckedExpectation {
   bool met = false;
   bool measured = false;
   bool missed = false;  // in a trial: the value is a lower bound
-  double value = 0;
+  double value = 0;     // of several cases the worst one's
+  // Of which case: with every_case and a sweep. `text` names it, too.
+  std::optional<Parameters> worst_case;
 };
 
 // By metric name; metrics that no trial has are absent.

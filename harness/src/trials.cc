@@ -48,6 +48,13 @@ std::string parameters_to_json(const Parameters& parameters) {
   return json.dump();
 }
 
+std::string overrides_to_json(const Scenario& scenario, const Parameters& parameters) {
+  nlohmann::json json = nlohmann::json::object();
+  for (const auto& [name, value] : scenario.overrides)
+    if (!parameters.count(name) && name.rfind("sweep.", 0) != 0) json[name] = value;
+  return json.dump();
+}
+
 void make_out_folder(const std::string& out) {
   std::error_code error;
   fs::create_directories(out, error);
@@ -70,12 +77,13 @@ CompiledTrial TrialRunner::compile(const TrialCase& c) const {
                        [this](const std::string& name) { return lab_.has_module(name); });
 }
 
-std::string TrialRunner::key_of(const CompiledTrial& compiled) const {
+std::string TrialRunner::key_of(const TrialCase& c, const CompiledTrial& compiled) const {
   return hash_hex(plan_to_json(compiled.plan) + measurement_text(compiled.measurement) +
-                  fmt::format(" metrics {} ", kMetricsVersion) + build_);
+                  fmt::format(" metrics {} set ", kMetricsVersion) +
+                  overrides_to_json(c.scenario, c.parameters) + build_);
 }
 
-std::string TrialRunner::key(const TrialCase& c) const { return key_of(compile(c)); }
+std::string TrialRunner::key(const TrialCase& c) const { return key_of(c, compile(c)); }
 
 std::optional<StoredTrial> TrialRunner::stored(const std::string& key) {
   std::lock_guard<std::mutex> lock(mutex_);
@@ -85,7 +93,7 @@ std::optional<StoredTrial> TrialRunner::stored(const std::string& key) {
 TrialOutcome TrialRunner::run(const TrialCase& c) {
   TrialOutcome outcome;
   const CompiledTrial compiled = compile(c);
-  const std::string key = key_of(compiled);
+  const std::string key = key_of(c, compiled);
   outcome.settings = compiled.settings;
   // --keep and --trace want the records, which the store does not have.
   if (!options_.keep && !options_.trace)
@@ -120,6 +128,7 @@ StoredTrial TrialRunner::attempt(const TrialCase& c, const CompiledTrial& compil
   StoredTrial stored;
   stored.scenario = c.scenario.name;
   stored.parameters = parameters_to_json(c.parameters);
+  stored.overrides = overrides_to_json(c.scenario, c.parameters);
   stored.algorithm = c.algorithm;
   stored.number = c.number;
   stored.seed = options_.seed;

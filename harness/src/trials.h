@@ -64,7 +64,7 @@ class TrialRunner {
 
  private:
   CompiledTrial compile(const TrialCase& c) const;
-  std::string key_of(const CompiledTrial& compiled) const;
+  std::string key_of(const TrialCase& c, const CompiledTrial& compiled) const;
   StoredTrial attempt(const TrialCase& c, const CompiledTrial& compiled);
   void keep(const std::string& from, const TrialCase& c) const;
 
@@ -78,6 +78,9 @@ class TrialRunner {
 
 // The parameters of a case as JSON, as the store has them.
 std::string parameters_to_json(const Parameters& parameters);
+// What --set said of keys of the file, likewise; what it said of parameters is among those, and the
+// lists of a sweep only say which cases there are.
+std::string overrides_to_json(const Scenario& scenario, const Parameters& parameters);
 
 // `count` threads that each call `work` until it returns false or throws. The first exception other
 // than Interrupted makes `failed` be called (to make the others stop) and is thrown again once all

@@ -289,6 +289,16 @@ TEST(Compile, TellsWhatTheSysctlsTakeAndLeavesTheRestAutomatic) {
             "base_rtt_ns - automatic 3\nline_rate_mbps 800000 bench 3\n");
 }
 
+// No tracepoint without our modules.
+TEST(Compile, TracesOnlyWhereOneOfOurModulesRuns) {
+  for (const char* algorithm : {"oscar", "cubic"}) {
+    Trial t = trial(algorithm, 0, 1);
+    t.trace = true;
+    EXPECT_EQ(compile_trial(scenario(), t, has_oscar).plan.trace,
+              std::string(algorithm) == "oscar");
+  }
+}
+
 TEST(Compile, LogsTheBottleneckAndBothEndsOfEachRtt) {
   const CompiledTrial compiled = compile_trial(scenario(), trial("cubic", 0, 1), has_oscar);
   std::map<std::string, uint32_t> flags;

@@ -14,6 +14,7 @@ StoredTrial example(int number) {
   trial.key = "key" + std::to_string(number);
   trial.scenario = "scenario";
   trial.parameters = "{\"k\":\"9\"}";
+  trial.overrides = "{\"measure.from_us\":\"5\"}";
   trial.algorithm = "oscar";
   trial.number = number;
   trial.seed = 42;
@@ -40,6 +41,7 @@ TEST(Store, GivesBackWhatWasSavedToTheLastBit) {
   const auto found = reopened.load("key0");
   ASSERT_TRUE(found);
   EXPECT_EQ(found->algorithm, "oscar");
+  EXPECT_EQ(found->overrides, example(0).overrides);
   EXPECT_EQ(found->kernel, "6.1");
   EXPECT_EQ(found->seed, 42u);
   EXPECT_EQ(found->result.event_ns, 1'500'000);

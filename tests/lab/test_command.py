@@ -436,3 +436,35 @@ def test_doctor_says_what_a_devices_line_rate_is_worth():
         done.stdout + done.stderr
     if os.path.exists("/dev/net/tun"):
         assert "missing  line rate dcc2         not known: its sockets use reno; set net.ipv4.delaycc.line_rate_mbps\n" in done.stdout
+
+
+def test_a_trace_of_mainline_algorithms_is_left_out_and_said(scenario, tmp_path):
+    result = run(scenario, tmp_path / "out", "--cc", "cubic,oscar", "--trials", "1", "--trace")
+    trials = tmp_path / "out" / "trials"
+    assert (trials / "case0-oscar-0" / "acks.txt").exists()
+    assert (trials / "case0-cubic-0" / "ports.bin").exists()
+    assert not (trials / "case0-cubic-0" / "acks.txt").exists()
+    assert result.stderr == "cubic: no acks.txt: the tracepoint delaycc:ack is of delaycc's own algorithms\n"
+
+
+def test_what_set_said_is_in_the_summary_the_store_and_the_key(scenario, tmp_path):
+    out = tmp_path / "out"
+    run(scenario, out, "--cc", "cubic", "--trials", "1")
+    assert json.loads((out / "summary.json").read_text())["set"] == {}
+    changed = ["--cc", "cubic", "--trials", "1", "--set", "title=other", "--set", "measure.from_us=50"]
+    assert "1 trials run, 0 taken" in run(scenario, out, *changed).stdout
+    assert "0 trials run, 1 taken" in run(scenario, out, *changed).stdout
+    said = {"title": "other", "measure.from_us": "50"}
+    assert json.loads((out / "summary.json").read_text())["set"] == said
+    with sqlite3.connect(out / "results.sqlite") as database:
+        stored = [json.loads(text) for text, in database.execute("SELECT overrides FROM trials ORDER BY id")]
+    assert stored == [{}, said]
+
+
+def test_a_sweeps_parameter_is_the_same_trial_by_set_and_by_sweep(scenario, tmp_path):
+    scenario.write_text(SMALL.replace("[topology]", "[sweep]\nmain = { n = 2 }\nn = [2, 3]\n[topology]").replace("senders = 2", 'senders = "${n}"'))
+    out = tmp_path / "out"
+    run(scenario, out, "--cc", "cubic", "--trials", "1", "--sweep")
+    assert "0 trials run, 1 taken" in run(scenario, out, "--cc", "cubic", "--trials", "1", "--set", "n=3").stdout
+    assert json.loads((out / "summary.json").read_text())["set"] == {"n": "3"}
+

@@ -301,7 +301,7 @@ def test_a_fluid_control_takes_fewer_trials(scenario, tmp_path):
     assert done.returncode in (0, 3), done.stderr
     assert "flow files: fct_p99_us is" in done.stderr and ", fluid control, correlation 0.9" in done.stdout
     got = result(out)
-    assert "--control fluid" in got["repeat"]
+    assert "--control fluid" in json.loads((out / "run.json").read_text())["repeat"]
     e = got["algorithms"]["cubic"]["metrics"]["fct_p99_us"]
     assert e["correlation"] > 0.9 and e["method"] == "control variate"
     assert e["control"]["model"] == "fluid" and not e["control"]["given_up"]
