@@ -182,6 +182,7 @@ EvalOutcome run_evaluation(const EvalOptions& options, const ScenarioFile& file,
   const double control_s = static_cast<double>(monotonic_ns() - started_ns) / 1e9;
   make_out_folder(options.out);
   Store store(options.out + "/results.sqlite");
+  cancel_left_over_job(options.out);
   TrialOptions trial_options;
   trial_options.seed = options.seed;
   trial_options.timeout_s = options.timeout_s;

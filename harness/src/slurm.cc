@@ -46,6 +46,9 @@ std::string trimmed(std::string text) {
 
 std::string program_path() { return fs::read_symlink("/proc/self/exe").string(); }
 
+// The number of the job in the queue, as long as there is one.
+std::string job_path(const fs::path& folder) { return (folder / "job").string(); }
+
 struct Pending {
   TrialId id;
   int submissions = 0;
@@ -86,7 +89,6 @@ class Slurm {
 
  private:
   fs::path manifest_path(int wave) const { return folder_ / fmt::format("wave-{}.json", wave); }
-
   // Asks for further trials; those that the store or an older shard has are delivered at once.
   void take_new() {
     while (sink_.wanted()) {
@@ -168,6 +170,7 @@ class Slurm {
     job_ = job_.substr(0, job_.find(';'));
     if (job_.empty() || job_.find_first_not_of("0123456789") != std::string::npos)
       throw Error("sbatch printed \"" + trimmed(result.output) + "\" where a job's number is due");
+    write_file_atomically(job_path(folder_), job_ + "\n");
     wave_++;
   }
 
@@ -192,7 +195,7 @@ class Slurm {
       merge();
       if (stop_.stop) throw Interrupted();
       if (pending_.empty()) {
-        job_.clear();  // what is still in the queue has nothing left to do
+        cancel();  // what is still in the queue has nothing left to do
         return;
       }
       if (!sink_.wanted()) {
@@ -200,7 +203,7 @@ class Slurm {
         return;
       }
       if (!there) {
-        job_.clear();
+        forget_job();
         give_up_lost();
         return;
       }
@@ -236,7 +239,13 @@ class Slurm {
   void cancel() {
     if (job_.empty()) return;
     run_program({"scancel", job_});
+    forget_job();
+  }
+
+  void forget_job() {
     job_.clear();
+    std::error_code gone;
+    fs::remove(job_path(folder_), gone);
   }
 
   // Takes what has come into shards since the last call.
@@ -376,6 +385,13 @@ ProgramResult run_program(const std::vector<std::string>& arguments) {
     if (errno != EINTR) throw system_error("waitpid", arguments.front());
   result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return result;
+}
+
+void cancel_left_over_job(const std::string& out) {
+  const fs::path folder = fs::absolute(out) / "slurm";
+  if (!fs::exists(job_path(folder))) return;
+  run_program({"scancel", trimmed(read_file(job_path(folder)))});
+  fs::remove(job_path(folder));
 }
 
 void run_on_slurm(EvalSink& sink, const EvalOptions& options, const EvalPlan& plan,

@@ -16,6 +16,11 @@
 
 namespace delaycc {
 
+// Cancels the job that a command which was killed has left for this folder of results. To be called
+// with the store's lock held: then nobody waits for that job. Throws Error without Slurm's
+// commands.
+void cancel_left_over_job(const std::string& out);
+
 // Throws Interrupted once `stop.stop` is true. Whatever ends it, its jobs are cancelled.
 void run_on_slurm(EvalSink& sink, const EvalOptions& options, const EvalPlan& plan,
                   TrialRunner& runner, Store& store, const EvalStop& stop);

@@ -227,6 +227,20 @@ def test_interrupted_it_cancels_its_jobs_and_gives_what_it_has(scenario, tmp_pat
     until(lambda: not slurm("squeue", "-h", env=cluster).stdout.strip(), "jobs are still there")
 
 
+def test_started_again_after_a_kill_it_leaves_no_job_behind(scenario, tmp_path, cluster):
+    out = tmp_path / "out"
+    goal = ["--metric", "fct_mean_us", "--margin", "0.01%", "--min-trials", "300"]
+    command = [*test_eval.command(scenario, out, *goal), "--executor", "slurm", "--jobs", "2"]
+    with subprocess.Popen(command, env=cluster, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        test_eval.wait_for(lambda: test_eval.stored_trials(out) >= 2, process)
+        process.kill()
+    assert slurm("squeue", "-h", env=cluster).stdout.strip(), "the job of the killed command goes on"
+    assert (out / "slurm" / "job").exists()
+    on_slurm(scenario, out, cluster, *GOAL, "--jobs", "2")
+    until(lambda: not slurm("squeue", "-h", env=cluster).stdout.strip(), "jobs are still there")
+    assert not (out / "slurm" / "job").exists()
+
+
 def test_without_a_cluster_the_message_names_what_is_missing(scenario, tmp_path):
     env = {**os.environ, "PATH": str(tmp_path)}
     done = on_slurm(scenario, tmp_path / "out", env, *GOAL, code=1)
