@@ -3,11 +3,13 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include <xxhash.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 
 namespace delaycc {
@@ -41,8 +43,9 @@ Fd open_file(const std::string& path, int flags, unsigned mode) {
   return Fd(fd);
 }
 
-std::string read_file(const std::string& path) {
-  Fd fd = open_file(path, O_RDONLY);
+namespace {
+
+std::string read_all(const Fd& fd, const std::string& path, size_t most_bytes) {
   std::string text;
   char buffer[65536];
   for (;;) {
@@ -50,7 +53,25 @@ std::string read_file(const std::string& path) {
     if (n < 0) throw system_error("read", path);
     if (n == 0) return text;
     text.append(buffer, static_cast<size_t>(n));
+    if (text.size() > most_bytes)
+      throw Error(path + ": is larger than " + std::to_string(most_bytes >> 20) +
+                  " MiB, the most that is read");
   }
+}
+
+}  // namespace
+
+std::string read_file(const std::string& path) {
+  return read_all(open_file(path, O_RDONLY), path, SIZE_MAX);
+}
+
+std::string read_regular_file(const std::string& path, size_t most_bytes) {
+  // A FIFO without a writer would block the open.
+  const Fd fd = open_file(path, O_RDONLY | O_NONBLOCK);
+  struct stat status = {};
+  if (fstat(fd.get(), &status) < 0) throw system_error("fstat", path);
+  if (!S_ISREG(status.st_mode)) throw Error(path + ": is not a regular file");
+  return read_all(fd, path, most_bytes);
 }
 
 namespace {

@@ -47,6 +47,10 @@ Fd open_file(const std::string& path, int flags, unsigned mode = 0644);
 // The whole file; throws Error naming the path.
 std::string read_file(const std::string& path);
 
+// The same of a file that a user names: throws Error for a folder, a FIFO or a device, and for one
+// of more than `most_bytes`. Waits for nobody.
+std::string read_regular_file(const std::string& path, size_t most_bytes);
+
 // Writes a new file or the value of an existing one (sysctl); throws Error naming the path.
 void write_file(const std::string& path, std::string_view text);
 

@@ -12,6 +12,7 @@ namespace delaycc {
 namespace {
 
 constexpr double kMaxBytes = 0x1p40;
+constexpr size_t kMostFileBytes = 16 << 20;  // of a file of sizes
 // A file that ends within 1 % of the whole has lost its end to rounding.
 constexpr double kEndTolerance = 0.01;
 
@@ -167,7 +168,9 @@ EmpiricalCdf EmpiricalCdf::parse(const std::string& text, const std::string& nam
   return EmpiricalCdf(name, std::move(points));
 }
 
-EmpiricalCdf EmpiricalCdf::read(const std::string& path) { return parse(read_file(path), path); }
+EmpiricalCdf EmpiricalCdf::read(const std::string& path) {
+  return parse(read_regular_file(path, kMostFileBytes), path);
+}
 
 const std::vector<std::string>& EmpiricalCdf::built_in_names() {
   static const std::vector<std::string> names = {"websearch", "fbhadoop", "alistorage",

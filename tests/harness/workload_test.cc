@@ -2,13 +2,17 @@
 #include "workload.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <numeric>
 #include <set>
 
 #include "plan.h"
+#include "posix.h"
 
 namespace delaycc {
 namespace {
@@ -102,6 +106,33 @@ TEST(EmpiricalCdf, NamesFileAndLineOfAMistake) {
   EXPECT_EQ(error_of("0 5\n10 100\n").rfind("sizes.txt:1: flows of 0 bytes", 0), 0u);
   EXPECT_EQ(error_of("0 0\n1e13 100\n").rfind("sizes.txt:2: size 1e13 is too large", 0), 0u);
   EXPECT_THROW(EmpiricalCdf::find("/nonexistent/sizes.txt"), Error);
+}
+
+TEST(EmpiricalCdf, ReadsRegularFilesOfBoundedSizeOnly) {
+  const std::string folder = testing::TempDir() + "/sizes-" + std::to_string(getpid());
+  std::filesystem::create_directory(folder);
+  const auto refusal = [](const std::string& path) -> std::string {
+    try {
+      EmpiricalCdf::read(path);
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "";
+  };
+  // Each of these would never have ended.
+  EXPECT_EQ(refusal("/dev/zero"), "/dev/zero: is not a regular file");
+  const std::string fifo = folder + "/fifo";
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  EXPECT_EQ(refusal(fifo), fifo + ": is not a regular file");
+  EXPECT_EQ(refusal(folder), folder + ": is not a regular file");
+  const std::string large = folder + "/large";
+  write_file(large, "0 0\n");
+  ASSERT_EQ(truncate(large.c_str(), (16 << 20) + 1), 0);
+  EXPECT_EQ(refusal(large), large + ": is larger than 16 MiB, the most that is read");
+  const std::string good = folder + "/good";
+  write_file(good, "0 0\n1000 1\n");
+  EXPECT_EQ(EmpiricalCdf::read(good).mean(), 500);
+  std::filesystem::remove_all(folder);
 }
 
 TEST(EmpiricalCdf, BuiltInDistributionsHaveTheirKnownFigures) {
