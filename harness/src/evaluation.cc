@@ -27,12 +27,23 @@ bool ends_with(const std::string& text, const std::string& end) {
   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
-// "p99" is 0.99, "p999" 0.999; 0 for anything else.
-double quantile_of(const std::string& text) {
-  if (text.size() < 3 || text.size() > 8 || text[0] != 'p' ||
+constexpr int kMostDigits = 7;  // of a quantile's name
+
+// "p99" is 0.99, "p999" 0.999: the digits are those behind "0.". 0 for what is not "p" and digits.
+// Throws for digits that look like another number than they are: "p5" (0.5 or 0.05?), "p100" (0.1),
+// "p990" (0.99 or beyond?).
+double quantile_of(const std::string& metric, const std::string& text) {
+  if (text.size() < 2 || text[0] != 'p' ||
       text.find_first_not_of("0123456789", 1) != std::string::npos)
     return 0;
-  return std::stod("0." + text.substr(1));
+  const std::string digits = text.substr(1);
+  if (digits.size() < 2 || digits.size() > kMostDigits ||
+      (digits.size() > 2 && digits.back() == '0') || digits == "00")
+    throw ScenarioError(fmt::format(
+        "--metric {}: {} is no quantile; allowed are p01 to p99 in per cent, and with more digits, "
+        "{} at most and no 0 at the end, p999 for 99.9 %, p025 for 2.5 %; the maximum has none",
+        metric, text, kMostDigits));
+  return std::stod("0." + digits);
 }
 
 std::vector<std::string> class_names(const Scenario& scenario) {
@@ -85,11 +96,11 @@ MetricRequest parse_metric(const std::string& name, Estimand estimand, const Sce
   }
   const std::string& base = request.base;
   if (starts_with(base, "fct_") && ends_with(base, "_us") && base.size() > 7) {
-    request.quantile = quantile_of(base.substr(4, base.size() - 7));
+    request.quantile = quantile_of(name, base.substr(4, base.size() - 7));
     if (request.quantile > 0) request.source = MetricRequest::Source::kCompletionTime;
     request.unit = "us";
   } else if (starts_with(base, "slowdown_")) {
-    request.quantile = quantile_of(base.substr(9));
+    request.quantile = quantile_of(name, base.substr(9));
     if (request.quantile > 0) request.source = MetricRequest::Source::kSlowdown;
   }
   const MetricInfo* info = find_metric(name);

@@ -473,6 +473,25 @@ TEST(MetricRequest, RefusesWhatThereIsNotAndSaysWhatThereIs) {
             std::string::npos);
 }
 
+TEST(MetricRequest, RefusesQuantilesThatReadLikeOthersThanTheyAre) {
+  // "p100" was 0.10, "p990" 0.99.
+  for (const char* name :
+       {"fct_p100_us", "fct_p0_us", "fct_p00_us", "fct_p5_us", "slowdown_p100", "slowdown_p990",
+        "small.fct_p1000_us", "fct_p050_us", "fct_p99999999_us"})
+    for (const Estimand estimand : {Estimand::kMean, Estimand::kPooled})
+      EXPECT_NE(refusal(name, estimand).find("is no quantile; allowed are p01 to p99 in per cent"),
+                std::string::npos)
+          << name << ": " << refusal(name, estimand);
+  const auto quantile = [](const char* name) {
+    return parse_metric(name, Estimand::kPooled, with_classes()).quantile;
+  };
+  EXPECT_DOUBLE_EQ(quantile("fct_p01_us"), 0.01);
+  EXPECT_DOUBLE_EQ(quantile("fct_p10_us"), 0.1);
+  EXPECT_DOUBLE_EQ(quantile("fct_p999_us"), 0.999);
+  EXPECT_DOUBLE_EQ(quantile("slowdown_p025"), 0.025);
+  EXPECT_DOUBLE_EQ(quantile("slowdown_p9999999"), 0.9999999);
+}
+
 TEST(MetricRequest, TakesTheValueOfItsClassOnly) {
   TrialResult trial;
   trial.metrics["small.fct_p99_us"] = {3, true};
