@@ -123,6 +123,9 @@ EvaluationSpec make_spec(const EvalArguments& arguments, const Scenario& scenari
   spec.goal.confidence =
       share_of("--confidence", arguments.confidence, 0.5, 0.9999,
                "50% to 99.99%, such as 95% or 0.95; no number of trials gives 100 %");
+  if (!arguments.unseen.empty())
+    spec.goal.unseen_share = share_of("--unseen", arguments.unseen, 1e-4, 0.5,
+                                      "a share of the trials of 0.01% to 50%, such as 5% or 0.05");
   for (const Interval interval :
        {Interval::kStudent, Interval::kNormal, Interval::kSkewed, Interval::kAnytime})
     if (arguments.interval == interval_name(interval)) spec.goal.interval = interval;
@@ -178,6 +181,7 @@ std::string repeat_command(const EvalArguments& arguments, const std::string& pa
   if (arguments.control != "none") text += " --control " + arguments.control;
   if (arguments.interval != interval_name(Goal().interval))
     text += " --interval " + arguments.interval;
+  if (!arguments.unseen.empty()) text += " --unseen " + arguments.unseen;
   const EvaluationSpec& spec = arguments.options.spec;
   if (arguments.min_trials != Goal().min_units)
     text += fmt::format(" --min-trials {}", arguments.min_trials);
@@ -245,6 +249,11 @@ CLI::App* add_eval_command(CLI::App& app, EvalArguments& arguments) {
       ->add_option("--min-trials", arguments.min_trials,
                    "no estimate counts as converged before (default 20)")
       ->check(CLI::Range(2, 1'000'000));
+  command->add_option(
+      "--unseen", arguments.unseen,
+      "share of the trials that may go unseen: nothing counts as converged before what happens\n"
+      "in so many would have come (default: the margin, and of a verdict a tenth of the\n"
+      "difference, both within 1 to 5%)");
   command->add_option("--max-trials", arguments.max_trials, "of each algorithm (default 100000)")
       ->check(CLI::Range(2, 10'000'000));
   command->add_option("--max-time", arguments.max_time, "such as 90s, 30m or 2h (default: none)");

@@ -18,6 +18,7 @@ struct EvalArguments {
   std::string interval = interval_name(Goal().interval);
   std::string estimand = "mean";
   std::string control = "none";
+  std::string unseen;  // empty: by the margin
   std::string max_time;
   std::string executor = "local";
   std::vector<std::string> metrics;

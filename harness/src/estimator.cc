@@ -25,6 +25,15 @@ constexpr int64_t kMostUnits = int64_t{1} << 50;
 // A sum of weights that should be exactly (1 - p) of the flows may miss it by rounding.
 constexpr double kRounding = 1 + 1e-12;
 constexpr size_t kSections = 20;
+// From 100 on the confidence sequence held 96 % or more of every distribution of docs/evaluation.md
+// whose tail shows in that many.
+constexpr int kAnytimeStart = 100;
+// What may go unseen, unless the goal says it.
+constexpr double kLeastUnseenShare = 0.01;
+constexpr double kMostUnseenShare = 0.05;
+constexpr double kUndoingEvent = 10;  // times the mean
+// Of the slope that a control variate's line keeps beyond what was seen.
+constexpr double kSlopeInDoubt = 0.5;
 
 void check_finite(double value) {
   if (!std::isfinite(value)) throw Error("a sample of an estimate is not a finite number");
@@ -49,7 +58,7 @@ double width_factor(const Goal& goal, double n, double freedom) {
     case Interval::kAnytime: {
       // The normal mixture's boundary, narrowest where a decision is likely to fall.
       const double rho = 1 - goal.confidence;
-      const double best_n = 10.0 * goal.min_units;
+      const double best_n = 10.0 * std::max(goal.min_units, kAnytimeStart);
       const double scale = (-2 * std::log(rho) + std::log(1 - 2 * std::log(rho))) / best_n * n;
       return std::sqrt(2 * (scale + 1) / scale * std::log(std::sqrt(scale + 1) / rho));
     }
@@ -60,30 +69,52 @@ double width_factor(const Goal& goal, double n, double freedom) {
   return student(freedom, upper_tail(goal));
 }
 
-// The interval of a mean. Only kSkewed reads `skewness`.
+bool reads_tail(const Goal& goal) {
+  return goal.interval == Interval::kSkewed || goal.interval == Interval::kAnytime;
+}
+
+// What the deviation of n values of this kurtosis is multiplied by: one standard error of their
+// variance, which is (kurtosis - 1) / n of its square.
+double spread_allowance(const Goal& goal, double kurtosis, double n) {
+  return reads_tail(goal) ? std::sqrt(1 + std::sqrt(std::max(kurtosis - 1, 0.0) / n)) : 1;
+}
+
+// Low and high of the interval of a mean that `units` carry, as what is to be subtracted from it.
+std::pair<double, double> deviates(const Goal& goal, double units, double freedom,
+                                   double standard_error, double skewness, double kurtosis) {
+  if (goal.interval == Interval::kAnytime && units < kAnytimeStart) return {kInfinity, -kInfinity};
+  const double factor = width_factor(goal, units, freedom);
+  standard_error *= spread_allowance(goal, kurtosis, units);
+  if (!reads_tail(goal) || std::abs(skewness) <= 1e-6)
+    return {factor * standard_error, -factor * standard_error};
+  // Hall's cubic transform of t, which has an inverse in closed form.
+  const double root = std::sqrt(units);
+  const auto inverse = [&](double x) {
+    return 3 / skewness * (std::cbrt(1 + skewness * (x / root - skewness / (6 * units))) - 1) *
+           root;
+  };
+  return {standard_error * inverse(factor), standard_error * inverse(-factor)};
+}
+
+// The interval of a mean of e.n units, of which `moments` are the deviations.
 void set_interval(Estimate& e, const Goal& goal, double standard_error, double freedom,
-                  double skewness) {
-  const auto n = static_cast<double>(e.n);
-  const double factor = width_factor(goal, n, freedom);
-  if (goal.interval == Interval::kSkewed && std::abs(skewness) > 1e-6) {
-    // Hall's cubic transform of t, which has an inverse in closed form.
-    const double root = std::sqrt(n);
-    const auto inverse = [&](double x) {
-      return 3 / skewness * (std::cbrt(1 + skewness * (x / root - skewness / (6 * n))) - 1) * root;
-    };
-    e.low = e.value - standard_error * inverse(factor);
-    e.high = e.value - standard_error * inverse(-factor);
-  } else {
-    e.low = e.value - factor * standard_error;
-    e.high = e.value + factor * standard_error;
-  }
+                  const Moments& moments) {
+  const auto [low, high] = deviates(goal, static_cast<double>(e.n), freedom, standard_error,
+                                    moments.skewness(), moments.tail_weight());
+  e.low = e.value - low;
+  e.high = e.value - high;
 }
 
 void set_width(Estimate& e) {
   e.half_width = (e.high - e.low) / 2;
   if (!std::isfinite(e.half_width)) e.half_width = kInfinity;
-  e.relative_margin =
-      e.value != 0 ? e.half_width / std::abs(e.value) : (e.half_width == 0 ? 0 : kInfinity);
+  e.relative_margin = e.value != 0 ? e.half_width / std::abs(e.value) : kInfinity;
+}
+
+void forget_interval(Estimate& e) {
+  e.low = -kInfinity;
+  e.high = kInfinity;
+  set_width(e);
 }
 
 int64_t whole(double units) {
@@ -98,10 +129,8 @@ int64_t times(int64_t units, int64_t trials_per_unit) {
 // The forecast's own interval. The variance of ln(s^2 / mean^2) over n values is (kurtosis - 1
 // + 4 cv^2 - 4 skewness cv) / n; a chi-square variable over its k degrees of freedom has 2 / k.
 void set_forecast_interval(Estimate& e, const Goal& goal, const Moments& moments, double cv) {
-  // A sample of a long tail shows less kurtosis than there is; its skewness tells a part of the
-  // rest.
   const double skewness = moments.skewness();
-  const double kurtosis = std::max(moments.kurtosis(), 3 + 1.5 * skewness * skewness);
+  const double kurtosis = moments.tail_weight();
   const double spread = std::max(kurtosis - 1 + 4 * cv * cv - 4 * skewness * cv, 0.5);
   const double freedom = std::max(2 * static_cast<double>(e.n) / spread, 1.0);
   const ChiSquared chi(freedom);
@@ -110,20 +139,51 @@ void set_forecast_interval(Estimate& e, const Goal& goal, const Moments& moments
   e.forecast_high = whole(forecast * freedom / bm::quantile(chi, upper_tail(goal)));
 }
 
-void set_converged(Estimate& e, const Goal& goal) {
-  e.converged = e.n >= goal.min_units && e.relative_margin <= goal.relative_margin;
+double unseen_share(const Goal& goal, double relative) {
+  return goal.unseen_share > 0 ? goal.unseen_share
+                               : std::clamp(relative, kLeastUnseenShare, kMostUnseenShare);
+}
+
+// Least number of units for a claim of this relative size.
+int64_t least_units(const Goal& goal, double relative, int64_t trials_per_unit) {
+  const int64_t trials = trials_to_see(unseen_share(goal, relative), goal.confidence);
+  return std::max<int64_t>(goal.min_units, (trials + trials_per_unit - 1) / trials_per_unit);
+}
+
+// Once the interval stands. `units` is what Goal::min_units is of, `varied` whether the values do.
+void set_converged(Estimate& e, const Goal& goal, int64_t units, int64_t trials_per_unit,
+                   bool varied) {
+  const int64_t least = least_units(goal, goal.relative_margin, trials_per_unit);
+  e.least_trials = times(least, trials_per_unit);
+  e.unseen_share = largest_unseen_share(units * trials_per_unit, goal.confidence);
+  if (!varied)
+    e.doubt = Doubt::kNotVaried;
+  else if (units < goal.min_units)
+    e.doubt = Doubt::kFewTrials;
+  else if (!std::isfinite(e.half_width))
+    e.doubt = Doubt::kNoBound;
+  else if (e.relative_margin > goal.relative_margin)
+    e.doubt = Doubt::kWide;
+  else
+    e.doubt = units < least ? Doubt::kUnseen : Doubt::kNone;
+  e.converged = e.doubt == Doubt::kNone;
 }
 
 // What mean, groups of trials and control variate have in common once value, deviation and interval
 // stand.
-void finish_mean(Estimate& e, const Goal& goal, const Moments& moments, int trials_per_unit) {
-  set_width(e);
-  set_converged(e, goal);
-  if (e.value == 0) return;
+void finish_mean(Estimate& e, const Goal& goal, const Moments& moments, int trials_per_unit,
+                 bool varied) {
+  if (varied)
+    set_width(e);
+  else
+    forget_interval(e);
+  set_converged(e, goal, e.n, trials_per_unit, varied);
+  e.tail_units = static_cast<double>(e.n) / moments.tail_weight();
+  if (!varied) e.forecast_trials = e.forecast_low = e.forecast_high = e.least_trials;
+  if (e.value == 0 || !varied) return;
   const double margin = goal.relative_margin * std::abs(e.value);
-  e.forecast_trials =
-      times(std::max<int64_t>(forecast_units(goal, e.deviation, margin), goal.min_units),
-            trials_per_unit);
+  const int64_t units = forecast_units(goal, e.deviation, margin, moments.tail_weight());
+  e.forecast_trials = std::max(times(units, trials_per_unit), e.least_trials);
   set_forecast_interval(e, goal, moments, e.deviation / std::abs(e.value));
 }
 
@@ -143,8 +203,8 @@ Estimate mean_estimate(const Goal& goal, const Moments& moments, int trials_per_
   e.deviation = moments.deviation();
   if (e.n < 2) return e;
   set_interval(e, goal, e.deviation / std::sqrt(static_cast<double>(e.n)),
-               static_cast<double>(e.n - 1), moments.skewness());
-  finish_mean(e, goal, moments, trials_per_unit);
+               static_cast<double>(e.n - 1), moments);
+  finish_mean(e, goal, moments, trials_per_unit, moments.varied());
   return e;
 }
 
@@ -170,9 +230,46 @@ void check_goal(const Goal& goal) {
                             goal.relative_margin));
   check_range(goal.confidence, 0.5, 0.9999, "the confidence");
   check_range(goal.min_units, 2, 1e6, "the least number of trials");
+  check_range(goal.unseen_share, 0, 0.5, "the share of the trials that may go unseen");
+}
+
+int64_t trials_to_see(double share, double confidence) {
+  // The rounding must not add a trial where the division is exact.
+  return whole(std::log1p(-confidence) / std::log1p(-share) / kRounding);
+}
+
+double largest_unseen_share(int64_t trials, double confidence) {
+  return trials > 0 ? -std::expm1(std::log1p(-confidence) / static_cast<double>(trials)) : 1;
 }
 
 int64_t Estimate::more_trials() const { return std::max<int64_t>(forecast_trials - trials, 0); }
+
+std::string doubt_text(const Estimate& e, const Goal& goal, double scale, const std::string& unit) {
+  const auto percent = [](double share) { return fmt::format("{:.2g} %", 100 * share); };
+  const std::string confidence = fmt::format("{:.4g} %", 100 * goal.confidence);
+  switch (e.doubt) {
+    case Doubt::kNone:
+      break;
+    case Doubt::kNoBound:
+      return "no bound yet: too few trials for this interval";
+    case Doubt::kNotVaried:
+      return fmt::format(
+          "nothing but {:.4g}{}{} in {} trials: another value in at most {} of the trials ({})",
+          e.value * scale, unit.empty() ? "" : " ", unit, e.trials, percent(e.unseen_share),
+          confidence);
+    case Doubt::kFewTrials:
+    case Doubt::kUnseen:
+      return fmt::format(
+          "narrow enough, but {} trials do not count before {}: {}", e.trials, e.least_trials,
+          e.doubt == Doubt::kFewTrials
+              ? std::string("the least number asked for")
+              : fmt::format("what happens in {} of the trials may not have come ({})",
+                            percent(e.unseen_share), confidence));
+    case Doubt::kWide:
+      return fmt::format("the interval is wider than {}", percent(goal.relative_margin));
+  }
+  return "";
+}
 
 std::string describe(const Estimate& e, double scale, const std::string& unit) {
   if (std::isnan(e.value)) return fmt::format("{}: no sample", e.estimand);
@@ -181,7 +278,7 @@ std::string describe(const Estimate& e, double scale, const std::string& unit) {
   if (std::isfinite(e.half_width))
     text += fmt::format(" +- {:.2g} %", e.relative_margin * 100);
   else
-    text += " (no bound yet)";
+    text += e.doubt == Doubt::kNotVaried ? " (has not varied)" : " (no bound yet)";
   text += fmt::format(" ({}, {} trials", e.method, e.trials);
   if (e.missing > 0) text += fmt::format(", {} without a sample", e.missing);
   if (!e.converged && e.forecast_trials > 0)
@@ -218,8 +315,23 @@ double Moments::kurtosis() const {
   return n_ >= 4 && m2_ > 0 ? static_cast<double>(n_) * m4_ / (m2_ * m2_) : 3;
 }
 
-int64_t forecast_units(const Goal& goal, double deviation, double margin) {
+double Moments::tail_weight() const {
+  const double g = skewness();
+  return std::max(kurtosis(), 3 + 1.5 * g * g);
+}
+
+int64_t forecast_units(const Goal& goal, double deviation, double margin, double kurtosis) {
   if (!(margin > 0)) return 0;
+  if (reads_tail(goal) && kurtosis > 1) {
+    // n = n1 (1 + sqrt((kurtosis - 1) / n)), n1 being that of a deviation that is known.
+    const auto known = static_cast<double>(forecast_units(goal, deviation, margin));
+    double n = known;
+    for (int pass = 0; pass < 20; ++pass) {
+      const double allowance = spread_allowance(goal, kurtosis, n);
+      n = known * allowance * allowance;
+    }
+    return std::max<int64_t>(whole(n), 2);
+  }
   const auto enough = [&](double n) {
     return width_factor(goal, n, n - 1) * deviation <= margin * std::sqrt(n);
   };
@@ -285,6 +397,7 @@ PooledQuantile::PooledQuantile(double p, const Goal& goal, const PooledOptions& 
   check_goal(goal);
   check_range(options.cycles_per_batch, 1, 1e6, "the number of cycles in a batch");
   check_range(options.flows_per_cycle, 0, 1e12, "the number of flows in a cycle");
+  check_range(options.trials_per_cycle, 1, 1e6, "the number of trials in a cycle");
 }
 
 void PooledQuantile::add_cycle(const std::vector<double>& values, double control) {
@@ -421,6 +534,13 @@ void PooledQuantile::ratio(Estimate& e) const {
     controlled = controlled || c.control != 0;
   }
   if (!(all > 0)) return;
+  const bool varied = flows_.front().value < flows_.back().value;
+  if (!varied) {
+    set_converged(e, goal_, e.n, options_.trials_per_cycle, varied);
+    e.forecast_trials = e.forecast_low = e.forecast_high =
+        e.least_trials / options_.trials_per_cycle;
+    return;
+  }
   controlled = controlled && m >= 4;
   const double per_cycle = all / static_cast<double>(m);
 
@@ -468,14 +588,19 @@ void PooledQuantile::ratio(Estimate& e) const {
     freedom = n - 2;
   }
   e.deviation = std::sqrt(variance * n);
-  const double delta = width_factor(goal_, n, freedom) * std::sqrt(variance) / per_cycle;
-  e.low = upper_quantile(tail + delta);
-  e.high = upper_quantile(tail - delta);
+  e.tail_units = n / excess.tail_weight();
+  if (goal_.interval != Interval::kAnytime || m >= kAnytimeStart) {
+    const double delta = width_factor(goal_, n, freedom) * std::sqrt(variance) *
+                         spread_allowance(goal_, excess.tail_weight(), n) / per_cycle;
+    e.low = upper_quantile(tail + delta);
+    e.high = upper_quantile(tail - delta);
+  }
   set_width(e);
-  set_converged(e, goal_);
+  set_converged(e, goal_, e.n, options_.trials_per_cycle, varied);
   if (!std::isfinite(e.half_width) || e.value == 0) return;
   const double ratio = e.relative_margin / goal_.relative_margin;
-  e.forecast_trials = std::max<int64_t>(whole(n * ratio * ratio), goal_.min_units);
+  e.forecast_trials =
+      std::max<int64_t>(whole(n * ratio * ratio), e.least_trials / options_.trials_per_cycle);
   set_forecast_interval(e, goal_, excess, 0);
 }
 
@@ -518,13 +643,21 @@ void PooledQuantile::sections(Estimate& e) const {
   }
   e.n = kSections;
   e.deviation = std::sqrt(squares / static_cast<double>(kSections - 1));
-  set_interval(e, goal_, e.deviation / std::sqrt(static_cast<double>(kSections)), kSections - 1, 0);
-  set_width(e);
-  e.converged = e.trials >= goal_.min_units && e.relative_margin <= goal_.relative_margin;
-  if (e.value == 0) return;
+  // The sections are means of many cycles: nothing is read of the tail of twenty numbers.
+  Goal sections = goal_;
+  if (reads_tail(sections)) sections.interval = Interval::kStudent;
+  set_interval(e, sections, e.deviation / std::sqrt(static_cast<double>(kSections)), kSections - 1,
+               spread);
+  e.tail_units = static_cast<double>(kSections) / spread.tail_weight();
+  if (spread.varied())
+    set_width(e);
+  else
+    forget_interval(e);
+  set_converged(e, goal_, e.trials, options_.trials_per_cycle, spread.varied());
+  if (e.value == 0 || !std::isfinite(e.half_width)) return;
   const double ratio = e.relative_margin / goal_.relative_margin;
-  e.forecast_trials =
-      std::max<int64_t>(whole(static_cast<double>(m) * ratio * ratio), goal_.min_units);
+  e.forecast_trials = std::max<int64_t>(whole(static_cast<double>(m) * ratio * ratio),
+                                        e.least_trials / options_.trials_per_cycle);
   set_forecast_interval(e, goal_, spread, 0);
 }
 
@@ -573,28 +706,43 @@ Comparison PairedComparison::compare() const {
     c.significance = mean != 0 ? 1 : 0;
   }
   const double alike = goal_.relative_margin * std::abs(a_.mean());
-  if (a_.n() >= goal_.min_units) {
-    // Where most pairs are equal, the few that differ must at least pass the sign test: all on one
-    // side by chance no more often than the goal's confidence allows.
-    const bool enough = static_cast<double>(differing_) >= std::log2(2 / (1 - goal_.confidence));
-    if (enough && c.difference.low > 0)
-      c.verdict = Comparison::Verdict::kALess;
-    else if (enough && c.difference.high < 0)
-      c.verdict = Comparison::Verdict::kBLess;
-    else if (-c.difference.low <= alike && c.difference.high <= alike)
-      c.verdict = Comparison::Verdict::kAlike;
-  }
+  const double larger = std::max(std::abs(a_.mean()), std::abs(b_.mean()));
+  // Pairs of a kind that was not seen, each off by ten times the mean, could turn the verdict.
+  const int64_t least_for_less =
+      least_units(goal_, larger > 0 ? std::abs(mean) / larger / kUndoingEvent : 0, pairs_per_unit_);
+  const int64_t least_for_alike = least_units(goal_, goal_.relative_margin, pairs_per_unit_);
+  const bool within = -c.difference.low <= alike && c.difference.high <= alike;
+  // Where most pairs are equal, the few that differ must at least pass the sign test: all on one
+  // side by chance no more often than the goal's confidence allows.
+  const bool enough = static_cast<double>(differing_) >= std::log2(2 / (1 - goal_.confidence));
+  if (enough && c.difference.low > 0 && c.difference.n >= least_for_less)
+    c.verdict = Comparison::Verdict::kALess;
+  else if (enough && c.difference.high < 0 && c.difference.n >= least_for_less)
+    c.verdict = Comparison::Verdict::kBLess;
+  else if (within && c.difference.n >= least_for_alike)
+    c.verdict = Comparison::Verdict::kAlike;
+  c.difference.converged = c.verdict != Comparison::Verdict::kUndecided;
   // A verdict comes when the half-width falls below |mean|, or below what is left of the margin.
   const double margin = std::max(std::abs(mean), alike - std::abs(mean));
-  const int64_t units =
-      std::max<int64_t>(forecast_units(goal_, difference_.deviation(), margin), goal_.min_units);
-  const int64_t all = times(units, pairs_per_unit_);
+  const bool less_is_due = margin == std::abs(mean) && !within;
+  const int64_t least = less_is_due ? least_for_less : least_for_alike;
+  c.difference.least_trials = times(least, pairs_per_unit_);
+  if (c.difference.converged)
+    c.difference.doubt = Doubt::kNone;
+  else if (!difference_.varied())
+    c.difference.doubt = Doubt::kNotVaried;
+  else if (c.difference.n < least && (within || c.difference.low > 0 || c.difference.high < 0))
+    c.difference.doubt = c.difference.n < goal_.min_units ? Doubt::kFewTrials : Doubt::kUnseen;
+  else
+    c.difference.doubt = std::isfinite(c.difference.half_width) ? Doubt::kWide : Doubt::kNoBound;
+  const auto pairs_for = [&](double deviation, double kurtosis) {
+    return times(std::max(forecast_units(goal_, deviation, margin, kurtosis), least),
+                 pairs_per_unit_);
+  };
+  const int64_t all = pairs_for(difference_.deviation(), difference_.tail_weight());
   c.difference.forecast_trials = all;
-  c.unpaired =
-      times(std::max<int64_t>(forecast_units(goal_, std::sqrt(apart), margin), goal_.min_units),
-            pairs_per_unit_);
+  c.unpaired = pairs_for(std::sqrt(apart), 3);
   set_forecast_interval(c.difference, goal_, difference_, 0);
-  c.difference.converged = c.verdict != Comparison::Verdict::kUndecided;
   if (!c.difference.converged)
     c.more_pairs = std::max<int64_t>(all - c.difference.trials, pairs_per_unit_);
   return c;
@@ -618,18 +766,44 @@ std::string describe(const Comparison& c, const std::string& a, const std::strin
     case Comparison::Verdict::kUndecided:
       break;
   }
+  if (c.difference.doubt == Doubt::kNotVaried)
+    return fmt::format("{} - {} has been {:.4g} in all {} pairs", b, a, c.difference.value,
+                       c.difference.trials);
   return fmt::format("{} and {} not distinguishable after {} pairs, needs about {} more", a, b,
                      c.difference.trials, c.more_pairs);
 }
 
 ////////// Control variate
 
+ControlTails::ControlTails(std::vector<double> values) : values_(std::move(values)) {
+  if (values_.empty()) throw Error("a control variate's distribution has no value");
+  for (double v : values_) check_finite(v);
+  std::sort(values_.begin(), values_.end());
+  sums_.reserve(values_.size() + 1);
+  sums_.push_back(0);
+  for (double v : values_) sums_.push_back(sums_.back() + v);
+}
+
+double ControlTails::above(double x) const {
+  const auto at = std::upper_bound(values_.begin(), values_.end(), x) - values_.begin();
+  const auto count = static_cast<double>(values_.size() - static_cast<size_t>(at));
+  return std::max(0.0, sums_.back() - sums_[static_cast<size_t>(at)] - count * x) /
+         static_cast<double>(values_.size());
+}
+
+double ControlTails::below(double x) const {
+  const auto at = std::lower_bound(values_.begin(), values_.end(), x) - values_.begin();
+  return std::max(0.0, static_cast<double>(at) * x - sums_[static_cast<size_t>(at)]) /
+         static_cast<double>(values_.size());
+}
+
 ControlVariate::ControlVariate(double control_mean, double control_error, const Goal& goal,
-                               int trials_per_unit)
+                               int trials_per_unit, std::shared_ptr<const ControlTails> tails)
     : control_mean_(control_mean),
       control_error_(control_error),
       goal_(goal),
-      trials_per_unit_(trials_per_unit) {
+      trials_per_unit_(trials_per_unit),
+      tails_(std::move(tails)) {
   check_goal(goal);
   check_finite(control_mean);
   check_range(control_error, 0, std::numeric_limits<double>::max(), "the control's standard error");
@@ -646,7 +820,33 @@ void ControlVariate::add(double value, double control) {
   samples_.emplace_back(value, control);
 }
 
+double ControlVariate::extrapolated() const {
+  if (tails_) return tails_->above(control_.max()) + tails_->below(control_.min());
+  // The mean excess of the largest sqrt(n) values, as far as one in n goes: exact for an
+  // exponential tail.
+  std::vector<double> x;
+  x.reserve(samples_.size());
+  for (const auto& sample : samples_) x.push_back(sample.second);
+  const size_t n = x.size();
+  const auto k = static_cast<size_t>(std::sqrt(static_cast<double>(n)));
+  const auto largest = x.end() - static_cast<std::ptrdiff_t>(k) - 1;
+  const auto smallest = x.begin() + static_cast<std::ptrdiff_t>(k);
+  double excess = 0;
+  std::nth_element(x.begin(), largest, x.end());
+  for (auto it = largest; it != x.end(); ++it) excess += *it - *largest;
+  std::nth_element(x.begin(), smallest, x.end());
+  for (auto it = x.begin(); it != smallest; ++it) excess += *smallest - *it;
+  return excess / static_cast<double>(k) / static_cast<double>(n);
+}
+
 Estimate ControlVariate::estimate() const {
+  const auto n = static_cast<double>(value_.n());
+  const double control_squares = control_.variance() * (n - 1);
+  if (value_.n() < 4 || !(control_squares > 0) || !value_.varied()) {
+    Estimate plain = mean_estimate(goal_, value_, trials_per_unit_, missing_);
+    plain.method = "control variate";
+    return plain;
+  }
   Estimate e;
   e.estimand = "mean";
   e.method = "control variate";
@@ -654,32 +854,31 @@ Estimate ControlVariate::estimate() const {
   e.trials = e.n * trials_per_unit_;
   e.missing = missing_ * trials_per_unit_;
   e.effective_trials = static_cast<double>(e.trials);
-  e.value = e.n > 0 ? value_.mean() : std::numeric_limits<double>::quiet_NaN();
-  e.deviation = value_.deviation();
-  if (e.n < 2) return e;
-  const auto n = static_cast<double>(e.n);
-  const double control_squares = control_.variance() * (n - 1);
-  double error = e.deviation / std::sqrt(n);
-  double freedom = n - 1;
-  Moments rest = value_;
-  if (e.n >= 4 && control_squares > 0) {
-    const double beta = co_moment_ / control_squares;
-    const double off = control_.mean() - control_mean_;
-    const double squares = std::max(value_.variance() * (n - 1) - beta * co_moment_, 0.0);
-    e.correlation = e.deviation > 0
-                        ? co_moment_ / std::sqrt(control_squares) / (e.deviation * std::sqrt(n - 1))
-                        : 0;
-    e.value -= beta * off;
-    e.deviation = std::sqrt(squares / (n - 2));
-    freedom = n - 2;
-    error = std::sqrt(e.deviation * e.deviation * (1 / n + off * off / control_squares) +
-                      beta * beta * control_error_ * control_error_);
-    rest = Moments();
-    for (const auto& [value, control] : samples_)
-      rest.add(value - beta * (control - control_mean_));
+  const double beta = co_moment_ / control_squares;
+  const double off = control_.mean() - control_mean_;
+  const double squares = std::max(value_.variance() * (n - 1) - beta * co_moment_, 0.0);
+  e.correlation = co_moment_ / std::sqrt(control_squares) / (value_.deviation() * std::sqrt(n - 1));
+  e.value = value_.mean() - beta * off;
+  e.deviation = std::sqrt(squares / (n - 2));
+  // What each trial contributes to the estimate's error.
+  Moments rest;
+  double rest_squares = 0;
+  for (const auto& [value, control] : samples_) {
+    const double x = control - control_.mean();
+    const double leverage = 1 / n + x * x / control_squares;
+    const double residual = value - value_.mean() - beta * x;
+    const double weight = 1 - n * off * x / control_squares;
+    const double share = weight * residual / std::max(1 - leverage, 1 / n);
+    rest.add(share);
+    rest_squares += share * share;
   }
-  set_interval(e, goal_, error, freedom, rest.skewness());
-  finish_mean(e, goal_, rest, trials_per_unit_);
+  const double error =
+      std::sqrt(rest_squares / (n * n) + beta * beta * control_error_ * control_error_);
+  set_interval(e, goal_, error, n - 2, rest);
+  const double in_doubt = kSlopeInDoubt * std::abs(beta) * extrapolated();
+  e.low -= in_doubt;
+  e.high += in_doubt;
+  finish_mean(e, goal_, rest, trials_per_unit_, true);
   return e;
 }
 

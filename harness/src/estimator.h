@@ -11,6 +11,13 @@
 //   mean    the mean over the trials of each trial's own metric, e.g. of its p99;
 //   pooled  the p99 over the flows of all trials, equations 4 to 8.
 //
+// A claim about a mean needs the tail to have been seen. An interval knows only of values that
+// came; what happens in a share p of the trials has not come in n of them with probability (1 -
+// p)^n, and may be of any size. So nothing has converged before n = ln(1 - confidence) / ln(1 - p)
+// trials (Clopper and Pearson's bound for a share of which none was seen; about 3 / p at 95 %),
+// where p is Goal::unseen_share. A sample of one value has no interval at all: only the share of
+// the trials that may differ is bounded.
+//
 // Units are those of the values. Every function throws Error where its arguments are out of range
 // and on a value that is not finite; none throws for want of samples: then the interval is
 // infinite.
@@ -19,6 +26,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,8 +52,28 @@ struct Goal {
   double confidence = 0.95;       // 1 - rho; 0.5 to 0.9999
   Interval interval = Interval::kSkewed;
   int min_units = 20;  // of the exploratory stage: nothing has converged before; 2 to 10^6
+  // Share of the trials that may have gone unseen: above 0, at most 0.5. 0: of an estimate the
+  // relative margin, of a verdict a tenth of the relative difference (events of ten times the mean
+  // would undo it), both within 1 to 5 %.
+  double unseen_share = 0;
 };
 void check_goal(const Goal& goal);
+// Trials after which at least one of the kind that makes up `share` of all (above 0, below 1) has
+// come, at `confidence`.
+int64_t trials_to_see(double share, double confidence);
+// Share of all trials that a kind of which `trials` have shown none makes up at most, at
+// `confidence`: 1 - (1 - confidence)^(1 / trials), Clopper and Pearson's upper bound; 1 for none.
+double largest_unseen_share(int64_t trials, double confidence);
+
+// Why an estimate has not converged.
+enum class Doubt {
+  kNone,       // it has
+  kNoBound,    // the interval is not finite: too few samples, a tail not reached, kAnytime's start
+  kNotVaried,  // all values are equal: nothing is known of their spread
+  kFewTrials,  // fewer than Goal::min_units units
+  kUnseen,     // enough of those, but not to have seen what Goal::unseen_share says
+  kWide,       // the interval is wider than asked for
+};
 
 struct Estimate {
   std::string estimand;  // such as "mean" or "pooled p99"
@@ -60,7 +88,14 @@ struct Estimate {
   int64_t trials = 0;      // trials used, without the missing ones
   int64_t flows = 0;       // samples of flows used; 0 where a trial gives one value
   int64_t missing = 0;     // trials without a sample: no flow of that size was complete
-  bool converged = false;  // equation 2 holds, and n >= Goal::min_units
+  bool converged = false;  // equation 2 holds, and n and trials are enough
+  Doubt doubt = Doubt::kNoBound;
+  int64_t least_trials = 0;  // what Goal::min_units and Goal::unseen_share make of it
+  double unseen_share = 1;   // largest_unseen_share() of these trials
+  // Units that carry the spread: n over the kurtosis (3 for a normal distribution), the
+  // participation ratio of the squared deviations. Few mean that a few trials decide; below
+  // kFewTailUnits the interval holds less often than it says where more such trials are to come.
+  double tail_units = 0;
   // Equation 3: trials that the goal takes in all, those done included; 0 as long as it has none
   // (fewer than two units, or mean 0). Low and high are its interval at Goal::confidence, from how
   // well the variance is known: the chi-square one, with degrees of freedom for the kurtosis that
@@ -76,6 +111,11 @@ struct Estimate {
 
   int64_t more_trials() const;  // forecast less done, at least 0
 };
+constexpr double kFewTailUnits = 5;
+// Why it has not converged, e.g. "nothing but 0 in 20 trials: another value in at most 14 % of the
+// trials (95 %)"; empty if it has. `scale` and `unit` for display.
+std::string doubt_text(const Estimate& estimate, const Goal& goal, double scale = 1,
+                       const std::string& unit = "");
 // One line, e.g. "2.017 ms +- 0.9 % (95 %, 12010 trials)"; `scale` and `unit` for display.
 std::string describe(const Estimate& estimate, double scale = 1, const std::string& unit = "");
 
@@ -92,6 +132,10 @@ class Moments {
   double kurtosis() const;  // of the sample, m4 / m2^2 (normal: 3); 3 for n < 4 or all equal
   double min() const { return min_; }
   double max() const { return max_; }
+  bool varied() const { return n_ > 0 && min_ < max_; }
+  // The kurtosis, not below what the skewness says: a sample of a long tail shows less of it than
+  // there is.
+  double tail_weight() const;
 
  private:
   int64_t n_ = 0;
@@ -153,6 +197,7 @@ struct PooledOptions {
   double flows_per_cycle = 0;
   // Equation 13 as it is printed: one order statistic above what equation 12 defines.
   bool as_printed = false;
+  int trials_per_cycle = 1;  // of the number that must have been seen; 1 to 10^6
 };
 
 class PooledQuantile {
@@ -210,13 +255,13 @@ struct Comparison {
     kBLess,      // it is below 0
     kAlike,      // the whole interval is within the relative margin of a's mean: no difference that
                  // matters
-    kUndecided,  // not distinguishable yet
+    kUndecided,  // not distinguishable yet; Doubt::kNotVaried: all differences are equal
   };
   Verdict verdict = Verdict::kUndecided;
   Estimate a;  // each alone
   Estimate b;
-  Estimate difference;      // of b - a; relative margin and forecast are those of the verdict:
-                            // half_width / |value| < 1 decides
+  Estimate difference;      // of b - a; relative margin, least trials and forecast are those of the
+                            // verdict: half_width / |value| < 1 decides
   double correlation = 0;   // of a and b
   double significance = 0;  // confidence at which the interval just excludes 0 (Student)
   double saved = 0;  // share of the trials that pairing saves, 1 - var(b - a) / (var a + var b)
@@ -241,34 +286,57 @@ class PairedComparison {
 // "a < b with confidence 99.2 % (...)" or "not distinguishable, needs about 120 more pairs".
 std::string describe(const Comparison& comparison, const std::string& a, const std::string& b);
 
+// How far the control's distribution reaches beyond a value, from very many of its values.
+class ControlTails {
+ public:
+  explicit ControlTails(std::vector<double> values);  // at least one
+  double above(double x) const;                       // E (X - x)+
+  double below(double x) const;                       // E (x - X)+
+
+ private:
+  std::vector<double> values_;  // in order
+  std::vector<double> sums_;    // of the first i values
+};
+
 // The mean of y by way of a control x that is correlated with it and whose mean is known, or known
 // far better than y's (a fluid model of the same flow file): mean(y) - beta (mean(x) - E x), beta
 // by least squares, n - 2 degrees of freedom. Prints the correlation: without one nothing is
 // gained.
+//
+// The regression estimator of survey sampling. Its variance is that of the weighted residuals
+// (Saerndal, Swensson, Wretman 1989), each as if its trial had been left out (HC3, MacKinnon and
+// White 1985), since residuals grow with x. Beyond the largest x that was seen the line is only
+// believed to half its slope: the interval is wider by |beta| / 2 times E (x - largest)+, and the
+// same below the smallest. Without a distribution of the control the sample's own tails stand in.
 class ControlVariate {
  public:
   // `control_mean` is E x, `control_error` its standard error (0: exact), which widens the
-  // interval.
+  // interval. `tails` may be null.
   explicit ControlVariate(double control_mean, double control_error = 0, const Goal& goal = {},
-                          int trials_per_unit = 1);
+                          int trials_per_unit = 1,
+                          std::shared_ptr<const ControlTails> tails = nullptr);
   void add(double value, double control);
   void add_missing() { ++missing_; }
-  // With n < 4, or a control that does not vary, the plain mean.
+  // With n < 4, or a control that does not vary, the plain mean. O(n).
   Estimate estimate() const;
 
  private:
+  double extrapolated() const;  // E x beyond what was seen, above and below
+
   double control_mean_, control_error_;
   Goal goal_;
   int trials_per_unit_;
+  std::shared_ptr<const ControlTails> tails_;
   Moments value_, control_;
   double co_moment_ = 0;
-  std::vector<std::pair<double, double>> samples_;  // for the skewness of what is left
+  std::vector<std::pair<double, double>> samples_;  // value and control
   int64_t missing_ = 0;
 };
 
 // Equation 3 with Student's quantile where the goal asks for it: units n whose half-width is
-// `margin` for values of this `deviation`. At least 2; 0 if `margin` is not above 0.
-int64_t forecast_units(const Goal& goal, double deviation, double margin);
+// `margin` for values of this `deviation`, and of this kurtosis where the interval rests on it (1:
+// of a deviation that is known). At least 2; 0 if `margin` is not above 0.
+int64_t forecast_units(const Goal& goal, double deviation, double margin, double kurtosis = 1);
 
 }  // namespace delaycc
 

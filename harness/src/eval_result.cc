@@ -37,6 +37,24 @@ const char* end_name(const EvalOutcome& outcome) {
   return end;
 }
 
+const char* doubt_name(Doubt doubt) {
+  switch (doubt) {
+    case Doubt::kNone:
+      return "none";
+    case Doubt::kNoBound:
+      return "no-bound";
+    case Doubt::kNotVaried:
+      return "not-varied";
+    case Doubt::kFewTrials:
+      return "few-trials";
+    case Doubt::kUnseen:
+      return "unseen";
+    case Doubt::kWide:
+      return "wide";
+  }
+  return "";
+}
+
 json estimate_json(const Estimate& e) {
   json result = {{"estimand", e.estimand},
                  {"method", e.method},
@@ -50,6 +68,10 @@ json estimate_json(const Estimate& e) {
                  {"trials", e.trials},
                  {"missing", e.missing},
                  {"converged", e.converged},
+                 {"doubt", doubt_name(e.doubt)},
+                 {"least_trials", e.least_trials},
+                 {"unseen_share", e.unseen_share},
+                 {"tail_units", e.tail_units},
                  {"forecast_trials", e.forecast_trials},
                  {"forecast_low", e.forecast_low},
                  {"forecast_high", e.forecast_high}};
@@ -110,6 +132,7 @@ const char* verdict_name(Comparison::Verdict verdict) {
 }
 
 std::string percent(double share) { return fmt::format("{:.4g} %", 100 * share); }
+std::string percent_rounded(double share) { return fmt::format("{:.2g} %", 100 * share); }
 
 std::string significant(double value) {
   if (!std::isfinite(value)) return "?";
@@ -118,15 +141,15 @@ std::string significant(double value) {
   return fmt::format("{:.4g}", value);
 }
 
+// Bytes are shown in KB.
+std::pair<double, std::string> shown_unit(const MetricRequest& metric) {
+  return metric.unit == "bytes" ? std::pair(1e-3, std::string("KB")) : std::pair(1.0, metric.unit);
+}
+
 // "21.43 us ± 0.86 % [21.25, 21.61]"
 std::string interval_text(const Estimate& e, const MetricRequest& metric) {
   if (!std::isfinite(e.value)) return "no sample yet";
-  double scale = 1;
-  std::string unit = metric.unit;
-  if (unit == "bytes") {
-    unit = "KB";
-    scale = 1e-3;
-  }
+  const auto [scale, unit] = shown_unit(metric);
   std::string text = significant(e.value * scale) + (unit.empty() ? "" : " " + unit);
   if (!std::isfinite(e.half_width)) return text;
   return text +
@@ -174,8 +197,11 @@ std::vector<std::vector<std::string>> estimate_rows(const Evaluation& evaluation
       const Estimate& e = evaluation.estimate(a, m);
       const int used = evaluation.used(a);
       std::string trials = fmt::format("{} trial{}", used, used == 1 ? "" : "s");
-      if (evaluation.state(a) == Evaluation::State::kConverged) {
-        trials += e.converged ? ", converged" : ", enough for the verdict";
+      const Evaluation::State state = evaluation.state(a);
+      if (state == Evaluation::State::kConverged || state == Evaluation::State::kNotVaried) {
+        trials += e.converged                    ? ", converged"
+                  : e.doubt == Doubt::kNotVaried ? ", not varied"
+                                                 : ", enough for the verdict";
       } else if (e.forecast_trials > 0) {
         trials += fmt::format(" of about {} ({} to {})", e.forecast_trials, e.forecast_low,
                               e.forecast_high);
@@ -193,6 +219,47 @@ std::vector<std::vector<std::string>> estimate_rows(const Evaluation& evaluation
           {spec.algorithms[a], spec.metrics[m].name, interval_text(e, spec.metrics[m]), trials});
     }
   return rows;
+}
+
+// Why which estimate has not converged.
+std::vector<std::string> doubt_lines(const Evaluation& evaluation) {
+  const EvaluationSpec& spec = evaluation.spec();
+  std::vector<std::string> lines;
+  for (size_t a = 0; a < spec.algorithms.size(); a++)
+    for (size_t m = 0; m < spec.metrics.size(); m++) {
+      const Estimate& e = evaluation.estimate(a, m);
+      const Evaluation::State state = evaluation.state(a);
+      if (e.converged || !std::isfinite(e.value)) continue;
+      if (state == Evaluation::State::kConverged) continue;  // enough for the verdict
+      const auto [scale, unit] = shown_unit(spec.metrics[m]);
+      lines.push_back(fmt::format("{}, {}: {}", spec.algorithms[a], spec.metrics[m].name,
+                                  doubt_text(e, spec.goal, scale, unit)));
+    }
+  return lines;
+}
+
+// What the intervals do not say.
+std::vector<std::string> caution_lines(const Evaluation& evaluation) {
+  const EvaluationSpec& spec = evaluation.spec();
+  std::vector<std::string> lines;
+  double unseen = 0;
+  for (size_t a = 0; a < spec.algorithms.size(); a++)
+    for (size_t m = 0; m < spec.metrics.size(); m++) {
+      const Estimate& e = evaluation.estimate(a, m);
+      if (e.n < 2) continue;
+      unseen = std::max(unseen, e.unseen_share);
+      if (std::isfinite(e.half_width) && e.tail_units < kFewTailUnits)
+        lines.push_back(fmt::format(
+            "{}, {}: heavy tail, its spread is that of {:.2g} trials of {}: the interval may hold "
+            "less often than {}",
+            spec.algorithms[a], spec.metrics[m].name, std::max(e.tail_units, 1.0), e.n,
+            percent(spec.goal.confidence)));
+    }
+  if (unseen > 0)
+    lines.push_back(
+        fmt::format("What happens in less than {} of the trials may not have been seen ({}).",
+                    percent_rounded(unseen), percent(spec.goal.confidence)));
+  return lines;
 }
 
 std::string goal_text(const EvaluationSpec& spec) {
@@ -239,11 +306,22 @@ std::vector<std::string> comparison_lines(const EvaluationSpec& spec,
         lines.push_back(fmt::format("{}: {} and {} are alike within {} with confidence {} {}", name,
                                     a, b, percent(spec.goal.relative_margin), confidence, rest));
         break;
-      case Comparison::Verdict::kUndecided:
-        lines.push_back(fmt::format(
-            "{}: {} and {} are not distinguishable, needs about {} more trials of each {}", name, a,
-            b, c.more_pairs, rest));
+      case Comparison::Verdict::kUndecided: {
+        const std::string unseen = percent_rounded(d.unseen_share);
+        lines.push_back(
+            d.doubt == Doubt::kNotVaried
+                ? fmt::format("{}: {} - {} is {} in all {} pairs: something else in at most {} of "
+                              "the pairs ({})",
+                              name, b, a, significant(d.value), d.trials, unseen, confidence)
+            : d.doubt == Doubt::kUnseen || d.doubt == Doubt::kFewTrials
+                ? fmt::format("{}: no verdict on {} and {} before {} trials of each: what happens "
+                              "in {} of the trials may not have come {}",
+                              name, a, b, d.least_trials, unseen, rest)
+                : fmt::format("{}: {} and {} are not distinguishable, needs about {} more trials "
+                              "of each {}",
+                              name, a, b, c.more_pairs, rest));
         break;
+      }
     }
   }
   return lines;
@@ -267,6 +345,8 @@ json eval_json(const EvalOptions& options, const EvalOutcome& outcome) {
                    {"confidence", spec.goal.confidence},
                    {"interval", interval_name(spec.goal.interval)},
                    {"min_trials", spec.goal.min_units * spec.trials_per_unit},
+                   {"unseen_share",
+                    spec.goal.unseen_share > 0 ? json(spec.goal.unseen_share) : json("by margin")},
                    {"max_trials", spec.max_trials},
                    {"trials_per_unit", spec.trials_per_unit}}}};
   // The caller's options have no means: run_evaluation finds them.
@@ -398,6 +478,8 @@ json eval_report_json(const EvalOptions& options, const EvalOutcome& outcome) {
                                : outcome.end == EvalOutcome::End::kMaxTime
                                    ? "the time given was over."
                                    : "it ended with \"" + std::string(end_name(outcome)) + "\"."));
+  for (const std::string& line : doubt_lines(evaluation)) section["text"].push_back(line + ".");
+  for (const std::string& line : caution_lines(evaluation)) section["text"].push_back(line);
   json& estimates = section["estimates"] = json::array();
   for (size_t m = 0; m < spec.metrics.size(); m++)
     for (size_t a = 0; a < spec.algorithms.size(); a++) {
@@ -435,9 +517,9 @@ std::string eval_table(const EvalOptions& options, const EvalOutcome& outcome) {
   text += "\n";
   for (const std::string& line : comparison_lines(spec, *outcome.evaluation)) text += line + "\n";
   for (const std::string& line : model_based_lines(spec, outcome)) text += line + "\n";
-  if (!outcome.converged)
-    text += fmt::format("NOT CONVERGED ({}): the intervals are wider than asked for\n",
-                        end_name(outcome));
+  if (!outcome.converged) text += fmt::format("NOT CONVERGED ({})\n", end_name(outcome));
+  for (const std::string& line : doubt_lines(*outcome.evaluation)) text += line + "\n";
+  for (const std::string& line : caution_lines(*outcome.evaluation)) text += line + "\n";
   const json run = eval_run_json(options, outcome);
   text += fmt::format(
       "{} trials run ({:.0f} per hour), {} taken from {}/results.sqlite; estimators took {} of "

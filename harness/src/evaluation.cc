@@ -67,6 +67,8 @@ const char* state_name(Evaluation::State state) {
       return "running";
     case Evaluation::State::kConverged:
       return "converged";
+    case Evaluation::State::kNotVaried:
+      return "not-varied";
     case Evaluation::State::kMaxTrials:
       return "max-trials";
     case Evaluation::State::kNoSamples:
@@ -149,11 +151,12 @@ TrialValue trial_value(const TrialResult& trial, const MetricRequest& metric) {
 
 void suit_sampling(const Scenario& scenario, int min_trials, EvaluationSpec* spec) {
   spec->goal.min_units = min_trials;
+  spec->pooled.trials_per_cycle = 1;
   if (!scenario.workload.present) return;
   const SamplingSpec& sampling = scenario.workload.sampling;
   if (sampling.kind == "stratified") {
     const int group = sampling.group;
-    spec->trials_per_unit = group;
+    spec->trials_per_unit = spec->pooled.trials_per_cycle = group;
     spec->goal.min_units = std::max(kLeastGroups, (min_trials + group - 1) / group);
     spec->max_trials -= spec->max_trials % group;
     if (spec->max_trials < spec->goal.min_units * group)
@@ -188,7 +191,7 @@ Evaluation::Evaluation(const EvaluationSpec& spec)
         if (!metric.mean) throw Error("a control variate is of a mean over the trials");
         const ControlMean& control = spec_.controls.at(m);
         metric.control = std::make_unique<ControlVariate>(control.mean, control.error, spec_.goal,
-                                                          spec_.trials_per_unit);
+                                                          spec_.trials_per_unit, control.tails);
       }
       renew(metric);
     }
@@ -359,6 +362,7 @@ void Evaluation::renew(Metric& metric) const {
   for (int64_t* count :
        {&e.trials, &e.missing, &e.forecast_trials, &e.forecast_low, &e.forecast_high})
     *count *= spec_.trials_per_unit;
+  e.unseen_share = largest_unseen_share(e.trials, spec_.goal.confidence);
 }
 
 void Evaluation::take(Group& group, const std::map<size_t, Values>& trial) {
@@ -404,7 +408,12 @@ void Evaluation::decide(Group& group) {
     }
   }
 
-  bool converged = look || !pooled();
+  // What has one value in all of enough trials is done with, but has not converged.
+  const auto not_varied = [](const Estimate& e) {
+    return e.doubt == Doubt::kNotVaried && e.trials >= e.least_trials;
+  };
+  bool done = look || !pooled();
+  bool varied = true;
   for (size_t member : group.members) {
     const Track& track = tracks_[member];
     const std::string& name = spec_.algorithms[member];
@@ -424,15 +433,19 @@ void Evaluation::decide(Group& group) {
                                                       : ", which does not apply to this scenario");
         return;
       }
-      converged = converged && (metric.estimate.converged ||
-                                (spec_.verdict_only && spec_.compare && group.members.size() == 2));
+      if (spec_.verdict_only && group.members.size() == 2) continue;
+      done = done && (metric.estimate.converged || not_varied(metric.estimate));
+      varied = varied && !not_varied(metric.estimate);
     }
   }
-  if (!pairs_.empty() && group.members.size() == 2 && converged)
-    for (const auto& pair : pairs_)
-      converged = converged && pair->compare().verdict != Comparison::Verdict::kUndecided;
-  if (converged)
-    group.state = State::kConverged;
+  if (!pairs_.empty() && group.members.size() == 2 && done)
+    for (const auto& pair : pairs_) {
+      const Estimate difference = pair->compare().difference;
+      done = done && (difference.converged || not_varied(difference));
+      varied = varied && !not_varied(difference);
+    }
+  if (done)
+    group.state = varied ? State::kConverged : State::kNotVaried;
   else if (last)
     group.state = State::kMaxTrials;
   if (group.state != State::kRunning)

@@ -55,8 +55,9 @@ TrialValue trial_value(const TrialResult& trial, const MetricRequest& metric);
 // What is known of a control variate.
 struct ControlMean {
   double mean = 0;
-  double error = 0;  // standard error of that mean
-  int files = 0;     // flow files it is of
+  double error = 0;                                     // standard error of that mean
+  int files = 0;                                        // flow files it is of
+  std::shared_ptr<const ControlTails> tails = nullptr;  // of these files; null: not known
 };
 
 struct EvaluationSpec {
@@ -95,6 +96,7 @@ class Evaluation {
   enum class State {
     kRunning,
     kConverged,
+    kNotVaried,  // enough trials, and some metric or difference has one value in all of them
     kMaxTrials,
     kNoSamples,  // a metric has none in Goal::min_units trials or more
     kFailures,   // three trials failed or more, and these are more than half

@@ -107,6 +107,7 @@ std::vector<std::optional<double>> FluidControl::values(int number) const {
 std::vector<ControlMean> FluidControl::means(const Goal& goal, int trials_per_unit,
                                              const std::function<bool(int)>& more) const {
   std::vector<Moments> moments(metrics_.size());
+  std::vector<std::vector<double>> values_of(metrics_.size());
   const auto error = [](const Moments& m) {
     return m.deviation() / std::sqrt(static_cast<double>(m.n()));
   };
@@ -130,8 +131,11 @@ std::vector<ControlMean> FluidControl::means(const Goal& goal, int trials_per_un
           count[m]++;
         }
       }
-      for (size_t m = 0; m < metrics_.size(); m++)
-        if (count[m] == trials_per_unit) moments[m].add(sum[m] / trials_per_unit);
+      for (size_t m = 0; m < metrics_.size(); m++) {
+        if (count[m] != trials_per_unit) continue;
+        values_of[m].push_back(sum[m] / trials_per_unit);
+        moments[m].add(values_of[m].back());
+      }
     }
   } while (files < kMostFiles && !std::all_of(moments.begin(), moments.end(), known));
   std::vector<ControlMean> result;
@@ -140,7 +144,8 @@ std::vector<ControlMean> FluidControl::means(const Goal& goal, int trials_per_un
       throw ScenarioError(
           fmt::format("--control fluid: of {} flow files {} has a flow that {} is of", files,
                       moments[m].n() == 0 ? "none" : "one only", metrics_[m].name));
-    result.push_back({moments[m].mean(), error(moments[m]), files});
+    result.push_back({moments[m].mean(), error(moments[m]), files,
+                      std::make_shared<const ControlTails>(std::move(values_of[m]))});
   }
   return result;
 }

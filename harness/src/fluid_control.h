@@ -28,11 +28,11 @@ class FluidControl {
   // threads.
   std::vector<std::optional<double>> values(int number) const;
 
-  // The mean of each metric over other flow files than any trial has; those of stratified sizes in
-  // whole groups of `trials_per_unit`. In steps until every standard error is far below what
-  // `goal` asks for, 200,000 files at most: a function of the arguments, the scenario and the seed
-  // alone. `more` is told the number of files now and then and ends it (Interrupted) with false.
-  // Throws ScenarioError where no file has a flow that a metric is of.
+  // The mean and the tails of each metric over other flow files than any trial has; those of
+  // stratified sizes in whole groups of `trials_per_unit`. In steps until every standard error is
+  // far below what `goal` asks for, 200,000 files at most: a function of the arguments, the
+  // scenario and the seed alone. `more` is told the number of files now and then and ends it
+  // (Interrupted) with false. Throws ScenarioError where no file has a flow that a metric is of.
   std::vector<ControlMean> means(const Goal& goal, int trials_per_unit,
                                  const std::function<bool(int)>& more) const;
 

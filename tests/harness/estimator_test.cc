@@ -31,6 +31,15 @@ Goal with(Interval interval, double margin = 0.01, int min_units = 20) {
   return goal;
 }
 
+// The least number of units alone guards.
+Goal unguarded(Goal goal = {}) {
+  goal.unseen_share = 0.5;
+  return goal;
+}
+
+constexpr Interval kIntervals[] = {Interval::kStudent, Interval::kNormal, Interval::kSkewed,
+                                   Interval::kAnytime};
+
 Estimate mean_of(const std::vector<double>& values, const Goal& goal = {}) {
   MeanEstimator mean(goal);
   for (double v : values) mean.add(v);
@@ -109,12 +118,127 @@ TEST(MeanEstimator, HasNoIntervalBeforeTheSecondTrial) {
 }
 
 TEST(MeanEstimator, ConvergesOnlyAfterTheExploratoryStage) {
-  MeanEstimator mean(with(Interval::kStudent));
+  MeanEstimator mean(unguarded(with(Interval::kStudent)));
   for (int i = 0; i < 19; ++i) mean.add(100 + i % 2);
   EXPECT_LT(mean.estimate().relative_margin, 0.01);
   EXPECT_FALSE(mean.estimate().converged);
+  EXPECT_EQ(mean.estimate().doubt, Doubt::kFewTrials);
   mean.add(100);
   EXPECT_TRUE(mean.estimate().converged);
+  EXPECT_EQ(mean.estimate().doubt, Doubt::kNone);
+}
+
+TEST(Unseen, SharesAndTrialsAreClopperAndPearsons) {
+  EXPECT_EQ(trials_to_see(0.05, 0.95), 59);
+  EXPECT_EQ(trials_to_see(0.01, 0.95), 299);
+  EXPECT_EQ(trials_to_see(0.5, 0.5), 1);
+  EXPECT_NEAR(largest_unseen_share(20, 0.95), 0.1391, 1e-4);
+  EXPECT_LE(largest_unseen_share(59, 0.95), 0.05);
+  EXPECT_GT(largest_unseen_share(58, 0.95), 0.05);
+  EXPECT_EQ(largest_unseen_share(0, 0.95), 1);
+}
+
+TEST(Unseen, NothingHasConvergedBeforeARareKindOfTrialWouldHaveCome) {
+  const auto first = [](Goal goal, int trials_per_unit = 1) {
+    MeanEstimator mean(goal, trials_per_unit);
+    int n = 0;
+    do mean.add(100 + n % 2);
+    while (++n < 1000 && !mean.estimate().converged);
+    return n;
+  };
+  EXPECT_EQ(first(with(Interval::kStudent, 0.05)), 59);
+  EXPECT_EQ(first(with(Interval::kSkewed, 0.05)), 59);
+  EXPECT_EQ(first(with(Interval::kSkewed, 0.5)), 59);
+  EXPECT_EQ(first(with(Interval::kSkewed, 0.01)), 299);
+  EXPECT_EQ(first(with(Interval::kSkewed, 0.002)), 299);
+  EXPECT_EQ(first(with(Interval::kSkewed, 0.05), 20), 20) << "each of 20 trials";
+  Goal goal = with(Interval::kSkewed, 0.05);
+  goal.unseen_share = 0.02;
+  EXPECT_EQ(first(goal), 149);
+
+  MeanEstimator mean(with(Interval::kSkewed, 0.05));
+  for (int i = 0; i < 30; ++i) mean.add(100 + i % 2);
+  EXPECT_EQ(mean.estimate().doubt, Doubt::kUnseen);
+  EXPECT_EQ(mean.estimate().forecast_trials, 59);
+  EXPECT_EQ(doubt_text(mean.estimate(), with(Interval::kSkewed, 0.05)),
+            "narrow enough, but 30 trials do not count before 59: what happens in 9.5 % of the "
+            "trials may not have come (95 %)");
+}
+
+TEST(Unseen, EqualTrialsHaveNoIntervalInAnyMode) {
+  for (const Interval interval : kIntervals) {
+    const Goal goal = with(interval, 0.05);
+    MeanEstimator zero(goal);
+    ControlVariate controlled(0, 0, goal);
+    PooledQuantile pooled(0.5, goal);
+    for (int i = 0; i < 400; ++i) {
+      zero.add(0);
+      controlled.add(7, i % 3);
+      pooled.add_cycle(std::vector<double>(static_cast<size_t>(1 + i % 3), 7.0));
+      if (i != 19 && i != 399) continue;
+      for (const Estimate& e : {zero.estimate(), controlled.estimate(), pooled.estimate()}) {
+        EXPECT_FALSE(e.converged) << interval_name(interval) << ", " << e.method;
+        EXPECT_TRUE(std::isinf(e.high) && std::isinf(e.low)) << e.method;
+        EXPECT_EQ(e.doubt, Doubt::kNotVaried) << e.method;
+        EXPECT_EQ(e.least_trials, 59) << e.method;
+      }
+    }
+  }
+  MeanEstimator mean;
+  for (int i = 0; i < 20; ++i) mean.add(0);
+  EXPECT_EQ(doubt_text(mean.estimate(), Goal()),
+            "nothing but 0 in 20 trials: another value in at most 14 % of the trials (95 %)");
+  EXPECT_NE(describe(mean.estimate()).find("has not varied"), std::string::npos);
+}
+
+// Runs that end where the estimate converges: how many hold the mean, of those that end.
+template <typename Draw>
+double held_at_the_stop(const Goal& goal, double truth, int most, Draw draw) {
+  int ended = 0, held = 0;
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    Source source(seed);
+    MeanEstimator mean(goal);
+    for (int n = 1; n <= most; ++n) {
+      mean.add(draw(source));
+      if (n < 20 || (n > 100 && n % 5 != 0)) continue;
+      const Estimate e = mean.estimate();
+      if (!e.converged) continue;
+      ended++;
+      held += e.low <= truth && truth <= e.high;
+      break;
+    }
+  }
+  return ended > 0 ? static_cast<double>(held) / ended : 1;
+}
+
+TEST(Unseen, TwoValuesHoldAtTheStop) {
+  // Before the guard: 17 % of the runs, of which 83 % had stopped at twenty equal trials.
+  EXPECT_GE(held_at_the_stop(with(Interval::kSkewed, 0.1), 1.1, 4000,
+                             [](Source& s) { return s.uniform() < 0.01 ? 11.0 : 1.0; }),
+            0.93);
+  EXPECT_GE(held_at_the_stop(with(Interval::kSkewed, 0.1), 1.5, 4000,
+                             [](Source& s) { return s.uniform() < 0.5 ? 2.0 : 1.0; }),
+            0.93);
+}
+
+TEST(Unseen, ALongTailHoldsAtTheStop) {
+  EXPECT_GE(held_at_the_stop(with(Interval::kSkewed, 0.2), std::exp(0.5), 4000,
+                             [](Source& s) { return std::exp(s.normal()); }),
+            0.93);
+  EXPECT_GE(held_at_the_stop(with(Interval::kSkewed, 0.1), 1.5, 4000,
+                             [](Source& s) { return std::pow(s.uniform(), -1.0 / 3); }),
+            0.91);
+}
+
+TEST(MeanEstimator, SaysThatAFewTrialsCarryTheSpread) {
+  MeanEstimator even, one;
+  Source source(12);
+  for (int i = 0; i < 100; ++i) {
+    even.add(source.normal());
+    one.add(i == 50 ? 1000 : source.normal());
+  }
+  EXPECT_GT(even.estimate().tail_units, 20);
+  EXPECT_LT(one.estimate().tail_units, kFewTailUnits);
 }
 
 TEST(MeanEstimator, ForecastsWhatTheGoalTakes) {
@@ -154,7 +278,9 @@ TEST(MeanEstimator, CoversAtTheStatedRate) {
       for (int i = 0; i < 20; ++i) mean.add(3 + source.normal());
       return mean.estimate();
     });
-    EXPECT_NEAR(normal, 0.95, 0.015) << interval_name(interval);
+    // kSkewed allows for the spread to be one standard error larger.
+    EXPECT_NEAR(normal, interval == Interval::kStudent ? 0.95 : 0.972, 0.015)
+        << interval_name(interval);
   }
   // The normal quantile is too narrow at n = 20, as it must be: 93.5 %.
   const double narrow = covered(2000, 3, [&](uint64_t seed) {
@@ -197,6 +323,37 @@ TEST(MeanEstimator, AnytimeIntervalHoldsAtEveryLook) {
   };
   EXPECT_LE(ever_missed(Interval::kAnytime), 0.06);
   EXPECT_GT(ever_missed(Interval::kStudent), 0.15);
+}
+
+TEST(MeanEstimator, AnytimeIntervalHoldsAtEveryLookForALongTail) {
+  // From 20 trials and without a word of the skewness it was 82 % and 80 %.
+  const auto held = [](double truth, auto draw) {
+    int held = 0;
+    for (uint64_t seed = 0; seed < 300; ++seed) {
+      Source source(seed);
+      MeanEstimator mean(with(Interval::kAnytime));
+      bool in = true;
+      for (int i = 0; i < 1000; ++i) {
+        mean.add(draw(source));
+        if (i < 1 || (i > 200 && i % 5 != 0)) continue;
+        const Estimate e = mean.estimate();
+        in = in && e.low <= truth && truth <= e.high;
+      }
+      held += in;
+    }
+    return held / 300.0;
+  };
+  EXPECT_GE(held(std::exp(0.5), [](Source& s) { return std::exp(s.normal()); }), 0.94);
+  EXPECT_GE(held(1.5, [](Source& s) { return std::pow(s.uniform(), -1.0 / 3); }), 0.94);
+}
+
+TEST(MeanEstimator, AnytimeIntervalHasNoBoundsBeforeAHundredTrials) {
+  MeanEstimator mean(with(Interval::kAnytime, 0.1));
+  for (int i = 0; i < 99; ++i) mean.add(100 + i % 2);
+  EXPECT_TRUE(std::isinf(mean.estimate().half_width));
+  EXPECT_EQ(mean.estimate().doubt, Doubt::kNoBound);
+  mean.add(100);
+  EXPECT_TRUE(mean.estimate().converged);
 }
 
 TEST(TrialQuantile, IsTheNearestRank) {
@@ -282,7 +439,8 @@ TEST(PooledQuantile, EveryMethodCoversItsQuantile) {
       for (int i = 0; i < 1600; ++i) pooled.add_cycle(cycle(source));
       return pooled.estimate();
     });
-    EXPECT_NEAR(rate, 0.95, 0.03) << static_cast<int>(method);
+    EXPECT_GE(rate, 0.92) << static_cast<int>(method);
+    EXPECT_LE(rate, 0.99) << static_cast<int>(method);
   }
 }
 
@@ -300,11 +458,16 @@ TEST(PooledQuantile, SectionsHaveNoBoundsWhereTheyAreTooShort) {
   PooledOptions options;
   options.method = Method::kSections;
   PooledQuantile pooled(0.99, {}, options);
-  std::vector<double> values;
-  for (int i = 0; i < 100; ++i) values.push_back(i);
-  for (int c = 0; c < 20; ++c) pooled.add_cycle(values);
+  const auto add_cycles = [&] {
+    for (int c = 0; c < 20; ++c) {
+      std::vector<double> values;
+      for (int i = 0; i < 100; ++i) values.push_back(i + 0.01 * c);
+      pooled.add_cycle(values);
+    }
+  };
+  add_cycles();
   EXPECT_TRUE(std::isinf(pooled.estimate().half_width));
-  for (int c = 0; c < 20; ++c) pooled.add_cycle(values);
+  add_cycles();
   EXPECT_TRUE(std::isfinite(pooled.estimate().half_width));
 }
 
@@ -366,7 +529,7 @@ TEST(PooledQuantile, AControlNarrowsTheInterval) {
 TEST(PairedComparison, FindsASmallDifferenceUnderALargeCommonSpread) {
   Source source(6);
   PairedComparison pairs;
-  for (int i = 0; i < 30; ++i) {
+  for (int i = 0; i < 300; ++i) {
     const double common = 10 + 5 * source.normal();
     pairs.add(common, common + 0.2 + 0.1 * source.normal());
   }
@@ -393,28 +556,73 @@ TEST(PairedComparison, SaysHowManyPairsAreMissing) {
 }
 
 TEST(PairedComparison, GivesNoVerdictInTheExploratoryStage) {
-  PairedComparison pairs;
+  PairedComparison pairs(unguarded());
   for (int i = 0; i < 19; ++i) pairs.add(i, i + 1 + 0.01 * i);
   EXPECT_EQ(pairs.compare().verdict, Comparison::Verdict::kUndecided);
+  EXPECT_EQ(pairs.compare().difference.doubt, Doubt::kFewTrials);
   EXPECT_EQ(pairs.compare().more_pairs, 1);
+}
+
+TEST(PairedComparison, GivesNoVerdictBeforePairsThatWouldUndoItWouldHaveCome) {
+  // Ten times the mean in a share of the pairs that is a tenth of the difference; 1 % at least.
+  const auto first = [](double more) {
+    PairedComparison pairs;
+    Source source(3);
+    int n = 0;
+    do {
+      const double a = 10 + source.normal();
+      pairs.add(a, a * more + 0.01 * source.normal());
+    } while (++n < 1000 && pairs.compare().verdict == Comparison::Verdict::kUndecided);
+    return n;
+  };
+  EXPECT_EQ(first(1.05), 299);
+  EXPECT_EQ(first(1.1), 299);
+  EXPECT_NEAR(first(1.5), trials_to_see(0.5 / 1.5 / 10, 0.95), 1);
+  EXPECT_EQ(first(20), 59) << "5 % at most";
+}
+
+TEST(PairedComparison, RareLossesOnOneSideAreNoVerdict) {
+  // a is 11 times as long in 1 % of the trials, b always 10 % longer: equal means. Without a guard
+  // 83 % of the runs said a < b, after 20 pairs.
+  int decided = 0;
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    Source source(seed);
+    PairedComparison pairs(with(Interval::kAnytime));
+    Comparison::Verdict verdict = Comparison::Verdict::kUndecided;
+    for (int i = 0; i < 1000 && verdict == Comparison::Verdict::kUndecided; ++i) {
+      const double common = std::exp(0.3 * source.normal());
+      pairs.add(source.uniform() < 0.01 ? 11 * common : common, 1.1 * common);
+      if (i % 5 == 0) verdict = pairs.compare().verdict;
+    }
+    decided += verdict != Comparison::Verdict::kUndecided;
+  }
+  EXPECT_LE(decided, 200 * 0.08);
 }
 
 TEST(PairedComparison, CallsEqualAlgorithmsAlike) {
   Source source(8);
   PairedComparison pairs;
-  for (int i = 0; i < 100; ++i) {
+  for (int i = 0; i < 300; ++i) {
     const double common = 10 + source.normal();
     pairs.add(common, common + 0.01 * source.normal());
   }
   EXPECT_EQ(pairs.compare().verdict, Comparison::Verdict::kAlike);
-  PairedComparison same;
-  for (int i = 0; i < 20; ++i) same.add(i + 1, i + 1);
-  EXPECT_EQ(same.compare().verdict, Comparison::Verdict::kAlike);
+}
+
+TEST(PairedComparison, EqualDifferencesAreNoVerdict) {
+  for (const double difference : {0.0, 1.0}) {
+    PairedComparison pairs;
+    for (int i = 0; i < 400; ++i) pairs.add(i + 1, i + 1 + difference);
+    const Comparison c = pairs.compare();
+    EXPECT_EQ(c.verdict, Comparison::Verdict::kUndecided);
+    EXPECT_EQ(c.difference.doubt, Doubt::kNotVaried);
+    EXPECT_NE(describe(c, "a", "b").find(" in all 400 pairs"), std::string::npos);
+  }
 }
 
 TEST(PairedComparison, NeedsMoreThanAFewPairsThatDiffer) {
   // Five differences of one sign in forty pairs: chance does that in one of sixteen cases.
-  PairedComparison few, more;
+  PairedComparison few(unguarded()), more(unguarded());
   for (int i = 0; i < 40; ++i) {
     few.add(1, i % 8 == 0 ? 2 : 1);
     more.add(1, i % 4 == 0 ? 2 : 1);
@@ -425,7 +633,7 @@ TEST(PairedComparison, NeedsMoreThanAFewPairsThatDiffer) {
 
 TEST(ControlVariate, RemovesWhatItExplains) {
   Source source(9);
-  ControlVariate with_control(0);
+  ControlVariate with_control(0, 0, unguarded());
   MeanEstimator plain;
   for (int i = 0; i < 200; ++i) {
     const double x = source.normal();
@@ -451,8 +659,48 @@ TEST(ControlVariate, CoversWhetherOrNotTheControlIsAnyGood) {
       }
       return c.estimate();
     });
-    EXPECT_NEAR(rate, 0.95, 0.02) << slope;
+    EXPECT_GE(rate, 0.94) << slope;
+    EXPECT_LE(rate, 0.995) << slope;
   }
+}
+
+TEST(ControlVariate, HoldsAtTheStopWhereTruthAndModelQueueDifferently) {
+  // Log-normal with cv 2.4, the truth its 0.8th power or a factor by chance: 52 and 75 % before.
+  const double s = std::sqrt(std::log(1 + 2.4 * 2.4));
+  std::vector<double> files;
+  Source file_source(77);
+  for (int i = 0; i < 20000; ++i) files.push_back(std::exp(s * file_source.normal()));
+  const auto tails = std::make_shared<const ControlTails>(files);
+  for (const double power : {0.8, 1.0}) {
+    const double truth = std::exp(power * power * s * s / 2);
+    int ended = 0, held = 0;
+    for (uint64_t seed = 0; seed < 200; ++seed) {
+      Source source(seed);
+      ControlVariate control(std::exp(s * s / 2), 0, with(Interval::kSkewed, 0.05), 1, tails);
+      for (int n = 1; n <= 2000; ++n) {
+        const double x = std::exp(s * source.normal());
+        control.add(std::pow(x, power) * (1 + 0.1 * source.normal()), x);
+        if (n < 59 || n % 10 != 0) continue;
+        const Estimate e = control.estimate();
+        if (!e.converged) continue;
+        ended++;
+        held += e.low <= truth && truth <= e.high;
+        break;
+      }
+    }
+    EXPECT_GE(ended, 190) << power;
+    EXPECT_GE(held, 0.9 * ended) << power;
+  }
+}
+
+TEST(ControlTails, SayHowFarTheDistributionReachesBeyond) {
+  const ControlTails tails({4, 1, 2, 1});
+  EXPECT_DOUBLE_EQ(tails.above(1), (1 + 3) / 4.0);
+  EXPECT_DOUBLE_EQ(tails.above(4), 0);
+  EXPECT_DOUBLE_EQ(tails.above(0), 2);
+  EXPECT_DOUBLE_EQ(tails.below(2), (1 + 1) / 4.0);
+  EXPECT_DOUBLE_EQ(tails.below(1), 0);
+  EXPECT_THROW(ControlTails({}), Error);
 }
 
 TEST(ControlVariate, WidensByTheErrorOfItsMean) {
@@ -490,6 +738,9 @@ TEST(Goal, IsChecked) {
   goal = {};
   goal.min_units = 1;
   EXPECT_THROW(PooledQuantile(0.5, goal), Error);
+  goal = {};
+  goal.unseen_share = 0.6;
+  EXPECT_THROW(MeanEstimator{goal}, Error);
   EXPECT_THROW(PooledQuantile(1.0), Error);
   EXPECT_THROW(MeanEstimator(Goal(), 0), Error);
 }

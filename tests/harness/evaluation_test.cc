@@ -118,20 +118,51 @@ TEST(Evaluation, RunsNoConvergedAlgorithmOn) {
     return std::optional<std::vector<TrialValue>>(
         one(value_of(id.algorithm, id.number, id.algorithm ? 30 : 1)));
   });
-  EXPECT_EQ(evaluation.used(0), 20);
+  EXPECT_EQ(evaluation.used(0), 99) << "what comes in 3 % of the trials would have come";
   EXPECT_GT(evaluation.used(1), 100);
-  EXPECT_EQ(handed[0], 20);
+  EXPECT_EQ(handed[0], 99);
+}
+
+TEST(Evaluation, EndsUnconvergedWhereNothingVaries) {
+  EvaluationSpec spec = spec_of({"steady", "wild"}, 0.05);
+  spec.metrics = {metric("losses"), metric("timeouts")};
+  Evaluation evaluation(spec);
+  run(evaluation, 3, 1, [](TrialId id) {
+    std::vector<TrialValue> values = one(0);
+    values.push_back(one(value_of(0, id.number, id.algorithm ? 40 : 5)).front());
+    return std::optional(values);
+  });
+  ASSERT_TRUE(evaluation.finished());
+  for (const size_t algorithm : {0, 1}) {
+    EXPECT_EQ(evaluation.state(algorithm), Evaluation::State::kNotVaried);
+    EXPECT_EQ(evaluation.estimate(algorithm, 0).doubt, Doubt::kNotVaried);
+    EXPECT_TRUE(evaluation.estimate(algorithm, 1).converged);
+  }
+  EXPECT_EQ(evaluation.used(0), 59);
+  EXPECT_GT(evaluation.used(1), 200) << "the other metric goes on until it has converged";
+}
+
+TEST(Evaluation, EndsUnconvergedWhereTwoAlgorithmsAreEqualInEveryPair) {
+  EvaluationSpec spec = spec_of({"a", "twin"}, 0.05);
+  spec.compare = {0, 1};
+  Evaluation evaluation(spec);
+  run(evaluation, 3, 1, [](TrialId id) { return std::optional(one(value_of(0, id.number, 5))); });
+  EXPECT_EQ(evaluation.state(0), Evaluation::State::kNotVaried);
+  EXPECT_EQ(evaluation.used(0), 59);
+  EXPECT_EQ(comparison_lines(spec, evaluation).at(0),
+            "queue_mean_bytes: twin - a is 0 in all 59 pairs: something else in at most 5 % of the "
+            "pairs (95 %)");
 }
 
 TEST(Evaluation, RunsThoseComparedOnTogetherUntilThereIsAVerdict) {
   EvaluationSpec spec = spec_of({"steady", "alone", "close"}, 0.02);
   spec.compare = {0, 2};
   Evaluation evaluation(spec);
-  // Both vary alike, the second is 0.5 % above.
+  // Both vary alike, the second is 4 % above.
   run(evaluation, 4, 1, [&](TrialId id) {
     const double common = value_of(0, id.number, 4);
     return std::optional<std::vector<TrialValue>>(
-        one(id.algorithm == 2 ? common * 1.005 + value_of(9, id.number, 0.5) - 100 : common));
+        one(id.algorithm == 2 ? common * 1.04 + value_of(9, id.number, 0.5) - 100 : common));
   });
   EXPECT_EQ(evaluation.used(0), evaluation.used(2));
   EXPECT_EQ(evaluation.comparison(0).verdict, Comparison::Verdict::kALess);
@@ -160,7 +191,9 @@ TEST(Evaluation, SaysHowManyPairsAVerdictStillTakes) {
 }
 
 TEST(Evaluation, AFailedTrialIsCountedAndHasNoValue) {
-  Evaluation evaluation(spec_of({"a"}));
+  EvaluationSpec spec = spec_of({"a"});
+  spec.goal.unseen_share = 0.5;
+  Evaluation evaluation(spec);
   run(evaluation, 3, 1, [](TrialId id) {
     std::optional<std::vector<TrialValue>> values;
     if (id.number % 10 != 4) values = one(value_of(0, id.number, 5));

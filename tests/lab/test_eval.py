@@ -59,7 +59,8 @@ def evaluate(scenario, out, *arguments, code=0, **options):
     return done
 
 
-METRIC = ["--metric", "fct_mean_us", "--min-trials", "6"]
+# The least number of trials alone: what these tests are of needs no more.
+METRIC = ["--metric", "fct_mean_us", "--min-trials", "6", "--unseen", "50%"]
 GOAL = [*METRIC, "--margin", "5%"]
 FAR_GOAL = [*METRIC, "--margin", "0.01%"]
 
@@ -118,7 +119,8 @@ def test_stops_when_every_algorithm_has_converged(scenario, tmp_path):
 
 
 def test_the_same_bytes_whatever_the_jobs_and_whether_interrupted(scenario, tmp_path):
-    goal = ["--metric", "fct_mean_us,queue_mean_bytes", "--margin", "4%", "--min-trials", "10", "--cc", "oscar,cubic"]
+    goal = ["--metric", "fct_mean_us,queue_mean_bytes", "--margin", "4%", "--min-trials", "10", "--unseen", "50%",
+            "--cc", "oscar,cubic"]
     evaluate(scenario, tmp_path / "one", *goal, "--jobs", "1")
     evaluate(scenario, tmp_path / "four", *goal, "--jobs", "4")
     whole = (tmp_path / "one" / "eval.json").read_bytes()
@@ -237,14 +239,49 @@ def test_a_comparison_says_which_is_less(scenario, tmp_path):
     assert algorithms["oscar"]["trials"] == algorithms["cubic"]["trials"] == compare["metrics"]["fct_mean_us"]["pairs"]
 
 
-def test_two_that_are_the_same_are_alike(scenario, tmp_path):
+def test_two_that_are_the_same_differ_in_no_pair(scenario, tmp_path):
     scenario.write_text(SMALL + '[algorithms.twin]\ncc = "cubic"\nsysctl."net.ipv4.tcp_reordering" = 4\n')
-    done = evaluate(scenario, tmp_path / "twin", *GOAL, "--cc", "cubic,twin", "--compare", "cubic", "twin")
-    assert "cubic and twin are alike within 5 %" in done.stdout
+    done = evaluate(scenario, tmp_path / "twin", *GOAL, "--cc", "cubic,twin", "--compare", "cubic", "twin", code=3)
+    got = result(tmp_path / "twin")
+    pairs = got["compare"]["metrics"]["fct_mean_us"]["pairs"]
+    assert f"fct_mean_us: twin - cubic is 0 in all {pairs} pairs: something else in at most" in done.stdout
+    assert got["end"] == "not-varied" and "NOT CONVERGED (not-varied)" in done.stdout
+
+
+def test_a_metric_that_does_not_vary_has_not_converged(scenario, tmp_path):
+    done = evaluate(scenario, tmp_path / "out", "--metric", "unfinished", "--margin", "5%", "--unseen", "20%",
+                    "--cc", "cubic", code=3)
+    assert ("cubic, unfinished: nothing but 0 in 20 trials: another value in at most 14 % of the trials (95 %)"
+            in done.stdout)
+    assert "20 trials, not varied" in done.stdout and "NOT CONVERGED (not-varied)" in done.stdout
+    got = result(tmp_path / "out")
+    assert got["end"] == "not-varied" and not got["converged"]
+    e = got["algorithms"]["cubic"]["metrics"]["unfinished"]
+    assert e["doubt"] == "not-varied" and e["low"] is None and e["high"] is None and not e["converged"]
+    assert "nothing but 0 in 20 trials" in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_what_may_go_unseen_decides_the_least_number_of_trials(scenario, tmp_path):
+    done = evaluate(scenario, tmp_path / "out", "--metric", "fct_mean_us", "--margin", "50%", "--unseen", "10%",
+                    "--cc", "cubic")
+    e = result(tmp_path / "out")["algorithms"]["cubic"]["metrics"]["fct_mean_us"]
+    assert e["trials"] == 29 and e["least_trials"] == 29  # 0.9^29 < 5 %
+    assert "What happens in less than 9.8 % of the trials may not have been seen (95 %)." in done.stdout
+    assert "--unseen 10%" in result(tmp_path / "out")["repeat"]
+
+
+def test_narrow_intervals_from_too_few_trials_are_not_called_wide(scenario, tmp_path):
+    done = evaluate(scenario, tmp_path / "out", "--metric", "fct_mean_us", "--margin", "90%", "--unseen", "50%",
+                    "--min-trials", "1000", "--max-time", "5s", "--cc", "cubic", code=3)
+    trials = result(tmp_path / "out")["algorithms"]["cubic"]["trials"]
+    assert (f"cubic, fct_mean_us: narrow enough, but {trials} trials do not count before 1000: "
+            "the least number asked for") in done.stdout
+    assert "wider" not in done.stdout
 
 
 def test_a_pooled_quantile_is_over_the_flows_of_all_trials(scenario, tmp_path):
-    evaluate(scenario, tmp_path / "out", "--metric", "fct_p90_us", "--estimand", "pooled", "--margin", "20%", "--cc", "cubic")
+    evaluate(scenario, tmp_path / "out", "--metric", "fct_p90_us", "--estimand", "pooled", "--margin", "20%", "--cc", "cubic",
+             "--unseen", "50%")
     e = result(tmp_path / "out")["algorithms"]["cubic"]["metrics"]["fct_p90_us"]
     assert e["estimand"] == "pooled p90" and e["over"] == "pooled"
     assert e["flows"] == e["trials"] >= 20  # one measured flow a trial
@@ -285,7 +322,7 @@ log = "none"
 def test_stratified_sizes_are_estimated_by_groups(scenario, tmp_path):
     scenario.write_text(WORKLOAD)
     evaluate(scenario, tmp_path / "out", "--metric", "slowdown_mean", "--margin", "90%", "--min-trials", "4",
-             "--set", "workload.sampling=stratified", "--set", "workload.sampling_group=3")
+             "--unseen", "50%", "--set", "workload.sampling=stratified", "--set", "workload.sampling_group=3")
     e = result(tmp_path / "out")["algorithms"]["cubic"]["metrics"]["slowdown_mean"]
     assert e["trials"] == 3 * e["n"] and e["n"] >= 10 and "groups of 3" in e["method"]
 
@@ -334,7 +371,8 @@ def test_weighted_flows_need_an_estimate_over_the_flows(scenario, tmp_path):
     tail = ["--set", "workload.sampling=tail"]
     done = evaluate(scenario, tmp_path / "out", "--metric", "slowdown_mean", *tail, code=2)
     assert "only an estimate over the flows knows their weights: --estimand pooled" in done.stderr
-    evaluate(scenario, tmp_path / "out", "--metric", "fct_p75_us", "--estimand", "pooled", "--margin", "90%", "--min-trials", "10", *tail)
+    evaluate(scenario, tmp_path / "out", "--metric", "fct_p75_us", "--estimand", "pooled", "--margin", "90%", "--min-trials", "10",
+             "--unseen", "50%", *tail)
     e = result(tmp_path / "out")["algorithms"]["cubic"]["metrics"]["fct_p75_us"]
     assert 0 < e["effective_share"] < 1
 
@@ -361,7 +399,16 @@ def test_a_verdict_alone_takes_fewer_trials(scenario, tmp_path):
     got = result(tmp_path / "out")
     assert got["converged"] and got["compare"]["metrics"]["queue_mean_bytes"]["verdict"] == "a < b"
     assert got["algorithms"]["oscar"]["metrics"]["queue_mean_bytes"]["relative_margin"] > 0.001
-    assert got["algorithms"]["oscar"]["trials"] < 50
+    assert got["algorithms"]["oscar"]["trials"] < 150  # 100 is the least of a verdict
+
+
+def test_sizes_that_never_end_are_refused(scenario, tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    for sizes in ("/dev/zero", str(tmp_path / "fifo")):
+        scenario.write_text(WORKLOAD.replace('"websearch"', f'"{sizes}"'))
+        done = evaluate(scenario, tmp_path / "out", "--metric", "fct_mean_us", code=2)
+        assert f"{sizes}: is not a regular file" in done.stderr
+        assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("arguments, message", [
@@ -373,6 +420,10 @@ def test_a_verdict_alone_takes_fewer_trials(scenario, tmp_path):
     (["--metric", "fct_mean_us", "--confidence", "95"], "--confidence 95: allowed is"),
     (["--metric", "fct_mean_us", "--max-time", "soon"], "--max-time soon: allowed is a time such as 90s"),
     (["--metric", "fct_meen_us"], "--metric fct_meen_us: no such metric; allowed are"),
+    (["--metric", "fct_p100_us"], "--metric fct_p100_us: p100 is no quantile; allowed are p01 to p99 in per cent"),
+    (["--metric", "slowdown_p0"], "--metric slowdown_p0: p0 is no quantile"),
+    (["--metric", "fct_mean_us", "--unseen", "0"], "--unseen 0: allowed is a share of the trials of 0.01% to 50%"),
+    (["--metric", "fct_mean_us", "--unseen", "60%"], "--unseen 60%: allowed is"),
     (["--metric", "small.fct_p99_us"], "the scenario has no size class \"small\""),
     (["--metric", "fct_mean_us", "--estimand", "pooled"], "--estimand pooled needs a quantile of flows"),
     (["--metric", "fct_mean_us", "--compare", "oscar", "oscar"], "\"oscar\" is compared with itself"),
