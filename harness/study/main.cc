@@ -43,8 +43,10 @@ int main(int argc, char** argv) {
       options.progress = [&](double share) {
         if (terminal) fmt::print(stderr, "\r{}: {:.0f} % ", study.name, share * 100);
       };
+      const int64_t started_ns = monotonic_ns();
       const StudyResult result = run_study(study.name, options);
-      if (terminal) fmt::print(stderr, "\r{:40}\r", "");
+      fmt::print(stderr, "{}{}: took {:.0f} s\n", terminal ? "\r" : "", study.name,
+                 static_cast<double>(monotonic_ns() - started_ns) / 1e9);
       fmt::print("{}\n", study_text(result));
       if (std::fflush(stdout) != 0 || std::ferror(stdout))
         throw system_error("write", "standard output");

@@ -23,6 +23,7 @@ std::string cell_text(const Json& cell) {
 const std::vector<Study>& all_studies() {
   static const std::vector<Study> studies = {
       {"cceval-coverage", "How often does each interval hold the true value?", study_coverage},
+      {"cceval-stop", "And when its own width, or the verdict, has ended the run?", study_stop},
       {"cceval-forecast", "From how many trials is the forecast of equation 3 good?",
        study_forecast},
       {"cceval-is", "Does importance sampling save trials for the same estimand?",

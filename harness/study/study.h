@@ -50,6 +50,7 @@ std::string study_text(const StudyResult& result);
 Json study_json(const StudyResult& result, const StudyOptions& options);
 
 void study_coverage(const StudyOptions& options, StudyResult& result);
+void study_stop(const StudyOptions& options, StudyResult& result);
 void study_forecast(const StudyOptions& options, StudyResult& result);
 void study_importance(const StudyOptions& options, StudyResult& result);
 void study_save(const StudyOptions& options, StudyResult& result);

@@ -251,14 +251,14 @@ def test_two_that_are_the_same_differ_in_no_pair(scenario, tmp_path):
 def test_a_metric_that_does_not_vary_has_not_converged(scenario, tmp_path):
     done = evaluate(scenario, tmp_path / "out", "--metric", "unfinished", "--margin", "5%", "--unseen", "20%",
                     "--cc", "cubic", code=3)
-    assert ("cubic, unfinished: nothing but 0 in 20 trials: another value in at most 14 % of the trials (95 %)"
+    assert ("cubic, unfinished: nothing but 0 flows in 20 trials: another value in at most 14 % of the trials (95 %)"
             in done.stdout)
     assert "20 trials, not varied" in done.stdout and "NOT CONVERGED (not-varied)" in done.stdout
     got = result(tmp_path / "out")
     assert got["end"] == "not-varied" and not got["converged"]
     e = got["algorithms"]["cubic"]["metrics"]["unfinished"]
     assert e["doubt"] == "not-varied" and e["low"] is None and e["high"] is None and not e["converged"]
-    assert "nothing but 0 in 20 trials" in (tmp_path / "out" / "report.html").read_text()
+    assert "nothing but 0 flows in 20 trials" in (tmp_path / "out" / "report.html").read_text()
 
 
 def test_what_may_go_unseen_decides_the_least_number_of_trials(scenario, tmp_path):
