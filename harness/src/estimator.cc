@@ -79,30 +79,26 @@ double spread_allowance(const Goal& goal, double kurtosis, double n) {
   return reads_tail(goal) ? std::sqrt(1 + std::sqrt(std::max(kurtosis - 1, 0.0) / n)) : 1;
 }
 
-// Low and high of the interval of a mean that `units` carry, as what is to be subtracted from it.
-std::pair<double, double> deviates(const Goal& goal, double units, double freedom,
-                                   double standard_error, double skewness, double kurtosis) {
-  if (goal.interval == Interval::kAnytime && units < kAnytimeStart) return {kInfinity, -kInfinity};
-  const double factor = width_factor(goal, units, freedom);
-  standard_error *= spread_allowance(goal, kurtosis, units);
-  if (!reads_tail(goal) || std::abs(skewness) <= 1e-6)
-    return {factor * standard_error, -factor * standard_error};
-  // Hall's cubic transform of t, which has an inverse in closed form.
-  const double root = std::sqrt(units);
-  const auto inverse = [&](double x) {
-    return 3 / skewness * (std::cbrt(1 + skewness * (x / root - skewness / (6 * units))) - 1) *
-           root;
-  };
-  return {standard_error * inverse(factor), standard_error * inverse(-factor)};
-}
-
-// The interval of a mean of e.n units, of which `moments` are the deviations.
+// The interval of a mean of e.n units. `moments` are of the units' deviations from it.
 void set_interval(Estimate& e, const Goal& goal, double standard_error, double freedom,
                   const Moments& moments) {
-  const auto [low, high] = deviates(goal, static_cast<double>(e.n), freedom, standard_error,
-                                    moments.skewness(), moments.tail_weight());
-  e.low = e.value - low;
-  e.high = e.value - high;
+  const auto n = static_cast<double>(e.n);
+  if (goal.interval == Interval::kAnytime && e.n < kAnytimeStart) return;
+  const double factor = width_factor(goal, n, freedom);
+  const double skewness = reads_tail(goal) ? moments.skewness() : 0;
+  standard_error *= spread_allowance(goal, moments.tail_weight(), n);
+  if (std::abs(skewness) > 1e-6) {
+    // Hall's cubic transform of t, which has an inverse in closed form.
+    const double root = std::sqrt(n);
+    const auto inverse = [&](double x) {
+      return 3 / skewness * (std::cbrt(1 + skewness * (x / root - skewness / (6 * n))) - 1) * root;
+    };
+    e.low = e.value - standard_error * inverse(factor);
+    e.high = e.value - standard_error * inverse(-factor);
+  } else {
+    e.low = e.value - factor * standard_error;
+    e.high = e.value + factor * standard_error;
+  }
 }
 
 void set_width(Estimate& e) {
@@ -158,12 +154,12 @@ void set_converged(Estimate& e, const Goal& goal, int64_t units, int64_t trials_
   e.unseen_share = largest_unseen_share(units * trials_per_unit, goal.confidence);
   if (!varied)
     e.doubt = Doubt::kNotVaried;
-  else if (units < goal.min_units)
-    e.doubt = Doubt::kFewTrials;
   else if (!std::isfinite(e.half_width))
     e.doubt = Doubt::kNoBound;
   else if (e.relative_margin > goal.relative_margin)
     e.doubt = Doubt::kWide;
+  else if (units < goal.min_units)
+    e.doubt = Doubt::kFewTrials;
   else
     e.doubt = units < least ? Doubt::kUnseen : Doubt::kNone;
   e.converged = e.doubt == Doubt::kNone;
@@ -879,6 +875,12 @@ Estimate ControlVariate::estimate() const {
   e.low -= in_doubt;
   e.high += in_doubt;
   finish_mean(e, goal_, rest, trials_per_unit_, true);
+  if (e.doubt == Doubt::kWide && e.value != 0) {
+    // What is in doubt beyond the tails falls about as 1 / n.
+    const double units = n * e.relative_margin / goal_.relative_margin;
+    e.forecast_trials = std::max(e.forecast_trials, times(whole(units), trials_per_unit_));
+    set_forecast_interval(e, goal_, rest, e.deviation / std::abs(e.value));
+  }
   return e;
 }
 

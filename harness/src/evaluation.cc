@@ -362,7 +362,6 @@ void Evaluation::renew(Metric& metric) const {
   for (int64_t* count :
        {&e.trials, &e.missing, &e.forecast_trials, &e.forecast_low, &e.forecast_high})
     *count *= spec_.trials_per_unit;
-  e.unseen_share = largest_unseen_share(e.trials, spec_.goal.confidence);
 }
 
 void Evaluation::take(Group& group, const std::map<size_t, Values>& trial) {

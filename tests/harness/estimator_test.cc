@@ -163,6 +163,12 @@ TEST(Unseen, NothingHasConvergedBeforeARareKindOfTrialWouldHaveCome) {
   EXPECT_EQ(doubt_text(mean.estimate(), with(Interval::kSkewed, 0.05)),
             "narrow enough, but 30 trials do not count before 59: what happens in 9.5 % of the "
             "trials may not have come (95 %)");
+
+  MeanEstimator wide(with(Interval::kSkewed, 0.001));
+  for (int i = 0; i < 10; ++i) wide.add(100 + i % 2);
+  EXPECT_EQ(wide.estimate().doubt, Doubt::kWide) << "and from too few trials";
+  EXPECT_EQ(doubt_text(wide.estimate(), with(Interval::kSkewed, 0.001)),
+            "the interval is wider than 0.1 %");
 }
 
 TEST(Unseen, EqualTrialsHaveNoIntervalInAnyMode) {
