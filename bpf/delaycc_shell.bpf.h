@@ -71,6 +71,12 @@ char LICENSE[] SEC("license") = "GPL";
  */
 #define SHELL_DELAYED_ACK_NS 20000000U
 
+/*
+ * A flow that has run out of data within its last so many packets is limited by
+ * its application, as in the module.
+ */
+#define SHELL_PAUSE_PACKETS 64U
+
 /* A pause of this many RTTs is idle time, as in the module. */
 #define SHELL_IDLE_RTTS 8
 
@@ -126,7 +132,10 @@ struct shell_sock {
 	u32 tail;	    /* notes passed by ACKs */
 	u8 base_measured;
 	u8 loss_seen;
-	u8 delayed_acks; /* the peer holds back the ACK of a lone packet; a second one gets it */
+	u8 delayed_acks;   /* the peer has held back an ACK; a second packet gets it */
+	u8 stretched_acks; /* the peer does not acknowledge each packet at once */
+	u32 data_segs_in;     /* at the last ACK */
+	u32 paused_delivered; /* tp->delivered when the flow last ran out of data */
 #ifdef DELAYCC_PROBES
 	u64 stopped_ns; /* 0: not */
 #endif
@@ -172,7 +181,9 @@ static __always_inline void shell_apply(struct tcp_sock *tp, struct shell_sock *
 	u64 cwnd_q16 = s->verdict.cwnd_q16;
 	u64 pacing_bps = s->verdict.pacing_bps;
 	u64 cwnd = (cwnd_q16 + DCC_WINDOW_ONE - 1) >> DCC_WINDOW_SHIFT;
-	u64 least = s->delayed_acks ? 2 : 1;
+	u64 least = s->delayed_acks || (s->stretched_acks &&
+					tp->delivered - s->paused_delivered < SHELL_PAUSE_PACKETS) ?
+			    2 : 1;
 	u64 payload_rate;
 
 	if (cwnd_q16 < DCC_WINDOW_ONE && s->rtt_ns) {
@@ -262,6 +273,9 @@ void BPF_PROG(dcc_shell_init, struct sock *sk)
 	s->tail = 0;
 	s->loss_seen = 0;
 	s->delayed_acks = 0;
+	s->stretched_acks = 0;
+	s->data_segs_in = tp->data_segs_in;
+	s->paused_delivered = tp->delivered - SHELL_PAUSE_PACKETS;
 	s->last_ack_ns = 0;
 
 	DELAYCC_CORE(_init)(&s->core, &s->path, &s->params, &s->verdict);
@@ -361,6 +375,28 @@ static __always_inline void shell_measure_base(struct shell_sock *s)
 	s->base_measured = 1;
 }
 
+/*
+ * May the peer have held back this ACK: for a second packet, for its application to
+ * read, or for an answer that carries it?  Only a peer that has been seen not to
+ * acknowledge each packet at once, and only the ACK of all that is in flight.
+ */
+static __always_inline bool shell_maybe_held(struct tcp_sock *tp, struct shell_sock *s,
+					     const struct rate_sample *rs)
+{
+	bool carried = tp->data_segs_in != s->data_segs_in;
+
+	s->data_segs_in = tp->data_segs_in;
+	if (rs->acked_sacked > 1 && !tp->sacked_out &&
+	    seq_before(s->retrans_seq, rs->last_end_seq) &&
+	    tp->inet_conn.icsk_ca_state == TCP_CA_Open)
+		s->stretched_acks = 1;
+	if (tp->packets_out)
+		return false;
+	if (tp->write_seq == tp->snd_nxt)
+		s->paused_delivered = tp->delivered;
+	return carried || s->stretched_acks || s->delayed_acks;
+}
+
 /* The kernel's acknowledgment as the core wants it. */
 static __always_inline void shell_sample(struct tcp_sock *tp, struct shell_sock *s,
 					 const struct rate_sample *rs, struct dcc_ack *ack)
@@ -368,6 +404,7 @@ static __always_inline void shell_sample(struct tcp_sock *tp, struct shell_sock 
 	u64 sent_ns = shell_sent_ns(tp, s, rs);
 	u64 payload = tp->bytes_acked - s->bytes_acked;
 	u32 packets = tp->delivered - rs->prior_delivered;
+	bool maybe_held = shell_maybe_held(tp, s, rs);
 
 	s->bytes_acked = tp->bytes_acked;
 	ack->now_ns = tp->tcp_clock_cache;
@@ -387,18 +424,23 @@ static __always_inline void shell_sample(struct tcp_sock *tp, struct shell_sock 
 		return;
 	}
 	ack->rtt_ns = dcc_sat_u32(ack->now_ns - sent_ns);
-	if (packets <= 1 && ack->rtt_ns > SHELL_DELAYED_ACK_NS &&
+	if ((packets <= 1 || maybe_held) && ack->rtt_ns > SHELL_DELAYED_ACK_NS &&
 	    ack->rtt_ns - SHELL_DELAYED_ACK_NS > s->path.base_rtt_ns) {
 		ack->flags |= DCC_ACK_DELAYED;
 		s->delayed_acks = 1;
 		return;
 	}
-	/* So TCP thinks of the ACK of each lone packet below the full size. */
-	if (rs->is_ack_delayed) {
+	/*
+	 * So TCP thinks of the ACK of each lone packet below the full size.  What may
+	 * have been held back is a sample where it is shorter than the last one.
+	 */
+	if (rs->is_ack_delayed ||
+	    (maybe_held && tp->write_seq == tp->snd_nxt && ack->rtt_ns > s->rtt_ns)) {
 		ack->flags |= DCC_ACK_DELAYED;
 #ifdef DELAYCC_PROBES
 		/* But this one came soon, and no better sample may come to a stopped flow. */
-		if (s->stopped_ns && ack->rtt_ns <= SHELL_DELAYED_ACK_NS)
+		if (s->stopped_ns &&
+		    ack->rtt_ns <= (u64)SHELL_DELAYED_ACK_NS + s->path.base_rtt_ns)
 			ack->flags &= ~DCC_ACK_DELAYED;
 #endif
 		return;

@@ -105,7 +105,8 @@ struct delaycc_sock {
 	   base_measured : 1,	 /* path.base_rtt_ns comes from data packets */
 	   pacing_is_ours : 1,	 /* nobody had asked for pacing before */
 	   retransmitted : 1,	 /* an RTT up to retrans_seq may be ambiguous */
-	   delayed_acks : 1,	 /* the peer holds back the ACK of a lone packet */
+	   delayed_acks : 1,	 /* the peer has held back an ACK */
+	   stretched_acks : 1,	 /* the peer does not acknowledge each packet at once */
 	   sent_all : 1,	 /* sent[] reaches the newest packet */
 	   times_retrans : 1;	 /* RTTs of retransmissions count, in us */
 	u8 sent_n;
@@ -114,6 +115,8 @@ struct delaycc_sock {
 	u32 rtt_ns; /* the newest valid one */
 	u64 bytes_acked;
 	u32 sacked_out;
+	u32 data_segs_in;	/* at the last ACK */
+	u32 paused_delivered;	/* tp->delivered when the flow last ran out of data */
 	u8 tcp_pacing_shift; /* as TCP had it */
 	u32 flows; /* the receiver's count; 0: it has not told */
 	struct delaycc_sent sent[DELAYCC_SENT_MAX];

@@ -34,6 +34,12 @@
 /* Packets that a receiver gathers before it sends an ACK, less the first. */
 #define DELAYCC_ACK_SLACK 1
 
+/*
+ * A flow that has run out of data within its last so many packets is limited by
+ * its application: a response of 100 KB.
+ */
+#define DELAYCC_PAUSE_PACKETS 64U
+
 /* A gate shorter than this is not worth moving: a full packet at 6 Gbit/s. */
 #define DELAYCC_REGATE_NS 2000U
 
@@ -296,6 +302,8 @@ int delaycc_init(struct sock *sk, struct delaycc_sock *ds, const char *name)
 	ds->retrans_seq = tp->snd_nxt;
 	ds->bytes_acked = tp->bytes_acked;
 	ds->sacked_out = tp->sacked_out;
+	ds->data_segs_in = tp->data_segs_in;
+	ds->paused_delivered = tp->delivered - DELAYCC_PAUSE_PACKETS;
 	/* With nothing in flight, the first packet's time is as good as any. */
 	ds->sent_all = !tp->packets_out;
 
@@ -508,6 +516,29 @@ static u32 delaycc_acked_bytes(const struct tcp_sock *tp,
 		     U32_MAX);
 }
 
+/*
+ * May the peer have held back this ACK?  A receiver waits for a second packet,
+ * for its application to read, or for an answer that carries the ACK.  So does
+ * only a peer that has been seen not to acknowledge each packet at once, and only
+ * with the ACK of all that is in flight.
+ */
+static bool delaycc_maybe_held(const struct sock *sk, struct delaycc_sock *ds,
+			       const struct rate_sample *rs)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	bool carried = tp->data_segs_in != ds->data_segs_in;
+
+	ds->data_segs_in = tp->data_segs_in;
+	if (rs->acked_sacked > 1 && !tp->sacked_out && !ds->retransmitted &&
+	    inet_csk(sk)->icsk_ca_state == TCP_CA_Open)
+		ds->stretched_acks = 1;
+	if (tp->packets_out)
+		return false;
+	if (tcp_write_queue_empty(sk))
+		ds->paused_delivered = tp->delivered;
+	return carried || ds->stretched_acks || ds->delayed_acks;
+}
+
 static void delaycc_measure_base(struct delaycc_sock *ds)
 {
 	u32 rtt_ns = clamp(ds->rtt_ns, DELAYCC_BASE_RTT_MIN_NS,
@@ -533,6 +564,7 @@ bool delaycc_sample(struct sock *sk, struct delaycc_sock *ds,
 		    const struct rate_sample *rs, struct dcc_ack *ack)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
+	bool maybe_held, held;
 	u32 packets;
 	u64 sent_ns;
 
@@ -541,6 +573,7 @@ bool delaycc_sample(struct sock *sk, struct delaycc_sock *ds,
 	if (!rs->acked_sacked || !rs->prior_mstamp)
 		return false;
 
+	maybe_held = delaycc_maybe_held(sk, ds, rs);
 	ack->now_ns = tp->tcp_clock_cache;
 	ack->flags = 0;
 	ack->flows = ds->flows;
@@ -566,12 +599,20 @@ bool delaycc_sample(struct sock *sk, struct delaycc_sock *ds,
 	ack->send_ns = sent_ns;
 	ack->rtt_ns = min_t(u64, ack->now_ns - sent_ns, U32_MAX);
 
-	if (rs->is_ack_delayed) {
-		ack->flags |= DCC_ACK_DELAYED;
-	} else if (packets == 1 && ack->rtt_ns > DELAYCC_DELAYED_ACK_NS &&
-		   ack->rtt_ns - DELAYCC_DELAYED_ACK_NS > ds->path.base_rtt_ns) {
-		ack->flags |= DCC_ACK_DELAYED;
+	held = ack->rtt_ns > DELAYCC_DELAYED_ACK_NS &&
+	       ack->rtt_ns - DELAYCC_DELAYED_ACK_NS > ds->path.base_rtt_ns &&
+	       (packets == 1 || maybe_held);
+	if (held)
 		ds->delayed_acks = 1;
+	/*
+	 * After the last of its data a flow can wait for long.  Such an ACK says
+	 * only that the path's RTT is not longer: it is a sample where that is
+	 * shorter than the last one.
+	 */
+	if (rs->is_ack_delayed || held ||
+	    (maybe_held && tcp_write_queue_empty(sk) &&
+	     ack->rtt_ns > ds->rtt_ns)) {
+		ack->flags |= DCC_ACK_DELAYED;
 	} else {
 		ds->rtt_ns = max_t(u32, ack->rtt_ns, 1);
 		delaycc_measure_base(ds);
@@ -667,6 +708,21 @@ static u32 delaycc_burst(const struct sock *sk, const struct delaycc_sock *ds)
 	return min_t(u32, segs, ds->max_tso_segs ?: 44);
 }
 
+/*
+ * The ACK of a lone packet may be held by the receiver for 40 ms, a second one
+ * releases it.  The window of a flow that only its application limits must not
+ * meet that even once: each of its short responses may be one of a connection.
+ */
+static u32 delaycc_least_window(const struct tcp_sock *tp,
+				const struct delaycc_sock *ds)
+{
+	if (ds->delayed_acks ||
+	    (ds->stretched_acks &&
+	     tp->delivered - ds->paused_delivered < DELAYCC_PAUSE_PACKETS))
+		return 2;
+	return 1;
+}
+
 /**
  * delaycc_apply() - window and pacing rate of a verdict
  * @sk: the socket
@@ -696,8 +752,7 @@ void delaycc_apply(struct sock *sk, struct delaycc_sock *ds,
 
 	/*
 	 * Rounded to the nearest: up, hundreds of flows that share a queue would
-	 * each have half a packet too much in it.  The ACK of a lone packet may
-	 * be held by the receiver, a second one releases it.
+	 * each have half a packet too much in it.
 	 */
 	cwnd_q16 += DCC_WINDOW_ONE / 2;
 	/*
@@ -711,7 +766,7 @@ void delaycc_apply(struct sock *sk, struct delaycc_sock *ds,
 			    << DCC_WINDOW_SHIFT;
 	cwnd = min_t(u64, cwnd_q16 >> DCC_WINDOW_SHIFT,
 		     min(tp->snd_cwnd_clamp, DELAYCC_CWND_MAX));
-	tcp_snd_cwnd_set(tp, max_t(u32, cwnd, ds->delayed_acks ? 2 : 1));
+	tcp_snd_cwnd_set(tp, max(cwnd, delaycc_least_window(tp, ds)));
 
 	if (verdict->cwnd_q16 < DCC_WINDOW_ONE)
 		delaycc_hold_back(sk, ds, verdict->cwnd_q16);
