@@ -30,6 +30,8 @@
  *     sends less than a packet per probe (two, where the receiver holds back the
  *     ACK of a lone one), lost ones are TCP's to send again, and a
  *     first one follows the stop as soon as what was in flight is acknowledged.
+ *     The module's bound on the time that data waits is therefore not needed.  A FIN
+ *     is a packet here and keeps the pace.
  *   - DELAYCC_BPF_SOCKET_PARAMS(sk, params) sets what differs between sockets, at
  *     the start; DELAYCC_BPF_EACH_ACK(sk, params) before each acknowledgment.
  *   - The receiver's count of flows is not read: netfilter hooks of a module
@@ -489,6 +491,10 @@ void dcc_shell_cong_control(unsigned long long *ctx)
 			    DCC_ACK_PROBE_DATA;
 		ack.acked_bytes = 0;
 		ack.inflight_bytes = 0;
+		/* The best that is known until a packet of full size has been answered. */
+		if (!dcc_base_rtt_ns && !s->base_measured && !(ack.flags & DCC_ACK_DELAYED))
+			s->path.base_rtt_ns = dcc_clamp_u32(ack.rtt_ns, DCC_PATH_RTT_MIN_NS,
+							    DCC_PATH_RTT_MAX_NS);
 	}
 #endif
 	if (DELAYCC_CORE(_ack)(&s->core, &s->path, &s->params, &ack, &s->verdict))

@@ -146,6 +146,7 @@ struct delaycc_probe {
 	u64 last_ns;	/* and last transmission */
 	u64 quiet_ns;	/* until then, replies to older ones may come */
 	u64 go_ns;	/* when the last stop ended */
+	u64 own_ns;	/* data that waits sends a packet by then, whatever probes say */
 	/* As the last ACK has left them, while one is outstanding: */
 	u32 dsack_dups;
 	u32 bare_acks;
@@ -158,6 +159,7 @@ struct delaycc_probe {
 	   outstanding : 1,
 	   asked : 1,	/* the outstanding one was a segment of ours */
 	   by_data : 1, /* packets of TCP's own were let by, too */
+	   waiting : 1, /* data waits behind the gate: own_ns counts */
 	   dsacks : 1;	/* the peer has sent a D-SACK */
 };
 

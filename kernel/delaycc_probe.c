@@ -20,6 +20,10 @@
  * if data was in flight.  It is the ACK that raises the count of D-SACKs; from a
  * peer that has never sent one, a bare duplicate ACK while nothing is in flight.
  *
+ * The bound.  Data waits behind the gate for DELAYCC_STILL_NS at most, whatever
+ * probes say; then one packet leaves in place of a probe.  A stopped flow is thus
+ * always under TCP's own timers and their limits.
+ *
  * There is no timer and no memory beside those of the socket.
  */
 #include <linux/module.h>
@@ -44,15 +48,35 @@
 #define DELAYCC_PROBE_BYTES 8
 
 /*
- * TCP's timer for a window that does not open would send data after an RTO, at
- * least 200 ms.  Who waits that long on purpose looks in time.
+ * The longest that data waits behind the gate before one packet of it leaves in
+ * place of a probe.  Probes can be misread for ever (a base RTT that is set too
+ * low, a path with fewer hops than assumed), and a flow whose data moves is under
+ * TCP's own timers: its user timeout and limits of retries hold as always.
+ * 20 ms: long against the time in which flows give way or come back (some RTTs),
+ * so that 200 stopped flows with packets of 1500 bytes take 0.12 % of 100 Gbit/s;
+ * short enough that requests and responses of a few packets are answered.
  */
-#define DELAYCC_PROBE_LOOK_NS (100 * NSEC_PER_MSEC)
+#define DELAYCC_STILL_NS (20 * NSEC_PER_MSEC)
+
+/* On slow lines so many packets' time: one flow takes at most 1 % of them. */
+#define DELAYCC_STILL_PACKETS 100
+
+/* TCP's timer for a closed window (its shortest RTO) would send a packet then. */
+#define DELAYCC_STILL_MAX_NS (200 * NSEC_PER_MSEC)
 
 /* tcp_mtu_probe() looks at the pacing itself, too early; it wants this window. */
 #define DELAYCC_STOPPED_CWND_MAX 10U
 
 /* ---- the gate ---------------------------------------------------------- */
+
+/* Is nothing left to send but the FIN?  It makes no queue. */
+static bool delaycc_probe_only_fin(const struct sock *sk)
+{
+	const struct sk_buff *skb = tcp_send_head(sk);
+
+	return skb && TCP_SKB_CB(skb)->end_seq - TCP_SKB_CB(skb)->seq == 1 &&
+	       TCP_SKB_CB(skb)->tcp_flags & TCPHDR_FIN;
+}
 
 /* Is there anything that only the gate holds back? */
 static bool delaycc_probe_wanted(const struct sock *sk)
@@ -65,7 +89,29 @@ static bool delaycc_probe_wanted(const struct sock *sk)
 	if (tp->lost_out > tp->retrans_out)
 		return true;
 	/* A closed window has probes of its own. */
-	return skb && before(TCP_SKB_CB(skb)->seq, tcp_wnd_end(tp));
+	return skb && before(TCP_SKB_CB(skb)->seq, tcp_wnd_end(tp)) &&
+	       !delaycc_probe_only_fin(sk);
+}
+
+/* When the gate has to open next, for a probe or for a packet. */
+static u64 delaycc_probe_next_ns(const struct delaycc_probe *p)
+{
+	/* The reply to one that is under way may end the stop. */
+	return p->outstanding ? p->due_ns : min(p->due_ns, p->own_ns);
+}
+
+/* From now on it counts how long data has been waiting. */
+static void delaycc_probe_wait(struct delaycc_probe *p,
+			       const struct delaycc_sock *ds, u64 now_ns)
+{
+	/* < 2^7 (packets) * 2^16 (bytes) * 2^3 * 2^30 (ns per s): 56 bits. */
+	u64 still_ns = div64_u64((u64)DELAYCC_STILL_PACKETS *
+				 ds->path.wire_bytes * BITS_PER_BYTE *
+				 NSEC_PER_SEC, ds->path.line_rate_bps);
+
+	p->own_ns = now_ns + clamp_t(u64, still_ns, DELAYCC_STILL_NS,
+				     DELAYCC_STILL_MAX_NS);
+	p->waiting = 1;
 }
 
 /* TCP's pacing timer for this time, with the reference that it holds. */
@@ -91,9 +137,7 @@ static void delaycc_probe_shut(struct sock *sk, const struct delaycc_probe *p)
 	if (READ_ONCE(sk->sk_pacing_status) != SK_PACING_NEEDED)
 		WRITE_ONCE(sk->sk_pacing_status, SK_PACING_NEEDED);
 	tp->tcp_wstamp_ns = now_ns + 1;
-	if (!p->outstanding && inet_csk(sk)->icsk_pending == ICSK_TIME_PROBE0)
-		inet_csk_clear_xmit_timer(sk, ICSK_TIME_PROBE0);
-	delaycc_probe_arm(sk, min(p->due_ns, now_ns + DELAYCC_PROBE_LOOK_NS));
+	delaycc_probe_arm(sk, delaycc_probe_next_ns(p));
 }
 
 /* Nothing holds data back any more, and no timer is needed for it. */
@@ -217,15 +261,34 @@ static u32 delaycc_probe_timeout_ns(const struct delaycc_sock *ds,
  * peer may hold that back; the second packet, after the timeout, gets it.
  */
 static void delaycc_probe_let_by(struct sock *sk, struct delaycc_sock *ds,
-				 const struct delaycc_probe *p)
+				 struct delaycc_probe *p)
 {
+	const struct sk_buff *skb = tcp_send_head(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
+	delaycc_probe_wait(p, ds, tp->tcp_clock_cache);
+	/* Behind the last packet nothing waits. */
+	if (skb && tcp_skb_is_last(sk, skb) && skb->len <= ds->mss)
+		p->waiting = 0;
 	/* It may leave unpaced, and then no timer of TCP's would bring the second one. */
 	delaycc_probe_arm(sk, p->due_ns);
 	tp->tcp_wstamp_ns = tp->tcp_clock_cache;
 	tcp_snd_cwnd_set(tp, tcp_packets_in_flight(tp) + 1);
 	delaycc_note_xmit(sk, ds);
+}
+
+/*
+ * Is what asks next a packet of data?  While the base RTT comes from the
+ * handshake's small packets, no probe can be judged by it: data measures it.
+ */
+static bool delaycc_probe_asks_by_data(const struct sock *sk,
+				       const struct delaycc_sock *ds,
+				       const struct delaycc_probe *p)
+{
+	return p->by_data || p->tries >= DELAYCC_PROBE_TRIES ||
+	       !(ds->base_fixed || ds->base_measured) ||
+	       tcp_sk(sk)->tcp_clock_cache >= p->own_ns ||
+	       delaycc_probe_needs_tcp(sk);
 }
 
 /* It is time.  True: the gate stays open for a packet of TCP's. */
@@ -234,10 +297,11 @@ static bool delaycc_probe_send(struct sock *sk, struct delaycc_sock *ds,
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	u64 now_ns = tp->tcp_clock_cache;
+	bool by_data;
 	u64 slot_ns;
 
 	/* The probes of all stopped flows here keep a distance. */
-	if (!p->slotted) {
+	if (!p->slotted && now_ns < p->own_ns) {
 		slot_ns = delaycc_probe_slot(sock_net(sk), now_ns);
 		if (slot_ns > now_ns) {
 			p->due_ns = slot_ns;
@@ -254,11 +318,12 @@ static bool delaycc_probe_send(struct sock *sk, struct delaycc_sock *ds,
 		p->tries = 0;
 	}
 	p->due_ns = now_ns + delaycc_probe_timeout_ns(ds, p);
+	by_data = delaycc_probe_asks_by_data(sk, ds, p);
 	/*
 	 * Without SACK each reply looks like a duplicate ACK, and three of them
 	 * like a loss: what is in flight has to arrive first.
 	 */
-	if (tp->packets_out && !tcp_is_sack(tp) && !p->by_data)
+	if (tp->packets_out && !tcp_is_sack(tp) && !by_data)
 		return false;
 
 	if (!p->outstanding) {
@@ -271,7 +336,7 @@ static bool delaycc_probe_send(struct sock *sk, struct delaycc_sock *ds,
 		p->snd_wnd = tp->snd_wnd;
 	}
 	p->last_ns = now_ns;
-	if (p->tries >= DELAYCC_PROBE_TRIES || delaycc_probe_needs_tcp(sk)) {
+	if (by_data) {
 		p->by_data = 1;
 		delaycc_probe_let_by(sk, ds, p);
 		return true;
@@ -292,9 +357,6 @@ static bool delaycc_probe_send(struct sock *sk, struct delaycc_sock *ds,
 	if (unlikely(!tp->data_segs_out && tp->segs_in <= 1))
 		delaycc_probe_xmit(sk, tp->snd_nxt, 0);
 	delaycc_probe_xmit(sk, delaycc_probe_seq(tp, p), 1);
-	/* If the peer is gone, it is this timer that ends the connection. */
-	if (tcp_send_head(sk))
-		tcp_check_probe_timer(sk);
 	return false;
 }
 
@@ -309,10 +371,18 @@ static bool delaycc_probe_send(struct sock *sk, struct delaycc_sock *ds,
 void delaycc_probe_gate(struct sock *sk, struct delaycc_sock *ds,
 			struct delaycc_probe *p)
 {
-	if (!p->stopped || !delaycc_probe_wanted(sk))
+	u64 now_ns = tcp_sk(sk)->tcp_clock_cache;
+
+	if (!p->stopped)
 		return;
-	if (tcp_sk(sk)->tcp_clock_cache >= p->due_ns &&
-	    delaycc_probe_send(sk, ds, p))
+	if (!delaycc_probe_wanted(sk)) {
+		if (delaycc_probe_only_fin(sk))
+			delaycc_probe_open(sk);
+		return;
+	}
+	if (!p->waiting)
+		delaycc_probe_wait(p, ds, now_ns);
+	if (now_ns >= delaycc_probe_next_ns(p) && delaycc_probe_send(sk, ds, p))
 		return;
 	delaycc_probe_shut(sk, p);
 }
@@ -407,12 +477,21 @@ bool delaycc_probe_sampled(struct sock *sk, struct delaycc_sock *ds,
 	     * soon are not.
 	     */
 	    (ack->flags & DCC_ACK_DELAYED &&
-	     ack->rtt_ns > DELAYCC_DELAYED_ACK_NS) ||
+	     ack->rtt_ns > (u64)DELAYCC_DELAYED_ACK_NS +
+				   ds->path.base_rtt_ns) ||
 	    /* The RTT may be that of a microsecond clock. */
 	    ack->send_ns + NSEC_PER_USEC < p->sent_ns)
 		return false;
 	delaycc_probe_fill(sk, ds, p, ack->rtt_ns, ack);
 	ack->flags |= DCC_ACK_PROBE_DATA;
+	/*
+	 * The answer to a small packet is no measurement, but the best that is
+	 * known until one of full size has been sent.
+	 */
+	if (!ds->base_fixed && !ds->base_measured)
+		ds->path.base_rtt_ns = clamp_t(u32, ack->rtt_ns,
+					       DELAYCC_BASE_RTT_MIN_NS,
+					       DELAYCC_BASE_RTT_MAX_NS);
 	return true;
 }
 EXPORT_SYMBOL_GPL(delaycc_probe_sampled);
@@ -435,6 +514,8 @@ void delaycc_probe_stop(struct sock *sk, struct delaycc_probe *p, u64 now_ns,
 		p->due_ns = max(now_ns + min_t(u64, probe_ns, U32_MAX),
 				p->quiet_ns);
 	}
+	if (!p->stopped)
+		p->waiting = 0;
 	p->stopped = 1;
 	delaycc_probe_hold(sk);
 }
@@ -491,6 +572,9 @@ void delaycc_probe_release(struct sock *sk, struct delaycc_probe *p)
 	/* The caller's way out does not send; a closed socket has no timer. */
 	if (sk->sk_state != TCP_CLOSE && hrtimer_is_queued(&tp->pacing_timer))
 		delaycc_probe_arm(sk, tp->tcp_wstamp_ns);
+	/* Should that transmission fail, TCP's own timer tries again. */
+	if (sk->sk_state != TCP_CLOSE && tcp_send_head(sk))
+		tcp_check_probe_timer(sk);
 	p->stopped = 0;
 }
 EXPORT_SYMBOL_GPL(delaycc_probe_release);

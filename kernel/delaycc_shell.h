@@ -171,6 +171,8 @@ static void shell_apply(struct sock *sk, struct shell_sock *s)
 {
 	struct shell_ca *ca = shell_ca(sk);
 
+	WRITE_ONCE(ca->line_rate_bps, s->dcc.path.line_rate_bps);
+	WRITE_ONCE(ca->base_rtt_ns, s->dcc.path.base_rtt_ns);
 #ifdef DELAYCC_PROBES
 	if (s->probe.stopped) {
 		delaycc_probe_hold(sk);
@@ -184,8 +186,6 @@ static void shell_apply(struct sock *sk, struct shell_sock *s)
 		delaycc_probe_go(sk, &s->probe);
 #endif
 	WRITE_ONCE(ca->rate_bps, s->verdict.pacing_bps);
-	WRITE_ONCE(ca->line_rate_bps, s->dcc.path.line_rate_bps);
-	WRITE_ONCE(ca->base_rtt_ns, s->dcc.path.base_rtt_ns);
 }
 
 /* Tells those who look of a decision. */

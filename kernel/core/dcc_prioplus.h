@@ -97,6 +97,8 @@
  *      At 10 Gbit/s it is 3.4 of 13 us: a flow took the next level's queue for one
  *      below its own limit, and resumed into it.  Data sent in place of a probe
  *      (DCC_ACK_PROBE_DATA) counts as it is.
+ *  13. A is at least two packets' time on the line: a delay moves in steps of a
+ *      packet, and a channel below that stops a flow that is alone.
  *
  *   What the last parts of R3, 10 and 12 brought, on the real stack: 10 Gbit/s, 4
  *   levels x 2 flows (12 trials), takeover 232 -> 186 us, giveback 216 -> 141 us,
@@ -165,6 +167,7 @@
 #define DCC_PRIOPLUS_MIDDLE_MAX 8U
 #define DCC_PRIOPLUS_TRIES_MAX 8U
 #define DCC_PRIOPLUS_HOPS_MAX 6U
+#define DCC_PRIOPLUS_A_PACKETS 2U
 #define DCC_PRIOPLUS_NO_LIMIT 0xffffffffU
 
 enum dcc_prioplus_law {
@@ -376,6 +379,8 @@ static inline void dcc_prioplus_derive(struct dcc_prioplus *s, const struct dcc_
 	/* 2^40 * 2^40 / 2^39 at the least */
 	s->packets_per_ns_q40 = dcc_muldiv_u64(rate, 1ULL << 40, s->wire_bytes * 8000000000ULL);
 	packet_ns = dcc_div_u64(s->wire_bytes * 8000000000ULL, rate);
+	a_ns = (u32)dcc_clamp_u64(DCC_PRIOPLUS_A_PACKETS * packet_ns, a_ns,
+				  DCC_PRIOPLUS_CHANNEL_MAX_NS);
 
 	s->channel_ns = a_ns + b_ns;
 	queue_ns = level * s->channel_ns; /* < 64 * 2e7 */
@@ -885,12 +890,17 @@ static inline bool dcc_prioplus_ack(struct dcc_prioplus *s, const struct dcc_pat
 				    const struct dcc_prioplus_params *p, const struct dcc_ack *ack,
 				    struct dcc_verdict *out)
 {
+	u32 base_ns = s->base_ns;
 	u64 probe_ns;
 
 	if (DCC_UNLIKELY(ack->flags & (DCC_ACK_NO_RTT | DCC_ACK_DELAYED)))
 		return false;
-	if (DCC_UNLIKELY(dcc_prioplus_stale(s, path, p)))
+	if (DCC_UNLIKELY(dcc_prioplus_stale(s, path, p))) {
 		DCC_STEP(dcc_prioplus_derive)(s, path, p);
+		/* What probes have taken is known by what it is below the base RTT. */
+		if (s->base_ns != base_ns)
+			s->flow.probe_ns = s->probe_start_ns;
+	}
 	if (ack->flags & DCC_ACK_PROBE) {
 		if (!s->flow.stopped)
 			return false;

@@ -119,3 +119,40 @@ def test_short_responses_do_not_wait_for_delayed_acknowledgments(lab, response, 
         # PrioPlus begins with an eighth of a BDP, here less than a packet: one RTT more for a second packet.
         least = 0.45 if algorithm.startswith("prioplus") else 0.85
         assert count > least * answered["cubic"], (algorithm, answered)
+
+
+def in_lab_settings(algorithm, cases):
+    """What responses of these sizes take with these rates, base RTTs set, and delays."""
+    load(*("tcp_" + name for name in ("prioplus", "prioplus_ledbat")))
+    took = []
+    for rate_bps, delay_ns, base_rtt_ns, response, priority in cases:
+        path = Path(rate_bps, delay_ns, base_rtt_ns)
+        sockets = path.open(algorithm, priority)
+        # 37 bytes: with so many iperf3 begins.
+        took.append(Exchange(*sockets, 37, (response,)).run(10, most=2))
+        for sock in sockets:
+            sock.close()
+    return took
+
+
+@pytest.mark.parametrize("algorithm", ("prioplus", "prioplus_ledbat"))
+def test_with_the_base_rtt_measured_a_stopping_flow_starts_and_uses_any_line(lab, algorithm):
+    cases = [(mbps * 10**6, 500_000, 0, size, priority)
+             for mbps, size in ((10, 20_000), (100, 1), (100, 100_000), (1000, 100_000), (10_000, 100_000))
+             for priority in (0, 6)]
+    for case, took in zip(cases, in_lab(lab, "in_lab_settings", algorithm, cases)):
+        rate_bps, delay_ns, _, size, _ = case
+        line_ns = 1.05 * size * 8 * 10**9 / rate_bps
+        # Its window grows from one packet, in eighths of a BDP.
+        assert len(took) == 2 and took[1] < 3 * line_ns + 12 * 2 * delay_ns, (case, took)
+
+
+@pytest.mark.parametrize("algorithm", ("prioplus", "prioplus_ledbat"))
+def test_with_a_wrong_base_rtt_a_stopping_flow_still_moves(lab, algorithm):
+    # Below the true RTT by more than a channel, so that there always seems to be a queue; and above it.
+    cases = [(10**9, 500_000, int(1_000_000 * part), size, 0) for part in (0.8, 0.95, 1.05, 1.2) for size in (1, 30_000)]
+    cases += [(10**8, 2_500_000, 4_000_000, 2000, 0), (10**10, 25_000, 40_000, 2000, 0)]
+    for case, took in zip(cases, in_lab(lab, "in_lab_settings", algorithm, cases)):
+        # A packet of the request and each of the response waits 20 ms and a probe's RTT; every second one is held back.
+        packets = 1 + -(-case[3] // 1448)
+        assert len(took) == 2 and max(took) < packets * 70_000_000, (case, took)

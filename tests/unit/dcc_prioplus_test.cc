@@ -208,6 +208,34 @@ TEST(PrioplusProbe, DataInItsPlaceCountsAsItIs) {
   EXPECT_FALSE(flow.stopped());
 }
 
+TEST(PrioplusStop, OnASlowLineThePacketBehindAnotherIsNoReasonToStop) {
+  // A packet takes 121 us, thirty channels of 4 us.
+  Flow flow(Listing(0), {100000000ULL, 1000000, 1514});
+  flow.Ack(1000000, DCC_ACK_PROBE | DCC_ACK_PROBE_DATA);
+  flow.Over(1000000 + 2 * 121120);
+  EXPECT_FALSE(flow.stopped());
+  flow.Over(1000000 + 4 * 121120);
+  EXPECT_TRUE(flow.stopped());
+}
+
+TEST(PrioplusProbe, OnASlowPathOfOneHopAProbeIsNotTakenForAQueueAboveTheLimit) {
+  Flow flow(Listing(0), {100000000ULL, 1000000, 1514});
+  flow.Reply(1000000 - 116000);
+  EXPECT_FALSE(flow.stopped()) << "two hops are assumed";
+}
+
+TEST(PrioplusProbe, AnotherBaseRttForgetsWhatProbesTook) {
+  // The handshake's RTT first, then that of a full packet over two hops of 100 Mbit/s.
+  Flow flow(Listing(0), {100000000ULL, 1000000, 1514});
+  flow.path.base_rtt_ns = 1230000;
+  flow.Ack(1230000, DCC_ACK_PROBE | DCC_ACK_PROBE_DATA);
+  ASSERT_FALSE(flow.stopped());
+  flow.Over(2000000);
+  ASSERT_TRUE(flow.stopped());
+  flow.Reply(1000000);
+  EXPECT_FALSE(flow.stopped());
+}
+
 TEST(PrioplusIncrease, ANewFlowsLinearStartTakesAStepInEachRtt) {
   Flow flow(Params(4));
   flow.Reply(11900);

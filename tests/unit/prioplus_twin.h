@@ -41,12 +41,13 @@ class PrioplusTwin {
     wire_ = path.wire_bytes;
     base_ = path.base_rtt_ns;
     const u32 level = std::min(p.priority, p.levels - 1) + 1;
-    channel_ = static_cast<double>(p.channel_a_ns) + p.channel_b_ns;
-    target_ = base_ + level * channel_;
-    limit_ = target_ + std::floor(p.channel_a_ns / 2.0) + p.channel_b_ns;
-    if (p.unlimited_from && level >= p.unlimited_from) limit_ = 4294967295.0;
-    low_ = target_ - std::floor(p.channel_a_ns / 2.0);
     const double packet = std::floor(1 / mu_);
+    const double a = std::clamp(2 * packet, 1.0 * p.channel_a_ns, 1e7);
+    channel_ = a + p.channel_b_ns;
+    target_ = base_ + level * channel_;
+    limit_ = target_ + std::floor(a / 2) + p.channel_b_ns;
+    if (p.unlimited_from && level >= p.unlimited_from) limit_ = 4294967295.0;
+    low_ = target_ - std::floor(a / 2);
     const double tolerance = p.tolerance_ns
                                  ? p.tolerance_ns
                                  : std::clamp(std::max(packet, 1.0 * p.channel_b_ns), 1e3, 1e7);
