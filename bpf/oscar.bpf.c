@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * OSCAR under BPF: the core of kernel/core/dcc_oscar.h as a struct_ops program,
- * for machines where no module may be loaded.
+ * for machines where no module may be loaded.  The parameter `paper` is the
+ * loader's: 0 for oscar, 1 for oscar_paper.
  */
 #include "delaycc_core.bpf.h"
 
 struct dcc_oscar;
+struct dcc_oscar_scale;
 struct dcc_estimate;
 struct dcc_oscar_params;
-int step_dcc_oscar_derive(struct dcc_oscar *s, const struct dcc_path *path,
+int step_dcc_oscar_derive(struct dcc_oscar_scale *c, const struct dcc_path *path,
 			  const struct dcc_oscar_params *p);
-int step_dcc_oscar_pulse_step(struct dcc_oscar *s, const struct dcc_ack *ack);
+int step_dcc_oscar_probe_step(struct dcc_oscar *s, const struct dcc_ack *ack);
 int step_dcc_oscar_measure_drop(struct dcc_oscar *s, const struct dcc_ack *ack);
-int step_dcc_oscar_track_fall(struct dcc_oscar *s, const struct dcc_ack *ack);
 int step_dcc_oscar_decide(struct dcc_oscar *s, const struct dcc_estimate *e,
 			   const struct dcc_ack *ack);
 
@@ -43,30 +44,23 @@ DELAYCC_STEP int step_batch_init(struct dcc_batch *b, u32 tau_ns, u64 gap_ns)
 
 #include "dcc_oscar.h"
 
-DELAYCC_STEP int step_dcc_oscar_derive(struct dcc_oscar *s, const struct dcc_path *path,
+DELAYCC_STEP int step_dcc_oscar_derive(struct dcc_oscar_scale *c, const struct dcc_path *path,
 				     const struct dcc_oscar_params *p)
 {
-	if (s && path && p)
-		dcc_oscar_derive(s, path, p);
+	if (c && path && p)
+		dcc_oscar_derive(c, path, p);
 	return 0;
 }
 
-DELAYCC_STEP int step_dcc_oscar_pulse_step(struct dcc_oscar *s, const struct dcc_ack *ack)
+DELAYCC_STEP int step_dcc_oscar_probe_step(struct dcc_oscar *s, const struct dcc_ack *ack)
 {
-	return s && ack && dcc_oscar_pulse_step(s, ack);
+	return s && ack && dcc_oscar_probe_step(s, ack);
 }
 
 DELAYCC_STEP int step_dcc_oscar_measure_drop(struct dcc_oscar *s, const struct dcc_ack *ack)
 {
 	if (s && ack)
 		dcc_oscar_measure_drop(s, ack);
-	return 0;
-}
-
-DELAYCC_STEP int step_dcc_oscar_track_fall(struct dcc_oscar *s, const struct dcc_ack *ack)
-{
-	if (s && ack)
-		dcc_oscar_track_fall(s, ack);
 	return 0;
 }
 

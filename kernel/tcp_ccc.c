@@ -3,6 +3,10 @@
  * CCC: congestion control that judges from the delay itself whether the delay
  * can be trusted.
  *
+ * Reference
+ *   Wanchun Jiang et al., "CCC: Re-architecting Delay-based Congestion
+ *   Control in Datacenter Networks", USENIX NSDI 2026
+ *
  * What it does
  *   Queueing delay q and its change q_v are a point in a plane.  A curve through
  *   the goal (q_B, 0) separates "send more" from "send less"; where the point

@@ -3,6 +3,10 @@
  * LEDBAT: background traffic that steps back behind any other (RFC 6817), with
  * the round trip as the delay and a target for datacenters.
  *
+ * Reference
+ *   S. Shalunov, G. Hazel, J. Iyengar, M. Kuehlewind, "Low Extra Delay
+ *   Background Transport (LEDBAT)", RFC 6817, 2012
+ *
  * Where what is
  *   core/dcc_ledbat.h	the law, its constants and its differences from the
  *			RFC; no kernel in it

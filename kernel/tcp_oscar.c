@@ -1,28 +1,39 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * OSCAR: congestion control from the one-way view of a queue that a flow gets
- * from its own delays, and from how fast they change.
+ * OSCAR: congestion control from the RTTs of a flow's own packets and from how
+ * fast they change.
+ *
+ * One module, two algorithms with the same parameters: `oscar`, and
+ * `oscar_paper`, which is the paper's listing to the letter.  u_hai_ppm is
+ * oscar_paper's alone.
+ *
+ * Reference
+ *   Zhaochen Zhang et al., "OSCAR: O(1)-Step Convergence And
+ *   Readily-deployable Congestion Control", USENIX NSDI 2026
  *
  * What it does
  *   In a datacenter the base RTT and the line rate are known.  The delay of a
  *   flow's packets then says how long the queue is; the slope of the delay over
  *   the packets' send times (the gradient) says how much faster than the link's
- *   share all flows together are sending at this moment: a queue that grows by
+ *   rate all flows together are sending at this moment: a queue that grows by
  *   9 seconds per second is fed at ten times its rate.  A flow that multiplies
- *   its rate by 1 / (1 + gradient) is right after a single round trip, where a
- *   law that sees only the delay has to feel its way.
+ *   its rate by 1 / (1 + gradient) is right after a single round trip, where an
+ *   algorithm that sees only the delay has to search.
  *
  *   One number steers a flow: the ratio u of its rate to the line rate.  u = 1
  *   is the start.  Each batch of about half a base RTT of packets gives a mean
- *   delay and a gradient.  With an empty queue u climbs by u_hai; else u comes
- *   from two loops, one that holds the window to target delay (exact, slow) and
- *   one that holds the rate to the gradient (fast), whichever is bolder towards
- *   the target; and u_ai on top keeps flows moving to equal shares.  Window and
- *   pace both follow from u: u base BDPs at most, and u line rates.
+ *   delay and a gradient.  Two loops turn them into a new u, one that holds the
+ *   window to the target delay (exact, slow) and one that holds the rate to the
+ *   gradient (fast); the larger step towards the target wins.  A small constant
+ *   u_ai on top makes shares equal.  An empty queue carries no signal: there
+ *   `oscar` sends a short rate probe, and `oscar_paper` grows by u_hai.  Window
+ *   and pace both follow from u: min(u * target delay, base RTT) * line rate,
+ *   and u * line rate.
  *
  * Where what is
- *   core/dcc_oscar.h	the law, its constants and its differences from the
- *			paper; no kernel in it
+ *   core/dcc_oscar.h	the control law, a table beside the paper's listing,
+ *			and all differences; core/oscar/ its parts; no kernel
+ *			in it
  *   core/dcc_batch.h	the estimator
  *   delaycc_sock.c	send times in nanoseconds, packets to bytes on the wire,
  *			pacing, windows below a packet
@@ -42,9 +53,15 @@ static const struct delaycc_param shell_params[] = {
 		    DCC_OSCAR_QUEUE_MAX_NS, true),
 	OSCAR_PARAM(tau_ns, DCC_OSCAR_TAU_MIN_NS, DCC_OSCAR_TAU_MAX_NS, true),
 	OSCAR_PARAM(u_ai_ppm, 0, DCC_OSCAR_U_AI_MAX_PPM, true),
-	OSCAR_PARAM(u_hai_ppm, 1, DCC_OSCAR_U_HAI_MAX_PPM, true),
-	OSCAR_PARAM(law, 0, DCC_OSCAR_LAW_MAX, true),
+	OSCAR_PARAM(u_hai_ppm, 1, DCC_OSCAR_U_HAI_MAX_PPM, false),
 };
+
+#define DELAYCC_VARIANTS { "oscar", "oscar_paper" }
+
+static void shell_variant(unsigned int index, struct dcc_oscar_params *params)
+{
+	params->paper = index;
+}
 
 static void shell_describe(const struct dcc_oscar *core,
 			   struct delaycc_decision *d)
@@ -61,3 +78,4 @@ static void shell_describe(const struct dcc_oscar *core,
 MODULE_AUTHOR("The delaycc authors");
 MODULE_DESCRIPTION("OSCAR congestion control");
 MODULE_LICENSE("GPL");
+MODULE_ALIAS("tcp_oscar_paper");

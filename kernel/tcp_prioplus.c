@@ -4,6 +4,10 @@
  * priority stops as soon as a higher one fills its range of delays, and only
  * probes until the queue is gone.
  *
+ * Reference
+ *   Zhaochen Zhang et al., "Enabling Virtual Priority in Data Center
+ *   Congestion Control", ACM EuroSys 2025
+ *
  * Where what is
  *   core/dcc_prioplus.h	the law, its constants and its differences from the
  *			paper; no kernel in it

@@ -2,6 +2,10 @@
 /*
  * SQCC: a queue that stays short and still, however many flows make it.
  *
+ * Reference
+ *   Jian Tang, Tingting Xu, Liming Wang, Zhenjie Lin et al., "SQCC: Stable
+ *   Queue Congestion Control"
+ *
  * What it does
  *   The number N of flows at the receiver sets how fast a flow may grow and
  *   where the RTT is to stand; an error function that goes to infinity towards

@@ -3,6 +3,10 @@
  * Swift: the window that holds the delay at a target which grows as the window
  * gets smaller (SIGCOMM 2020), as one to compare with.
  *
+ * Reference
+ *   Gautam Kumar et al., "Swift: Delay is Simple and Effective for
+ *   Congestion Control in the Datacenter", ACM SIGCOMM 2020
+ *
  * Where what is
  *   core/dcc_swift.h	the law, its constants and its differences from the
  *			paper; no kernel in it

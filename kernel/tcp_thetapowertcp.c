@@ -3,6 +3,10 @@
  * theta-PowerTCP: a window from the power of the delay signal, which is the
  * delay times its own slope (NSDI 2022), as one to compare with.
  *
+ * Reference
+ *   Vamsi Addanki, Oliver Michel, Stefan Schmid, "PowerTCP: Pushing the
+ *   Performance Limits of Datacenter Networks", USENIX NSDI 2022
+ *
  * Where what is
  *   core/dcc_thetapowertcp.h	the law, its constants and its differences from the
  *				paper; no kernel in it

@@ -5,6 +5,12 @@
  * One module, two algorithms, `timely` and `patched_timely`, with the same
  * parameters; where a default differs, the parameter is 0.
  *
+ * Reference
+ *   Radhika Mittal et al., "TIMELY: RTT-based Congestion Control for the
+ *   Datacenter", ACM SIGCOMM 2015
+ *   Yibo Zhu et al., "ECN or Delay: Lessons Learnt from Analysis of DCQCN
+ *   and TIMELY", ACM CoNEXT 2016 (patched TIMELY)
+ *
  * What it does
  *   A flow's rate is decided upon once per segment of 64 KB.  Below T_low it
  *   grows, above T_high it falls; between them TIMELY follows the sign of the

@@ -18,7 +18,6 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(os.environ.get("DELAYCC_BUILD", ROOT / "build"))
 SKIPPED = 77
 pytestmark = pytest.mark.alone
-LAWS = {"paper": 0, "ai": 1, "tracker": 2, "pulse": 3}
 # Where the scheduler's delays would be taken for a queue, a target far above them.
 OSCAR = ("--algorithm", "oscar", "--set", "target_delay_ns=5000000")
 LEDBAT = ("--algorithm", "ledbat", "--set", "target_ns=5000000")
@@ -45,9 +44,9 @@ def transfer(*options, line_rate_mbps=10000):
     return {name: int(value) for name, value in re.findall(r"(\w+) (\d+)", done.stdout)}
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_every_law_carries_a_checksummed_transfer(law):
-    assert transfer(*OSCAR, "--set", f"law={LAWS[law]}")["decisions"] > 0
+@pytest.mark.parametrize("paper", [0, 1])
+def test_oscar_and_oscar_paper_carry_a_checksummed_transfer(paper):
+    assert transfer(*OSCAR, "--set", f"paper={paper}")["decisions"] > 0
 
 
 @pytest.mark.parametrize("refine", [0, 63, 255])

@@ -13,7 +13,6 @@ using delaycc_test::TakePath;
 
 void CheckBounds(const dcc_oscar& s, const dcc_path& path, const dcc_verdict& v) {
   Require(s.u_q24 >= DCC_OSCAR_RATIO_MIN && s.u_q24 <= DCC_RATIO_ONE);
-  Require(s.last.u_q24 == s.u_q24);
   Require(s.last.gradient_q16 >= DCC_GRADIENT_MIN && s.last.gradient_q16 <= DCC_GRADIENT_MAX);
   Require(v.cwnd_q16 >= 1);
   Require(v.pacing_bps >= 1000);
@@ -28,11 +27,11 @@ dcc_oscar_params TakeParams(Input& in) {
   params.tau_ns = in.Take<u32>();
   params.u_ai_ppm = in.Take<u32>();
   params.u_hai_ppm = in.Take<u32>();
-  params.law = in.Take<u8>() % (DCC_OSCAR_LAW_MAX + 1);
+  params.paper = in.Take<u8>() % 2;
   if (!dcc_oscar_params_valid(&params)) {
-    const u32 law = params.law;
+    const u32 paper = params.paper;
     dcc_oscar_params_default(&params);
-    params.law = law;
+    params.paper = paper;
   }
   return params;
 }
@@ -90,7 +89,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         now_ns = ack.now_ns;
       }
     }
-    CheckBounds(state, state.path, verdict);
+    CheckBounds(state, state.scale.path, verdict);
   }
   return 0;
 }

@@ -187,7 +187,7 @@ class BatchTwin {
 
 class OscarTwin {
  public:
-  OscarTwin(const dcc_path& path, const dcc_oscar_params& params) : law_(params.law) {
+  OscarTwin(const dcc_path& path, const dcc_oscar_params& params) : paper_(params.paper) {
     mu_ = static_cast<double>(path.line_rate_bps) / 8e9;  // bytes per nanosecond
     packet_ = path.wire_bytes;
     base_ = path.base_rtt_ns;
@@ -199,14 +199,12 @@ class OscarTwin {
     const double queue = target_ - base_;
     empty_ = base_ + std::min(1000.0, std::floor(queue / 4));
     band_ = std::min(500.0, std::floor(queue / 8));
-    near_ = law_ == DCC_OSCAR_LAW_PULSE ? std::floor(queue / 3)
-                                        : std::min(700.0, std::floor(queue / 8));
+    near_ = std::floor(queue / 3);
     high_ = target_ + std::floor(target_ / 8);
-    fall_ = std::floor(queue / 5) * 2;
+    drop_ = std::floor(queue / 5) * 2;
     u_ai_ = params.u_ai_ppm / 1e6;
-    const double hai = law_ == DCC_OSCAR_LAW_AI ? 0.25 : 0.01;
-    u_hai_ = params.u_hai_ppm ? params.u_hai_ppm / 1e6 : hai;
-    batch_.Configure(static_cast<u64>(tau_), law_ == DCC_OSCAR_LAW_PULSE);
+    u_hai_ = params.u_hai_ppm / 1e6;
+    batch_.Configure(static_cast<u64>(tau_), !paper_);
     points_.assign(DCC_OSCAR_POINTS, Point{});
     ratios_.assign(DCC_OSCAR_RATIOS, Ratio{0, 1.0});
     delay_ = base_;
@@ -217,11 +215,11 @@ class OscarTwin {
   // Windows in packets, rates in bits per second.
   double window() const {
     double w = u_ * target_ * mu_ / packet_;
-    if (pulse_ == DCC_OSCAR_PULSE_SENDING) w = std::max(w, 1.5 * pulse_u_ * base_ * mu_ / packet_);
+    if (probe_ == DCC_OSCAR_PROBE_SENDING) w = std::max(w, 1.5 * probe_u_ * base_ * mu_ / packet_);
     return std::min(w, base_ * mu_ / packet_);
   }
   double rate() const {
-    return std::max(1000.0, (pulse_ == DCC_OSCAR_PULSE_SENDING ? pulse_u_ : u_) * mu_ * 8e9);
+    return std::max(1000.0, (probe_ == DCC_OSCAR_PROBE_SENDING ? probe_u_ : u_) * mu_ * 8e9);
   }
 
   // Did this acknowledgment hang on a comparison of values that the core holds rounded?
@@ -233,34 +231,33 @@ class OscarTwin {
   void Follow(const dcc_oscar& core) {
     u_ = core.u_q24 / kOne;
     for (size_t i = 0; i < ratios_.size(); ++i) {
-      const size_t at = (core.ratio_head + i) % DCC_OSCAR_RATIOS;
-      ratios_[i] = {core.ratio_since_ns[at], core.ratio_q24[at] / kOne};
+      const size_t at = (core.history.head + i) % DCC_OSCAR_RATIOS;
+      ratios_[i] = {core.history.since_ns[at], core.history.ratio_q24[at] / kOne};
     }
-    best_ = core.best_q24 / kOne;
-    best_time_ = core.best_ns;
-    raised_ = core.raised_ns;
-    excess_ = core.excess_ns;
-    cut_ = core.cut_ns;
-    drained_ = core.drained_ns;
+    predicted_ = core.drain.predicted_q24 / kOne;
+    raised_ = core.steer.raised_ns;
+    excess_ = core.steer.excess_ns;
+    cut_ = core.steer.cut_ns;
+    drained_ = core.steer.drained_ns;
     delay_ = core.last.delay_ns;
-    pulse_ = core.pulse;
-    pulse_u_ = core.pulse_q24 / kOne;
-    pulse_from_ = core.pulse_from_ns;
-    pulse_to_ = core.pulse_to_ns;
-    if (pulse_ == DCC_OSCAR_PULSE_SENDING && core.echo.count == 0)
-      echo_.Configure(pulse_to_ - pulse_from_, false);
+    probe_ = core.probe.phase;
+    probe_u_ = core.probe.ratio_q24 / kOne;
+    probe_from_ = core.probe.from_ns;
+    probe_to_ = core.probe.to_ns;
+    if (probe_ == DCC_OSCAR_PROBE_SENDING && core.probe.echo.count == 0)
+      echo_.Configure(probe_to_ - probe_from_, false);
     SetGap();
   }
 
   // Times that follow from the ratio, which the core holds rounded, decide to the nanosecond: the
-  // longest pause within a batch and the end of a pulse.  The test compares them, then has the
+  // longest pause within a batch and the end of a probe.  The test compares them, then has the
   // twin take the core's.  A core at exactly 1 is at 1.
   double gap() const { return gap_; }
-  double pulse_to() const { return static_cast<double>(pulse_to_); }
+  double probe_to() const { return static_cast<double>(probe_to_); }
   void AdoptRounding(const dcc_oscar& core) {
     gap_ = static_cast<double>(core.batch.gap_ns);
     batch_.set_gap(gap_);
-    pulse_to_ = core.pulse_to_ns;
+    probe_to_ = core.probe.to_ns;
     if (core.u_q24 == DCC_RATIO_ONE) u_ = 1;
   }
 
@@ -268,8 +265,7 @@ class OscarTwin {
   bool Ack(const dcc_ack& ack) {
     knife_edge_ = false;
     bool decided = false;
-    if (law_ == DCC_OSCAR_LAW_TRACKER) decided = Refill(ack);
-    if (law_ == DCC_OSCAR_LAW_PULSE) decided = Watch(ack);
+    if (!paper_) decided = Watch(ack);
     if (const auto e = batch_.Add(ack)) {
       Decide(*e, ack);
       decided = true;
@@ -305,8 +301,8 @@ class OscarTwin {
     batch_.Restart(now);
     loss_ = now;
     loss_holds_ = true;
-    best_ = 0;
-    pulse_ = DCC_OSCAR_PULSE_NONE;
+    predicted_ = 0;
+    probe_ = DCC_OSCAR_PROBE_NONE;
   }
 
   void SetRatio(u64 now, double u) {
@@ -317,7 +313,7 @@ class OscarTwin {
   }
 
   void SetGap() {
-    if (law_ == DCC_OSCAR_LAW_PAPER) return;
+    if (paper_) return;
     const double interval = packet_ / (u_ * mu_);
     gap_ = std::max(std::floor(tau_ / 4), 2.5 * interval);
     batch_.set_gap(gap_);
@@ -347,76 +343,10 @@ class OscarTwin {
     return accelerate ? std::max(u_w, u_r) : std::min(u_w, u_r);
   }
 
-  double BothLoops(const Estimate& e) const {
-    const double u_r = RateRatio(e.bytes_after_first, e.last - e.first, e.gradient);
-    return Coordinate(e, e.delay < target_ - band_, u_r);
-  }
-
-  double LawPaper(const Estimate& e) const {
+  double DecidePaper(const Estimate& e) const {
     if (e.delay <= empty_) return u_ + u_hai_;
     const double u_r = RateRatio(e.bytes, e.last - e.start, e.gradient);
     return Coordinate(e, e.delay < target_, u_r) + u_ai_;
-  }
-
-  double LawAi(const Estimate& e) const {
-    return e.delay <= empty_ ? u_ + u_hai_ : BothLoops(e) + u_ai_;
-  }
-
-  double LawTracker(const Estimate& e, const dcc_ack& ack) {
-    if (e.delay <= empty_) {
-      double u = u_ + u_hai_;
-      if (e.first >= raised_) {
-        u *= 1.25;
-        raised_ = ack.now_ns;
-      }
-      return u;
-    }
-    const bool level = std::fabs(e.gradient) < 0.25;
-    if (std::fabs(e.delay - target_) < near_ && std::fabs(std::fabs(e.gradient) - 0.25) < 1e-3)
-      knife_edge_ = true;
-    const double v =
-        u_ai_ + (std::fabs(e.delay - target_) < near_ && level ? ScaleToTarget(e, RatioAt(e.first))
-                                                               : BothLoops(e));
-    return e.first < raised_ && ack.rtt_ns < target_ ? std::max(u_, v) : v;
-  }
-
-  void TrackFall(const dcc_ack& ack) {
-    const Point& newest = points_.back();
-    const Point& oldest = points_[points_.size() - DCC_OSCAR_POINTS_BACK];
-    if (ack.send_ns < newest.send ||
-        static_cast<double>(ack.send_ns - newest.send) * DCC_OSCAR_POINTS_PER_TAU < tau_)
-      return;
-    if (ack.rtt_ns - newest.delay > 500) best_ = 0;
-    if (static_cast<double>(ack.now_ns - best_time_) > base_) best_ = 0;
-    const double span = static_cast<double>(ack.send_ns - oldest.send);
-    const double drop = std::max(0.0, oldest.delay - ack.rtt_ns);
-    if (drop >= 600 && span <= tau_ && span >= 0.3 * tau_ && drop >= 0.3 * span) {
-      const double sent = std::min(1.0, (delivered_ - oldest.delivered) / span / mu_);
-      const double own = std::min(sent, RatioAt(oldest.send));
-      const double rest = std::max(span - drop, std::floor(span / 20));
-      const double u = rest > 0 ? std::min(1.0, own * span / rest) : 1.0;
-      if (u > best_) {
-        best_ = u;
-        best_time_ = ack.now_ns;
-      }
-    }
-    points_.pop_front();
-    points_.push_back({ack.send_ns, static_cast<double>(ack.rtt_ns), delivered_});
-  }
-
-  bool Refill(const dcc_ack& ack) {
-    delivered_ += ack.acked_bytes;
-    if (ack.flags & (DCC_ACK_NO_RTT | DCC_ACK_DELAYED)) return false;
-    if (ack.rtt_ns > high_) high_send_ = ack.send_ns;
-    TrackFall(ack);
-    if (best_ <= 0 || ack.rtt_ns > empty_) return false;
-    if (static_cast<double>(ack.send_ns - high_send_) < 2 * base_) return false;
-    const double u = std::min(1.0, 1.5 * best_);
-    best_ = 0;
-    raised_ = ack.now_ns;
-    delay_ = ack.rtt_ns;
-    SetRatio(ack.now_ns, std::max(u_, u));
-    return true;
   }
 
   bool Calm(u64 send) const { return static_cast<double>(send - high_send_) > 2 * base_; }
@@ -426,7 +356,7 @@ class OscarTwin {
     have_point_ = false;
   }
 
-  // On top of what a fall promised: the less sure, the further apart the packets are.
+  // On top of the predicted share: the less sure, the further apart the packets are.
   double Margin() {
     const double step = std::floor((target_ - base_) / 16);
     const size_t n = points_.size();
@@ -447,64 +377,64 @@ class OscarTwin {
     for (const Point& p : points_) {
       const double span = static_cast<double>(ack.send_ns - p.send);
       const double drop = std::max(0.0, p.delay - ack.rtt_ns);
-      if (drop < fall_ || p.delay > high_ || drop < 0.3 * span || span > 4 * tau_) continue;
+      if (drop < drop_ || p.delay > high_ || drop < 0.3 * span || span > 4 * tau_) continue;
       const double sent = span > 0 ? std::min(1.0, (delivered_ - p.delivered) / span / mu_) : 1.0;
       const double own = std::min(sent, RatioAt(p.send));
       const double rest = std::max(span - drop, std::max(1.0, std::floor(span / 20)));
-      best_ = std::max(best_, std::min(1.0, own * span / rest));
+      predicted_ = std::max(predicted_, std::min(1.0, own * span / rest));
     }
     points_.pop_front();
     points_.push_back({ack.send_ns, static_cast<double>(ack.rtt_ns), delivered_});
     have_point_ = true;
   }
 
-  void PulseBegin(u64 now) {
-    if (pulse_ != DCC_OSCAR_PULSE_NONE || u_ >= 1) return;
-    pulse_u_ = std::min(1.0, 2 * u_);
-    const double train = DCC_OSCAR_PULSE_PACKETS * packet_ / (pulse_u_ * mu_);
-    pulse_ = DCC_OSCAR_PULSE_SENDING;
-    pulse_from_ = now;
-    pulse_to_ = now + static_cast<u64>(std::clamp(train, std::floor(base_ / 4), 4 * base_));
-    pulse_delay_ = 0;
-    echo_.Configure(pulse_to_ - pulse_from_, false);
+  void ProbeBegin(u64 now) {
+    if (probe_ != DCC_OSCAR_PROBE_NONE || u_ >= 1) return;
+    probe_u_ = std::min(1.0, 2 * u_);
+    const double train = DCC_OSCAR_PROBE_PACKETS * packet_ / (probe_u_ * mu_);
+    probe_ = DCC_OSCAR_PROBE_SENDING;
+    probe_from_ = now;
+    probe_to_ = now + static_cast<u64>(std::clamp(train, std::floor(base_ / 4), 4 * base_));
+    probe_delay_ = 0;
+    echo_.Configure(probe_to_ - probe_from_, false);
   }
 
-  bool PulseJudge(const dcc_ack& ack) {
-    pulse_ = DCC_OSCAR_PULSE_NONE;
+  bool ProbeJudge(const dcc_ack& ack) {
+    probe_ = DCC_OSCAR_PROBE_NONE;
     if (echo_.count() < 2) return false;
-    const bool free = pulse_delay_ <= base_ + std::floor((empty_ - base_) / 2);
+    const bool free = probe_delay_ <= base_ + std::floor((empty_ - base_) / 2);
     double u = u_;
     if (free) {
-      u = std::max(u_, pulse_u_);
+      u = std::max(u_, probe_u_);
     } else if (ack.rtt_ns < target_) {
       const double total = std::min(100.0, 1 + echo_.Slope());
-      const double others = std::max(0.0, total - pulse_u_);
+      const double others = std::max(0.0, total - probe_u_);
       // A difference of nearly equal numbers: the gradient's last digit decides.
-      if (std::fabs(total - pulse_u_) < 0.006 && u_ < 0.006) knife_edge_ = true;
-      u = std::max(u_, std::min(pulse_u_, u_ / (others + u_)));
+      if (std::fabs(total - probe_u_) < 0.006 && u_ < 0.006) knife_edge_ = true;
+      u = std::max(u_, std::min(probe_u_, u_ / (others + u_)));
     } else {
       return false;
     }
     raised_ = ack.now_ns;
-    delay_ = pulse_delay_;
+    delay_ = probe_delay_;
     SetRatio(ack.now_ns, u);
     if (u_ < 1 && 1 - u_ < 1e-4) knife_edge_ = true;
-    if (free) PulseBegin(ack.now_ns);
+    if (free) ProbeBegin(ack.now_ns);
     return true;
   }
 
-  bool PulseStep(const dcc_ack& ack) {
+  bool ProbeStep(const dcc_ack& ack) {
     bool changed = false;
-    if (pulse_ == DCC_OSCAR_PULSE_SENDING && ack.now_ns >= pulse_to_) {
-      pulse_ = DCC_OSCAR_PULSE_AWAITED;
-      pulse_to_ = ack.now_ns;
+    if (probe_ == DCC_OSCAR_PROBE_SENDING && ack.now_ns >= probe_to_) {
+      probe_ = DCC_OSCAR_PROBE_AWAITED;
+      probe_to_ = ack.now_ns;
       changed = true;
     }
-    if (ack.send_ns < pulse_from_) return changed;
-    if (pulse_ == DCC_OSCAR_PULSE_AWAITED && ack.send_ns > pulse_to_)
-      return PulseJudge(ack) || changed;
+    if (ack.send_ns < probe_from_) return changed;
+    if (probe_ == DCC_OSCAR_PROBE_AWAITED && ack.send_ns > probe_to_)
+      return ProbeJudge(ack) || changed;
     if (echo_.count() < DCC_BATCH_MAX_COUNT) echo_.Take(ack);
-    pulse_delay_ = ack.rtt_ns;
+    probe_delay_ = ack.rtt_ns;
     return changed;
   }
 
@@ -513,29 +443,29 @@ class OscarTwin {
     if (ack.flags & (DCC_ACK_NO_RTT | DCC_ACK_DELAYED)) return false;
     if (sent_ > ack.now_ns) {
       ForgetPoints();
-      pulse_ = DCC_OSCAR_PULSE_NONE;
+      probe_ = DCC_OSCAR_PROBE_NONE;
       high_send_ = raised_ = 0;
-      best_ = 0;
+      predicted_ = 0;
       sent_ = ack.send_ns;
     }
     if (ack.send_ns > sent_ && static_cast<double>(ack.send_ns - sent_) > gap_) ForgetPoints();
     sent_ = std::max(sent_, ack.send_ns);
     if (ack.rtt_ns > high_) high_send_ = ack.send_ns;
-    if (ack.rtt_ns - sample_ > 500) best_ = 0;
+    if (ack.rtt_ns - sample_ > 500) predicted_ = 0;
     sample_ = ack.rtt_ns;
 
-    bool changed = pulse_ != DCC_OSCAR_PULSE_NONE && PulseStep(ack);
+    bool changed = probe_ != DCC_OSCAR_PROBE_NONE && ProbeStep(ack);
     TrackDrop(ack);
-    if (best_ <= 0 || ack.rtt_ns > empty_) return changed;
-    if (u_ < 1 && std::fabs(best_ - u_) < 1e-3 * u_) knife_edge_ = true;
-    if (best_ > u_ && Calm(ack.send_ns)) {
+    if (predicted_ <= 0 || ack.rtt_ns > empty_) return changed;
+    if (u_ < 1 && std::fabs(predicted_ - u_) < 1e-3 * u_) knife_edge_ = true;
+    if (predicted_ > u_ && Calm(ack.send_ns)) {
       raised_ = ack.now_ns;
       delay_ = ack.rtt_ns;
-      SetRatio(ack.now_ns, best_ * (1 + Margin()));
-      PulseBegin(ack.now_ns);
+      SetRatio(ack.now_ns, predicted_ * (1 + Margin()));
+      ProbeBegin(ack.now_ns);
       changed = true;
     }
-    best_ = 0;
+    predicted_ = 0;
     return changed;
   }
 
@@ -566,7 +496,7 @@ class OscarTwin {
   bool Draining(const Estimate& e) const { return e.first >= cut_ && e.first < drained_; }
 
   // Four fifths of the mean excess over the target are taken off; half of the ratio in force.
-  double Settle(const Estimate& e, double us) {
+  double Hold(const Estimate& e, double us) {
     excess_ += static_cast<s64>(e.delay) - static_cast<s64>(target_) - (excess_ >> 5);
     double aim = target_;
     if (excess_ > 0) aim -= std::min(static_cast<double>(excess_ >> 3), target_ - base_);
@@ -593,10 +523,10 @@ class OscarTwin {
     return sent * 16 >= us * 15 || e.mean_inflight >= windowed;
   }
 
-  double LawPulse(const Estimate& e, const dcc_ack& ack) {
+  double DecideDefault(const Estimate& e, const dcc_ack& ack) {
     if (e.delay <= empty_) {
       const double u = u_ + u_ai_;
-      if (e.first > raised_) PulseBegin(ack.now_ns);
+      if (e.first > raised_) ProbeBegin(ack.now_ns);
       return u;
     }
     const double us = RatioAt(e.first);
@@ -604,7 +534,7 @@ class OscarTwin {
     const bool close = e.delay < target_ + near_;
     if (close && std::fabs(std::fabs(e.gradient) - 0.15) < 1e-3) knife_edge_ = true;
     if (close && std::fabs(e.gradient) < 0.15) {
-      u = e.delay + near_ < target_ ? Fill(e, us) : Settle(e, us);
+      u = e.delay + near_ < target_ ? Fill(e, us) : Hold(e, us);
       ai /= 2;
     } else {
       const bool accelerate = e.delay < target_ - band_;
@@ -631,14 +561,8 @@ class OscarTwin {
     double u = u_;
     if (e.app_limited && !UsedItsShare(e)) {
       if (e.delay >= target_) u = ScaleToTarget(e, RatioAt(e.first)) + u_ai_;
-    } else if (law_ == DCC_OSCAR_LAW_PAPER) {
-      u = LawPaper(e);
-    } else if (law_ == DCC_OSCAR_LAW_AI) {
-      u = LawAi(e);
-    } else if (law_ == DCC_OSCAR_LAW_TRACKER) {
-      u = LawTracker(e, ack);
     } else {
-      u = LawPulse(e, ack);
+      u = paper_ ? DecidePaper(e) : DecideDefault(e, ack);
     }
     decided_ = ack.now_ns;
     delay_ = e.delay;
@@ -648,23 +572,23 @@ class OscarTwin {
 
   static constexpr double kOne = 1 << 24;
 
-  u32 law_;
-  double mu_, packet_, base_, target_, tau_, empty_, band_, near_, high_, fall_, u_ai_, u_hai_;
+  bool paper_;
+  double mu_, packet_, base_, target_, tau_, empty_, band_, near_, high_, drop_, u_ai_, u_hai_;
   BatchTwin batch_;
   double u_ = 1;
   double gap_ = static_cast<double>(DCC_BATCH_NO_GAP);
   std::deque<Ratio> ratios_;
   std::deque<Point> points_;
-  u64 raised_ = 0, high_send_ = 0, best_time_ = 0, loss_ = 0;
-  double best_ = 0, delivered_ = 0, delay_ = 0;
+  u64 raised_ = 0, high_send_ = 0, loss_ = 0;
+  double predicted_ = 0, delivered_ = 0, delay_ = 0;
   bool loss_holds_ = false, knife_edge_ = false;
 
-  // Law 3.
+  // Of oscar alone.
   BatchTwin echo_;
-  u32 pulse_ = DCC_OSCAR_PULSE_NONE;
-  double pulse_u_ = 0, pulse_delay_ = 0, sample_ = 0;
+  u32 probe_ = DCC_OSCAR_PROBE_NONE;
+  double probe_u_ = 0, probe_delay_ = 0, sample_ = 0;
   s64 excess_ = 0;
-  u64 pulse_from_ = 0, pulse_to_ = 0, sent_ = 0, decided_ = 0, cut_ = 0, drained_ = 0;
+  u64 probe_from_ = 0, probe_to_ = 0, sent_ = 0, decided_ = 0, cut_ = 0, drained_ = 0;
   bool have_point_ = false;
 };
 

@@ -154,8 +154,7 @@ test_sysctl_values_in_range_are_taken()
 		taken oscar/target_delay_ns 0 2000 2000000000 &&
 		taken oscar/target_queue_ns 0 500 1000000000 &&
 		taken oscar/tau_ns 0 500 1000000000 &&
-		taken oscar/u_ai_ppm 0 100000 && taken oscar/u_hai_ppm 0 1 1000000 &&
-		taken oscar/law 0 1 2 3
+		taken oscar/u_ai_ppm 0 100000 && taken oscar/u_hai_ppm 1 1000000
 }
 
 test_sysctl_bad_values_are_refused_and_change_nothing()
@@ -168,8 +167,7 @@ test_sysctl_bad_values_are_refused_and_change_nothing()
 		refused oscar/target_delay_ns -1 1 1999 2000000001 &&
 		refused oscar/target_queue_ns -1 1 499 1000000001 &&
 		refused oscar/tau_ns -1 1 499 1000000001 &&
-		refused oscar/u_ai_ppm -1 100001 && refused oscar/u_hai_ppm -1 1000001 &&
-		refused oscar/law -1 99 || return 1
+		refused oscar/u_ai_ppm -1 100001 && refused oscar/u_hai_ppm -1 0 1000001 || return 1
 	! sysctl -w net.ipv4.delaycc.base_rtt_ns=999 2>/tmp/error || no "sysctl(8) took 999" || return 1
 	[ "$(cat base_rtt_ns)" = 4000 ] || no "base_rtt_ns is no longer 4000" || return 1
 	echo 0 >base_rtt_ns
@@ -185,9 +183,9 @@ test_namespaces_have_their_own_parameters()
 	in_a sh -c "echo 777 >$dcc/line_rate_mbps" || return 1
 	[ "$(in_b cat $dcc/line_rate_mbps)" = 0 ] && [ "$(cat $dcc/line_rate_mbps)" = 12345 ] ||
 		no "a write in one namespace is seen in another" || return 1
-	in_a sh -c "echo 1 >$dcc/oscar/law" || return 1
-	[ "$(in_b cat $dcc/oscar/law)" = "$(cat $dcc/oscar/law)" ] || no "oscar's table is shared" || return 1
-	in_a sh -c "echo 0 >$dcc/line_rate_mbps; cat $dcc/../delaycc/oscar/law; echo $(cat $dcc/oscar/law) >$dcc/oscar/law"
+	in_a sh -c "echo 1 >$dcc/oscar/u_ai_ppm" || return 1
+	[ "$(in_b cat $dcc/oscar/u_ai_ppm)" = "$(cat $dcc/oscar/u_ai_ppm)" ] || no "oscar's table is shared" || return 1
+	in_a sh -c "echo 0 >$dcc/line_rate_mbps; echo $(cat $dcc/oscar/u_ai_ppm) >$dcc/oscar/u_ai_ppm"
 	echo 0 >$dcc/line_rate_mbps
 }
 
