@@ -7,6 +7,9 @@
  *   Wanchun Jiang et al., "CCC: Re-architecting Delay-based Congestion
  *   Control in Datacenter Networks", USENIX NSDI 2026
  *
+ * One module, two algorithms with the same parameters: `ccc`, and `ccc_paper`,
+ * the paper's rules alone (features = 0).
+ *
  * What it does
  *   Queueing delay q and its change q_v are a point in a plane.  A curve through
  *   the goal (q_B, 0) separates "send more" from "send less"; where the point
@@ -34,8 +37,16 @@ static const struct delaycc_param shell_params[] = {
 	CCC_PARAM(q_b_ns, DCC_CCC_Q_B_MIN_NS, DCC_CCC_Q_B_MAX_NS, true),
 	CCC_PARAM(gamma_ppm, 0, DCC_CCC_GAMMA_MAX_PPM, true),
 	CCC_PARAM(r_min_kbps, 1, DCC_CCC_R_MIN_MAX_KBPS, true),
-	CCC_PARAM(refine, 0, DCC_CCC_REFINE_MAX, true),
+	CCC_PARAM(features, 0, DCC_CCC_FEATURE_MAX, true),
 };
+
+#define DELAYCC_VARIANTS { "ccc", "ccc_paper" }
+
+static void shell_variant(unsigned int index, struct dcc_ccc_params *params)
+{
+	if (index)
+		params->features = 0;
+}
 
 static void shell_describe(const struct dcc_ccc *core,
 			   struct delaycc_decision *d)
@@ -57,3 +68,4 @@ static void shell_describe(const struct dcc_ccc *core,
 MODULE_AUTHOR("The delaycc authors");
 MODULE_DESCRIPTION("CCC congestion control");
 MODULE_LICENSE("GPL");
+MODULE_ALIAS("tcp_ccc_paper");

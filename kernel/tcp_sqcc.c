@@ -6,6 +6,9 @@
  *   Jian Tang, Tingting Xu, Liming Wang, Zhenjie Lin et al., "SQCC: Stable
  *   Queue Congestion Control"
  *
+ * One module, two algorithms with the same parameters: `sqcc`, and `sqcc_paper`,
+ * whose N sets T_low and delta by the paper's equation 25.
+ *
  * What it does
  *   The number N of flows at the receiver sets how fast a flow may grow and
  *   where the RTT is to stand; an error function that goes to infinity towards
@@ -39,9 +42,15 @@ static const struct delaycc_param shell_params[] = {
 		   false),
 	SQCC_PARAM(n_source, 0, DCC_SQCC_SOURCE_MAX, true),
 	SQCC_PARAM(n_fixed, 1, DCC_SQCC_FLOWS_MAX, false),
-	SQCC_PARAM(rules, 0, DCC_SQCC_RULES_MAX, true),
 	SQCC_PARAM(parts, 0, DCC_SQCC_PARTS_MAX, true),
 };
+
+#define DELAYCC_VARIANTS { "sqcc", "sqcc_paper" }
+
+static void shell_variant(unsigned int index, struct dcc_sqcc_params *params)
+{
+	params->paper = index;
+}
 
 static void shell_describe(const struct dcc_sqcc *core,
 			   struct delaycc_decision *d)
@@ -62,3 +71,4 @@ static void shell_describe(const struct dcc_sqcc *core,
 MODULE_AUTHOR("The delaycc authors");
 MODULE_DESCRIPTION("SQCC congestion control");
 MODULE_LICENSE("GPL");
+MODULE_ALIAS("tcp_sqcc_paper");

@@ -30,11 +30,12 @@
  *   acknowledgment -> q, q_v, delta -> region -> r -> window r * RTT_min and pace r
  *
  * Differences from the paper
- *   The parameter "refine" is the sum of the numbers of those that are in force; 0 is the
- *   paper's algorithm as read below. In brackets: what leaving this one out of the default does
- *   in the lab to S1 (five flows) or S2 (100 flows), see docs/results.md. The default has S1 27
- *   us (99.9 % of the RTTs) and Jain 0.998; S2 99.9 % of the link, 32 us, Jain 0.75; refine = 0
- *   has S2 97.4 %, 71 us, Jain 0.33, and with four flows 5 ms apart becomes fair late or never.
+ *   The parameter "features" is the sum of the numbers of those that are in force; 0 is the
+ *   paper's algorithm as read below (ccc_paper). In brackets: what leaving this one out of the
+ *   default does in the lab to S1 (five flows) or S2 (100 flows), see docs/results.md. The default
+ *   has S1 27 us (99.9 % of the RTTs) and Jain 0.998; S2 99.9 % of the link, 32 us, Jain 0.75;
+ *   ccc_paper has S2 97.4 %, 71 us, Jain 0.33, and with four flows 5 ms apart becomes fair late or
+ *   never.
  *     1 WINDOW  A window below one packet is one packet, and the pace alone holds back. The
  *       share of 100 flows is 0.4 packets per RTT; gating each by its own RTT makes them starve
  *       one another. [S2: 96.1 % of the link, 44 us, Jain 0.30] At r_min with an RTT above two
@@ -93,18 +94,18 @@
 #include "dcc_cc.h"
 #include "dcc_math.h"
 
-/* Bits of "refine". */
-#define DCC_CCC_REFINE_WINDOW 1U
-#define DCC_CCC_REFINE_SHARE 2U
-#define DCC_CCC_REFINE_DRIFT 4U
-#define DCC_CCC_REFINE_BASIS 8U
-#define DCC_CCC_REFINE_START 16U
-#define DCC_CCC_REFINE_SLOPE 32U
-#define DCC_CCC_REFINE_FLOOR 64U
-#define DCC_CCC_REFINE_SLACK 128U
-#define DCC_CCC_REFINE_MAX 255U
+/* Bits of "features". */
+#define DCC_CCC_FEATURE_WINDOW 1U
+#define DCC_CCC_FEATURE_SHARE 2U
+#define DCC_CCC_FEATURE_DRIFT 4U
+#define DCC_CCC_FEATURE_BASIS 8U
+#define DCC_CCC_FEATURE_START 16U
+#define DCC_CCC_FEATURE_SLOPE 32U
+#define DCC_CCC_FEATURE_FLOOR 64U
+#define DCC_CCC_FEATURE_SLACK 128U
+#define DCC_CCC_FEATURE_MAX 255U
 /* What measured best: the last two are not needed beside the others. */
-#define DCC_CCC_REFINE_DEFAULT 63U
+#define DCC_CCC_FEATURE_DEFAULT 63U
 
 /* Parameters, with their ranges. */
 #define DCC_CCC_Q_B_MIN_NS 500U
@@ -166,7 +167,7 @@ struct dcc_ccc_params {
 	u32 q_b_ns;	/* the queueing delay to hold; 0: a quarter of the base RTT */
 	u32 gamma_ppm;	/* weight of the old gradient, 0 .. 990000 */
 	u32 r_min_kbps; /* no rate below; 0: a packet in six base RTTs */
-	u32 refine;	/* DCC_CCC_REFINE_* */
+	u32 features;	/* DCC_CCC_FEATURE_* */
 };
 
 /* 1 / d for products: n * value >> shift is n / d. */
@@ -227,7 +228,7 @@ static inline void dcc_ccc_params_default(struct dcc_ccc_params *p)
 	p->q_b_ns = DCC_CCC_Q_B_NS;
 	p->gamma_ppm = DCC_CCC_GAMMA_PPM;
 	p->r_min_kbps = 0;
-	p->refine = DCC_CCC_REFINE_DEFAULT;
+	p->features = DCC_CCC_FEATURE_DEFAULT;
 }
 
 static inline bool dcc_ccc_params_valid(const struct dcc_ccc_params *p)
@@ -235,7 +236,7 @@ static inline bool dcc_ccc_params_valid(const struct dcc_ccc_params *p)
 	if (p->q_b_ns && (p->q_b_ns < DCC_CCC_Q_B_MIN_NS || p->q_b_ns > DCC_CCC_Q_B_MAX_NS))
 		return false;
 	return p->gamma_ppm <= DCC_CCC_GAMMA_MAX_PPM && p->r_min_kbps <= DCC_CCC_R_MIN_MAX_KBPS &&
-	       p->refine <= DCC_CCC_REFINE_MAX;
+	       p->features <= DCC_CCC_FEATURE_MAX;
 }
 
 static inline bool dcc_ccc_stale(const struct dcc_ccc_scale *k, const struct dcc_path *path,
@@ -245,7 +246,7 @@ static inline bool dcc_ccc_stale(const struct dcc_ccc_scale *k, const struct dcc
 	       k->path.base_rtt_ns != path->base_rtt_ns ||
 	       k->path.wire_bytes != path->wire_bytes || k->params.q_b_ns != p->q_b_ns ||
 	       k->params.gamma_ppm != p->gamma_ppm || k->params.r_min_kbps != p->r_min_kbps ||
-	       k->params.refine != p->refine;
+	       k->params.features != p->features;
 }
 
 static inline void dcc_ccc_set_reciprocal(struct dcc_ccc_reciprocal *r, u32 d)
@@ -285,7 +286,7 @@ static inline void dcc_ccc_derive(struct dcc_ccc_scale *k, const struct dcc_path
 	k->log_q_b_q16 = dcc_log2_segments_q16(k->q_b_ns);
 	k->gamma_q24 = dcc_ppm_to_q24(dcc_min_u32(p->gamma_ppm, DCC_CCC_GAMMA_MAX_PPM));
 	k->slack_q16 = 0;
-	if (p->refine & DCC_CCC_REFINE_SLACK)
+	if (p->features & DCC_CCC_FEATURE_SLACK)
 		k->slack_q16 = (u32)dcc_min_u64(dcc_div_u64((u64)k->q_b_ns * DCC_CCC_SLACK_Q16,
 							    k->base_ns), 1U << 16);
 	dcc_ccc_set_reciprocal(&k->per_rtt, k->base_ns);
@@ -307,9 +308,9 @@ static inline void dcc_ccc_derive(struct dcc_ccc_scale *k, const struct dcc_path
 	k->min_q30 = (u32)dcc_clamp_u64(min_q30, DCC_CCC_SHARE_MIN, DCC_CCC_SHARE_ONE);
 }
 
-static inline bool dcc_ccc_refines(const struct dcc_ccc_scale *k, u32 what)
+static inline bool dcc_ccc_has(const struct dcc_ccc_scale *k, u32 what)
 {
-	return (k->params.refine & what) != 0;
+	return (k->params.features & what) != 0;
 }
 
 static inline void dcc_ccc_verdict(const struct dcc_ccc *s, struct dcc_verdict *out)
@@ -324,7 +325,7 @@ static inline void dcc_ccc_verdict(const struct dcc_ccc *s, struct dcc_verdict *
 
 		window += dcc_scale_q24(window, dcc_min_u32(more_q24, DCC_RATIO_ONE));
 	}
-	if (dcc_ccc_refines(k, DCC_CCC_REFINE_WINDOW) && window < DCC_WINDOW_ONE) {
+	if (dcc_ccc_has(k, DCC_CCC_FEATURE_WINDOW) && window < DCC_WINDOW_ONE) {
 		if (f->rate_q30 <= k->min_q30 && f->rtt_ns >> 1 > k->base_ns)
 			window *= DCC_CCC_R_MIN_STRETCH;
 		else
@@ -456,7 +457,7 @@ static inline void dcc_ccc_update_basis(struct dcc_ccc *s)
 	struct dcc_ccc_flow *f = &s->flow;
 	u64 sum;
 
-	if (!f->raised && dcc_ccc_refines(&s->scale, DCC_CCC_REFINE_BASIS)) {
+	if (!f->raised && dcc_ccc_has(&s->scale, DCC_CCC_FEATURE_BASIS)) {
 		dcc_ccc_set_basis(f, f->rate_q30);
 		f->raised = f->braked;
 	} else if (f->in_a) {
@@ -492,7 +493,7 @@ static inline u32 dcc_ccc_analytical_step(const struct dcc_ccc *s, u32 itv_ns)
 	const struct dcc_ccc_flow *f = &s->flow;
 	u32 falling_q16 = (u32)-f->gradient_q16; /* q_v < 0 here: delta > 0 and q >= q_B */
 	u32 fall_ns = dcc_sat_u32(((u64)itv_ns * falling_q16) >> 16);
-	u32 floor_ns = dcc_ccc_refines(k, DCC_CCC_REFINE_FLOOR) ? k->empty_ns : 1;
+	u32 floor_ns = dcc_ccc_has(k, DCC_CCC_FEATURE_FLOOR) ? k->empty_ns : 1;
 	u32 ahead_ns = dcc_max_u32(dcc_sub_sat_u32(f->q_ns, fall_ns), floor_ns);
 	s32 log_q16 = (s32)k->log_q_b_q16 - (s32)dcc_log2_segments_q16(ahead_ns);
 	s32 gap_q16 = (log_q16 >> 1) + (s32)falling_q16;
@@ -540,7 +541,7 @@ static inline u32 dcc_ccc_probe_up(struct dcc_ccc *s, u64 now_ns, u32 itv_ns, u3
 	if (f->rate_q30 >= irr_q30)
 		return f->rate_q30;
 	step_q30 = dcc_ccc_probing_step(s, irr_q30, itv_q24);
-	if (itv_ns > k->base_ns >> 1 && dcc_ccc_refines(k, DCC_CCC_REFINE_SHARE))
+	if (itv_ns > k->base_ns >> 1 && dcc_ccc_has(k, DCC_CCC_FEATURE_SHARE))
 		step_q30 = dcc_ccc_limit_step(s, step_q30, DCC_CCC_PROBE_Q16);
 	return f->rate_q30 + step_q30; /* each at most the line rate, 2^30 */
 }
@@ -556,12 +557,12 @@ static inline u32 dcc_ccc_probe_down(const struct dcc_ccc *s, u32 itv_q24, u32 i
 
 	if (f->rate_q30 <= irr_q30)
 		return f->rate_q30;
-	if (dcc_ccc_refines(&s->scale, DCC_CCC_REFINE_SLOPE))
+	if (dcc_ccc_has(&s->scale, DCC_CCC_FEATURE_SLOPE))
 		weight_q24 = dcc_min_u32(off_q24, 2 * DCC_RATIO_ONE) >> 3;
 	else
 		weight_q24 = dcc_min_u32(off_q24, DCC_RATIO_ONE) >> 2;
 	weight_q24 = (u32)(((u64)weight_q24 * itv_q24) >> 24);
-	if (f->region != DCC_CCC_H1D && dcc_ccc_refines(&s->scale, DCC_CCC_REFINE_SHARE))
+	if (f->region != DCC_CCC_H1D && dcc_ccc_has(&s->scale, DCC_CCC_FEATURE_SHARE))
 		weight_q24 = dcc_min_u32(weight_q24, dcc_sub_sat_u32(dcc_ccc_rho_q16(s),
 								     DCC_CCC_KEEP_Q16) << 8);
 	return f->rate_q30 - (u32)(((u64)f->rate_q30 * weight_q24) >> 24);
@@ -574,7 +575,7 @@ static inline u32 dcc_ccc_drift(const struct dcc_ccc *s, u32 irr_q30, u32 itv_q2
 	u64 drift_q30;
 
 	if (f->rate_q30 <= irr_q30 || f->q_ns < s->scale.empty_ns ||
-	    !dcc_ccc_refines(&s->scale, DCC_CCC_REFINE_DRIFT))
+	    !dcc_ccc_has(&s->scale, DCC_CCC_FEATURE_DRIFT))
 		return 0;
 	drift_q30 = ((u64)(f->rate_q30 - irr_q30) * f->rate_q30) >> 30;
 	drift_q30 = (drift_q30 * itv_q24) >> 24;
@@ -618,7 +619,7 @@ static inline void dcc_ccc_adjust(struct dcc_ccc *s, u64 now_ns, u32 itv_ns)
 		if (f->region == DCC_CCC_AI) {
 			u32 step_q30 = dcc_ccc_analytical_step(s, itv_ns);
 
-			if (dcc_ccc_refines(k, DCC_CCC_REFINE_SHARE))
+			if (dcc_ccc_has(k, DCC_CCC_FEATURE_SHARE))
 				step_q30 = dcc_ccc_limit_step(s, step_q30, DCC_CCC_REACH_Q16);
 			rate_q30 = f->rate_q30 + step_q30;
 		} else {
@@ -681,7 +682,7 @@ static inline void dcc_ccc_loss(struct dcc_ccc *s, const struct dcc_path *path,
 	(void)path;
 	(void)p;
 	(void)now_ns;
-	if (!s->flow.have_rtt && dcc_ccc_refines(&s->scale, DCC_CCC_REFINE_START)) {
+	if (!s->flow.have_rtt && dcc_ccc_has(&s->scale, DCC_CCC_FEATURE_START)) {
 		s->flow.region = DCC_CCC_LOSS;
 		dcc_ccc_set_rate(s, s->scale.min_q30);
 	}

@@ -20,41 +20,40 @@
  *
  *   acknowledgment -> mean RTT, N -> every seg / 8: T_low, delta -> law -> R -> verdict
  *
- * The rules (parameter "rules")
- *   DCC_SQCC_RULES_LITERAL  equation 25 as printed.  At 10 Gbit/s and with packets of 1000
- *			     bytes, by computation: N = 60: 153 packets of queue, 500: 164, but
- *			     100: 285, 137: 252, 1000: 225; N = 10: unstable (delta is a hundredth
- *			     of the line); N < 10: k = 0, T_low = 0, and e divides by it.
- *   DCC_SQCC_RULES_CAPPED   the same with k >= 1 and delta <= C / 1000: mends the small end.
- *   DCC_SQCC_RULES_SMOOTH   the default; differences 5 to 9.  100 to 200 packets for every N.
+ * The algorithms
+ *   sqcc_paper	equation 25 as printed.  At 10 Gbit/s and with packets of 1000 bytes, by
+ *		computation: N = 60: 153 packets of queue, 500: 164, but 100: 285, 137: 252,
+ *		1000: 225; N = 10: unstable (delta is a hundredth of the line); N < 10: k = 0,
+ *		T_low = 0, and e divides by it.
+ *   sqcc	the default; differences 5 to 9.  100 to 200 packets for every N.
  *
  * Differences from the paper
  *   1. e is infinite at T_high and beta e w beyond 1 long before: a decrease takes at most
  *      half of R (dcc_rate.h).
- *   2. N < 10 with the literal rules: the initial T_low and delta stay, as the listing would
+ *   2. N < 10, sqcc_paper: the initial T_low and delta stay, as the listing would
  *      divide by zero.
- *   3. Start: the paper does not say.  An eighth of the line, or a parameter; and, smooth
- *      rules, C / N at the first count that the receiver tells (at least C / 2048).
+ *   3. Start: the paper does not say.  An eighth of the line, or a parameter; and, sqcc,
+ *      C / N at the first count that the receiver tells (at least C / 2048).
  *   4. Loss, timeout, idle, and an application that does not use R: as in dcc_timely.h.
- *   5. Smooth: r*(N) = T_low + S (3/4 + 5/12 lg N) is chosen first, S being the distance
+ *   5. sqcc: r*(N) = T_low + S (3/4 + 5/12 lg N) is chosen first, S being the distance
  *      from T_low to T_high over 9 (50 us at 10 Gbit/s): 103 packets for one flow, 181 for
  *      1000.  delta = beta C / N, but at most C / 1000 (which holds up to N = 8); and T_low is
  *      what puts the RTT at rest at r*(N).  floor(lg N) made steps of a hundred packets.
- *   6. Smooth: a decision comes eight times per segment, and beta and delta are a quarter.
+ *   6. sqcc: a decision comes eight times per segment, and beta and delta are a quarter.
  *      Once per segment, flows that see a short queue all grow, for the 25 ms that 500 flows
  *      take for a segment each: 500 flows of delta = beta C / N swung from 10 to 250 packets.
  *      With eight smaller steps the deviation is 4 packets, for N from 60 to 1000.
  *      Where N is known, the interval is that of a flow with C / N at most: a flow with less
  *      than its share would otherwise also learn more slowly.
- *   7. Smooth: above T_high R falls by T_high / RTT (at most to an eighth) as soon as it is
+ *   7. sqcc: above T_high R falls by T_high / RTT (at most to an eighth) as soon as it is
  *      seen, once per RTT and not while the RTT falls by itself.  The paper's
  *      beta (1 - T_high / RTT), 0.8 % at most once per segment, had 500 flows that start
  *      with a fifth too much at 2500 packets after 0.3 s still.
- *   8. Smooth: an RTT less than half-way from the base to T_low says that the line is nearly
+ *   8. sqcc: an RTT less than half-way from the base to T_low says that the line is nearly
  *      idle.  Who knows N goes an eighth of the way to C / N per RTT; who guesses N adds a
  *      32nd per millisecond (at 10 Gbit/s).  By delta alone, 500 flows came from 60 to 70 %
  *      of the line in 0.3 s.
- *   9. Smooth: the window is for an RTT of 2 T_low at most, so that a wrong rate has an end.
+ *   9. sqcc: the window is for an RTT of 2 T_low at most, so that a wrong rate has an end.
  *
  * N, where the paper has it "estimated by the sender"
  *   - C / R has no pull towards fairness, and what beta, delta and e say of N runs to its
@@ -84,11 +83,6 @@
 /* 64 KB in the papers; this many take the papers' 50 us at 10 Gbit/s to the nanosecond. */
 #define DCC_SQCC_SEG_BYTES 62500U
 
-#define DCC_SQCC_RULES_LITERAL 0
-#define DCC_SQCC_RULES_CAPPED 1
-#define DCC_SQCC_RULES_SMOOTH 2
-#define DCC_SQCC_RULES_MAX 2
-
 #define DCC_SQCC_PARTS_ERROR 0
 #define DCC_SQCC_PARTS_DELTA 1
 #define DCC_SQCC_PARTS_ALL 2
@@ -108,7 +102,7 @@
 #define DCC_SQCC_ESTIMATE_MAX_Q16 (3 * DCC_SQCC_DECADE + 16384)    /* N = 1778 */
 #define DCC_SQCC_CONTRADICTION_Q16 (DCC_SQCC_DECADE / 2)	    /* a factor of 3.2 */
 
-/* Smooth rules: decisions per segment, and what a single one counts for. */
+/* sqcc: decisions per segment, and what a single one counts for. */
 #define DCC_SQCC_STEPS 8
 #define DCC_SQCC_STEP_SHARE 4
 
@@ -124,11 +118,11 @@ enum dcc_sqcc_branch {
 	DCC_SQCC_START = 0,
 	DCC_SQCC_BELOW = 1,	 /* RTT < T_low: + delta */
 	DCC_SQCC_WEIGHTED = 2,	 /* between the thresholds: the error function */
-	DCC_SQCC_ABOVE = 3,	 /* RTT > T_high; smooth rules: already cut for */
-	DCC_SQCC_CUT = 4,	 /* smooth rules: RTT > T_high: R T_high / RTT */
+	DCC_SQCC_ABOVE = 3,	 /* RTT > T_high; sqcc: already cut for */
+	DCC_SQCC_CUT = 4,	 /* sqcc: RTT > T_high: R T_high / RTT */
 	DCC_SQCC_UNUSED = 5,	 /* the application was the limit; R as it was */
 	DCC_SQCC_TOLD_START = 6, /* the receiver's first count: at most C / N */
-	DCC_SQCC_FILL = 7,	 /* smooth rules: the line is idle: towards C / N */
+	DCC_SQCC_FILL = 7,	 /* sqcc: the line is idle: towards C / N */
 	DCC_SQCC_LOSS = 8,
 	DCC_SQCC_RTO = 9,
 };
@@ -144,7 +138,7 @@ struct dcc_sqcc_params {
 	u32 seg_bytes;
 	u32 n_source;	   /* DCC_SQCC_SOURCE_* */
 	u32 n_fixed;	   /* N for DCC_SQCC_SOURCE_FIXED */
-	u32 rules;	   /* DCC_SQCC_RULES_* */
+	u32 paper;	   /* 0: sqcc; 1: sqcc_paper, equation 25 as printed */
 	u32 parts;	   /* DCC_SQCC_PARTS_* */
 };
 
@@ -165,7 +159,7 @@ struct dcc_sqcc {
 	u64 line_q8;
 	u64 floor_q8;
 	u64 delta0_q8;
-	u64 step_q8;	    /* beta C e(r*), over N the smooth rules' delta */
+	u64 step_q8;	    /* beta C e(r*), over N sqcc's delta */
 	u64 seg_ns;	    /* seg / C */
 	u32 base_ns;
 	u32 t_low0_ns;
@@ -182,7 +176,7 @@ struct dcc_sqcc {
 	/* What N sets. */
 	u64 delta_q8;
 	u64 share_q8; /* C / N, where N is not the flow's own guess; else 0 */
-	u64 turn_ns;  /* smooth rules: N seg / 8 C, the longest interval */
+	u64 turn_ns;  /* sqcc: N seg / 8 C, the longest interval */
 	u32 t_low_ns;
 	u32 lg_q16;
 
@@ -222,7 +216,7 @@ static inline void dcc_sqcc_params_default(struct dcc_sqcc_params *p)
 	p->seg_bytes = DCC_SQCC_SEG_BYTES;
 	p->n_source = DCC_SQCC_SOURCE_AUTO;
 	p->n_fixed = 1;
-	p->rules = DCC_SQCC_RULES_SMOOTH;
+	p->paper = 0;
 	p->parts = DCC_SQCC_PARTS_ALL;
 }
 
@@ -241,7 +235,7 @@ static inline bool dcc_sqcc_params_valid(const struct dcc_sqcc_params *p)
 		return false;
 	return p->seg_bytes >= DCC_RATE_SEG_MIN_BYTES && p->seg_bytes <= DCC_RATE_SEG_MAX_BYTES &&
 	       p->n_source <= DCC_SQCC_SOURCE_MAX && p->n_fixed &&
-	       p->n_fixed <= DCC_SQCC_FLOWS_MAX && p->rules <= DCC_SQCC_RULES_MAX &&
+	       p->n_fixed <= DCC_SQCC_FLOWS_MAX && p->paper <= 1 &&
 	       p->parts <= DCC_SQCC_PARTS_MAX;
 }
 
@@ -296,7 +290,7 @@ static inline void dcc_sqcc_derive(struct dcc_sqcc *s, const struct dcc_path *pa
 	s->alpha_q16 = dcc_ppm_to_q24(dcc_clamp_u32(p->alpha_ppm, 1, 1000000)) >> 8;
 	s->step_seg_bytes = s->seg_bytes;
 	s->delta0_q8 = kbps ? dcc_rate_of_kbps_q8(kbps) : dcc_div_u64(s->line_q8, 1000);
-	if (p->rules == DCC_SQCC_RULES_SMOOTH && p->parts == DCC_SQCC_PARTS_ALL) {
+	if (!p->paper && p->parts == DCC_SQCC_PARTS_ALL) {
 		s->step_seg_bytes /= DCC_SQCC_STEPS;
 		s->beta_q24 /= DCC_SQCC_STEP_SHARE;
 		s->delta0_q8 /= DCC_SQCC_STEP_SHARE;
@@ -422,20 +416,20 @@ static inline void dcc_sqcc_set_printed(struct dcc_sqcc *s, u64 flows_q16)
 	u32 k = (flows >= 10) + (flows >= 100) + (flows >= 1000) + (flows >= 10000);
 	bool all = s->params.parts == DCC_SQCC_PARTS_ALL;
 
-	if (!k && s->params.rules == DCC_SQCC_RULES_LITERAL) {
+	if (!k && s->params.paper) {
 		/* T_low = 0 divides by zero: the initial values stay. */
 		s->delta_q8 = s->delta0_q8;
 		k = 1;
 	} else {
 		k = all ? dcc_max_u32(k, 1) : 1;
 		s->delta_q8 = dcc_div_u64(dcc_div_u64(s->line_q8 * k, flows), flows);
-		if (s->params.rules != DCC_SQCC_RULES_LITERAL)
+		if (!s->params.paper)
 			s->delta_q8 = dcc_min_u64(s->delta_q8, s->delta0_q8);
 	}
 	s->t_low_ns = (u32)dcc_min_u64((all ? k : 1) * (u64)s->t_low0_ns, s->t_high_ns - 1);
 }
 
-/* The smooth rules. */
+/* T_low and delta of sqcc. */
 static inline void dcc_sqcc_set_smooth(struct dcc_sqcc *s, u64 flows_q16)
 {
 	/* r*(N), below T_high. */
@@ -456,7 +450,7 @@ static inline void dcc_sqcc_set_smooth(struct dcc_sqcc *s, u64 flows_q16)
 }
 
 /*
- * Smooth rules: how fast R may grow beside delta.  A guess of N falls at once when
+ * sqcc: how fast R may grow beside delta.  A guess of N falls at once when
  * the queue runs empty, and 500 flows that each believe to be alone would add a
  * line rate at a time.  So a guess lets a flow add a 128th of what it has, or what
  * the largest recent guess allows; that brings a flow with next to nothing back.
@@ -487,14 +481,14 @@ static inline void dcc_sqcc_set_flows(struct dcc_sqcc *s, u64 now_ns)
 		s->delta_q8 = s->delta0_q8;
 		s->t_low_ns = s->t_low0_ns;
 	} else if (s->params.parts == DCC_SQCC_PARTS_ALL &&
-		   s->params.rules == DCC_SQCC_RULES_SMOOTH) {
+		   !s->params.paper) {
 		dcc_sqcc_set_smooth(s, flows_q16);
 	} else {
 		dcc_sqcc_set_printed(s, flows_q16);
 	}
 	s->delta_q8 = dcc_max_u64(s->delta_q8, 1);
 	s->share_q8 = 0;
-	if (s->params.rules == DCC_SQCC_RULES_SMOOTH)
+	if (!s->params.paper)
 		dcc_sqcc_set_pace(s, flows_q16);
 	s->last.flows = (u32)((flows_q16 + 32768) >> 16);
 	s->last.estimated = (u32)((dcc_sqcc_flows_q16(dcc_sqcc_estimate_q16(s)) + 32768) >> 16);
@@ -504,7 +498,7 @@ static inline void dcc_sqcc_set_flows(struct dcc_sqcc *s, u64 now_ns)
 
 static inline void dcc_sqcc_verdict(const struct dcc_sqcc *s, struct dcc_verdict *out)
 {
-	u32 most_ns = s->params.rules == DCC_SQCC_RULES_SMOOTH ?
+	u32 most_ns = !s->params.paper ?
 		      dcc_min_u32(s->t_low0_ns, DCC_RATE_THRESHOLD_MAX_NS) * 2 : s->t_high_ns;
 	u32 rtt_ns = dcc_max_u32(dcc_min_u32(s->sample_ns, most_ns), s->base_ns);
 
@@ -581,7 +575,7 @@ static inline u64 dcc_sqcc_law(struct dcc_sqcc *s, u32 rtt_ns, bool unused)
 		rate_q8 += s->delta_q8;
 	} else if (rtt_ns > s->t_high_ns) {
 		s->last.branch = DCC_SQCC_ABOVE;
-		if (s->params.rules != DCC_SQCC_RULES_SMOOTH)
+		if (s->params.paper)
 			rate_q8 = dcc_rate_above(rate_q8, s->beta_q24, rtt_ns, s->t_high_ns);
 	} else {
 		s->last.branch = DCC_SQCC_WEIGHTED;
@@ -610,11 +604,11 @@ static inline void dcc_sqcc_decide(struct dcc_sqcc *s, const struct dcc_ack *ack
 	s->last.gradient_q16 = dcc_gradient_add(&s->gradient, ack->rtt_ns, s->alpha_q16,
 						s->base_ns);
 	/* By the paper, a flow's first segment has to be complete. */
-	if (s->decided_ns || s->params.rules == DCC_SQCC_RULES_SMOOTH)
+	if (s->decided_ns || !s->params.paper)
 		dcc_sqcc_set_rate(s, dcc_sqcc_law(s, ack->rtt_ns, unused));
 
 	interval_ns = dcc_rate_interval_ns(s->step_seg_bytes, s->rate_q8, s->base_ns);
-	if (s->params.rules == DCC_SQCC_RULES_SMOOTH)
+	if (!s->params.paper)
 		interval_ns = dcc_max_u64(dcc_min_u64(interval_ns, s->turn_ns), s->base_ns);
 	s->acked_bytes = 0;
 	s->decided_ns = ack->now_ns;
@@ -622,7 +616,7 @@ static inline void dcc_sqcc_decide(struct dcc_sqcc *s, const struct dcc_ack *ack
 }
 
 /*
- * Smooth rules, every sample: a queue beyond T_high, at most once per RTT and
+ * sqcc, every sample: a queue beyond T_high, at most once per RTT and
  * while it does not fall by itself.
  */
 static inline bool dcc_sqcc_cut(struct dcc_sqcc *s, const struct dcc_ack *ack, u32 before_ns)
@@ -630,7 +624,7 @@ static inline bool dcc_sqcc_cut(struct dcc_sqcc *s, const struct dcc_ack *ack, u
 	u32 kept_q24;
 
 	if (DCC_LIKELY(ack->rtt_ns <= s->t_high_ns) || ack->rtt_ns < before_ns ||
-	    s->params.rules != DCC_SQCC_RULES_SMOOTH)
+	    s->params.paper)
 		return false;
 	if (s->cut_ns && ack->now_ns >= s->cut_ns && ack->now_ns - s->cut_ns < ack->rtt_ns)
 		return false;
@@ -643,7 +637,7 @@ static inline bool dcc_sqcc_cut(struct dcc_sqcc *s, const struct dcc_ack *ack, u
 }
 
 /*
- * Smooth rules, every sample: the queue is all but empty.  Who knows N and has
+ * sqcc, every sample: the queue is all but empty.  Who knows N and has
  * less than C / N goes an eighth of the way there, once per RTT: if N is right,
  * all flows together do not exceed the line.  Who has to guess adds a 32nd of
  * its rate each S * 20; that keeps the rates' proportions and, until the queue
@@ -655,7 +649,7 @@ static inline bool dcc_sqcc_fill(struct dcc_sqcc *s, const struct dcc_ack *ack)
 	u64 step_q8 = s->rate_q8 / 32;
 
 	if (DCC_LIKELY(ack->rtt_ns >= s->base_ns + dcc_sub_sat_u32(s->t_low_ns, s->base_ns) / 2) ||
-	    (ack->flags & DCC_ACK_APP_LIMITED) || s->params.rules != DCC_SQCC_RULES_SMOOTH ||
+	    (ack->flags & DCC_ACK_APP_LIMITED) || s->params.paper ||
 	    s->params.parts != DCC_SQCC_PARTS_ALL)
 		return false;
 	if (s->share_q8) {
@@ -677,7 +671,7 @@ static inline bool dcc_sqcc_told_start(struct dcc_sqcc *s, const struct dcc_ack 
 {
 	u64 share_q8;
 
-	if (s->decided_ns || !ack->flows || s->params.rules != DCC_SQCC_RULES_SMOOTH ||
+	if (s->decided_ns || !ack->flows || s->params.paper ||
 	    s->params.n_source == DCC_SQCC_SOURCE_ESTIMATE ||
 	    s->params.n_source == DCC_SQCC_SOURCE_FIXED)
 		return false;

@@ -14,17 +14,17 @@ struct Ccc : CccBase {
   static bool Decides(const State& s, bool) { return s.flow.region == DCC_CCC_AI; }
 };
 
-template <u32 refine>
+template <u32 features>
 Case<Ccc> CccCase(const std::string& name) {
   // A steady queue of 1 us, then one that swings above the goal.
   return {name,
-          [](dcc_ccc_params* p) { p->refine = refine; },
+          [](dcc_ccc_params* p) { p->features = features; },
           {120, 13000, 0, true},
           {240, 17500, 1000}};
 }
 
 const bool registered =
-    Register(CccCase<0>("ccc/paper")) && Register(CccCase<DCC_CCC_REFINE_DEFAULT>("ccc"));
+    Register(CccCase<0>("ccc/paper")) && Register(CccCase<DCC_CCC_FEATURE_DEFAULT>("ccc"));
 
 }  // namespace
 }  // namespace delaycc_bench

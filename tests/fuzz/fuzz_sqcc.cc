@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SQCC's core, all rules, under arbitrary input, receivers' lies included; see fuzz_rate.h.
+// SQCC's core, also as printed, under arbitrary input, receivers' lies included; see fuzz_rate.h.
 #include "dcc_sqcc.h"
 #include "fuzz_rate.h"
 
@@ -19,7 +19,7 @@ struct Sqcc {
     Params p = {};
     dcc_sqcc_params_default(&p);
     const u8 versions = in.Take<u8>();
-    p.rules = versions % 4;
+    p.paper = versions % 4;
     p.parts = versions / 4 % 4;
     p.n_source = versions / 16 % 8;
     const u8 which = in.Take<u8>();

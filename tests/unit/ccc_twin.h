@@ -15,7 +15,7 @@ namespace delaycc_test {
 
 class CccTwin {
  public:
-  CccTwin(const dcc_path& path, const dcc_ccc_params& p) : refine_(p.refine) {
+  CccTwin(const dcc_path& path, const dcc_ccc_params& p) : features_(p.features) {
     line_ = static_cast<double>(path.line_rate_bps);
     base_ = path.base_rtt_ns;
     wire_ = path.wire_bytes;
@@ -40,9 +40,9 @@ class CccTwin {
 
   double window() const {  // packets
     double window = rate_ * base_ / packet_;
-    if (Refines(DCC_CCC_REFINE_SLACK))
+    if (Has(DCC_CCC_FEATURE_SLACK))
       window *= 1 + std::min(1.0, 0.85 * q_b_ / base_) * std::min(1.0, q_ / q_b_);
-    if (Refines(DCC_CCC_REFINE_WINDOW) && window < 1)
+    if (Has(DCC_CCC_FEATURE_WINDOW) && window < 1)
       window = rate_ <= min_ && rtt_ >= 2 * base_ + 2 ? 2 * window : 1;
     return window;
   }
@@ -80,7 +80,7 @@ class CccTwin {
   }
 
   void Loss() {
-    if (have_rtt_ || !Refines(DCC_CCC_REFINE_START)) return;
+    if (have_rtt_ || !Has(DCC_CCC_FEATURE_START)) return;
     SetRate(min_);
   }
   void Rto() {
@@ -109,7 +109,7 @@ class CccTwin {
 
  private:
   static double Share(u32 q30) { return q30 / 1073741824.0; }
-  bool Refines(u32 what) const { return refine_ & what; }
+  bool Has(u32 what) const { return features_ & what; }
   void SetRate(double rate) { rate_ = std::clamp(rate, min_, 1.0); }
 
   // Equation 10: straight lines between the powers of two.
@@ -153,7 +153,7 @@ class CccTwin {
         const double w_ai =
             region_ == DCC_CCC_H1I ? 0.5 * irr * std::max(0.0, 1 - 2 * rate_) : 0.1 * irr;
         double u = std::min(1.0, std::ldexp(basis_, doublings_)) * w_ai * share;
-        if (itv > std::floor(base_ / 2) && Refines(DCC_CCC_REFINE_SHARE)) u = Limited(u, 2);
+        if (itv > std::floor(base_ / 2) && Has(DCC_CCC_FEATURE_SHARE)) u = Limited(u, 2);
         next += u;
       }
     } else {
@@ -162,12 +162,12 @@ class CccTwin {
       if (delta > 0) {
         region_ = DCC_CCC_AI;
         in_a_ = true;
-        const double least = Refines(DCC_CCC_REFINE_FLOOR) ? std::max(1.0, empty_) : 1;
+        const double least = Has(DCC_CCC_FEATURE_FLOOR) ? std::max(1.0, empty_) : 1;
         const double ahead = std::max(least, std::floor(q_ + itv * gradient_));
         // Where the logarithm is steep, a nanosecond more or less is not the core's error.
         if (ahead < 200) knife_edge_ = true;
         double u = (0.5 * (Log2(q_b_) - Log2(ahead)) - gradient_) * step_;
-        if (Refines(DCC_CCC_REFINE_SHARE)) u = Limited(u, 1.25);
+        if (Has(DCC_CCC_FEATURE_SHARE)) u = Limited(u, 1.25);
         next += std::clamp(u, 0.0, 1.0);
       } else {
         region_ = !queue ? DCC_CCC_H1D : gradient_ < 0 ? DCC_CCC_AD : DCC_CCC_H2D;
@@ -175,22 +175,22 @@ class CccTwin {
         braked_ = true;
         if (rate_ > irr) {
           const double off = std::fabs(q_ - q_b_) / q_b_;
-          double w_md = Refines(DCC_CCC_REFINE_SLOPE) ? 0.125 * std::min(off, 2.0)
-                                                      : 0.25 * std::min(off, 1.0);
+          double w_md =
+              Has(DCC_CCC_FEATURE_SLOPE) ? 0.125 * std::min(off, 2.0) : 0.25 * std::min(off, 1.0);
           w_md *= share;
-          if (region_ != DCC_CCC_H1D && Refines(DCC_CCC_REFINE_SHARE))
+          if (region_ != DCC_CCC_H1D && Has(DCC_CCC_FEATURE_SHARE))
             w_md = std::min(w_md, std::max(0.0, Rho() - 0.875));
           next -= rate_ * w_md;
         }
       }
     }
-    if (rate_ > irr && q_ >= empty_ && Refines(DCC_CCC_REFINE_DRIFT))
+    if (rate_ > irr && q_ >= empty_ && Has(DCC_CCC_FEATURE_DRIFT))
       next -= 0.2 * (rate_ - irr) * rate_ * share;
     SetRate(next);
   }
 
   void UpdateBasis() {
-    if (!raised_ && Refines(DCC_CCC_REFINE_BASIS)) {
+    if (!raised_ && Has(DCC_CCC_FEATURE_BASIS)) {
       basis_ = rate_;
       records_.fill(rate_);
       raised_ = braked_;
@@ -214,7 +214,7 @@ class CccTwin {
     }
   }
 
-  u32 refine_;
+  u32 features_;
   double line_, base_, wire_, q_b_, empty_, gamma_, packet_, step_, min_;
   double gradient_ = 0, q_ = 0, rtt_ = 0, spacing_ = 0;
   double rate_ = 1, basis_ = 1;

@@ -152,7 +152,7 @@ TEST_P(CccCostOf, OneDivisionAndAtMostSeventeenMultiplicationsPerAcknowledgment)
   const dcc_path path = {25000000000ULL, 20000, 1514};
   dcc_ccc_params params;
   dcc_ccc_params_default(&params);
-  params.refine = GetParam();
+  params.features = GetParam();
   dcc_ccc core;
   dcc_verdict verdict;
   operations = {};
@@ -180,7 +180,8 @@ TEST_P(CccCostOf, OneDivisionAndAtMostSeventeenMultiplicationsPerAcknowledgment)
   EXPECT_EQ(cost.of(DCC_CCC_AI).divisions, 1) << "nothing was counted";
 }
 
-INSTANTIATE_TEST_SUITE_P(PaperAndDefault, CccCostOf, ::testing::Values(0u, DCC_CCC_REFINE_DEFAULT));
+INSTANTIATE_TEST_SUITE_P(PaperAndDefault, CccCostOf,
+                         ::testing::Values(0u, DCC_CCC_FEATURE_DEFAULT));
 
 TEST(CccCost, StateIsLessThanAThousandBitsPerFlow) {
   EXPECT_EQ(sizeof(u64), 8u) << "a counting integer is as large as a plain one";

@@ -19,13 +19,13 @@ using delaycc_test::Random;
 // What the twin and the core are both shown.
 class Trace {
  public:
-  Trace(u64 seed, u32 refine) : random_(seed) {
+  Trace(u64 seed, u32 features) : random_(seed) {
     path_.line_rate_bps = static_cast<u64>(random_.LogUniform(1e6, 8e11));
     path_.base_rtt_ns = static_cast<u32>(random_.LogUniform(1e3, 1e9));
     path_.wire_bytes = static_cast<u32>(random_.LogUniform(64, 65535));
     if (random_.OneIn(2)) path_ = {25000000000, 20000, 1514};  // a data center
     dcc_ccc_params_default(&params_);
-    params_.refine = refine;
+    params_.features = features;
     if (random_.OneIn(3)) params_.q_b_ns = static_cast<u32>(random_.LogUniform(500, 250000000));
     if (random_.OneIn(3)) params_.q_b_ns = 0;
     if (random_.OneIn(3)) params_.gamma_ppm = static_cast<u32>(random_.Below(990001));
@@ -95,7 +95,7 @@ TEST_P(CccAgainstTwin, WindowAndRateAgreeWithinOnePercent) {
     dcc_ccc_init(&core, &trace.path(), &trace.params(), &verdict);
     for (int i = 0; i < 2000; ++i) {
       const dcc_ack ack = trace.Next(core.flow.rate_q30 / 1073741824.0);
-      const std::string where = "refine " + std::to_string(GetParam()) + " seed " +
+      const std::string where = "features " + std::to_string(GetParam()) + " seed " +
                                 std::to_string(seed) + " ack " + std::to_string(i);
       const bool decided = dcc_ccc_ack(&core, &trace.path(), &trace.params(), &ack, &verdict);
       ASSERT_EQ(decided, twin.Ack(ack)) << where;
@@ -147,8 +147,8 @@ TEST_P(CccAgainstTwin, WindowAndRateAgreeWithinOnePercent) {
 }
 
 // The paper, the default, every rule at once, and each alone.
-INSTANTIATE_TEST_SUITE_P(Refinements, CccAgainstTwin,
-                         ::testing::Values(0, DCC_CCC_REFINE_DEFAULT, DCC_CCC_REFINE_MAX, 1, 2, 4,
+INSTANTIATE_TEST_SUITE_P(Features, CccAgainstTwin,
+                         ::testing::Values(0, DCC_CCC_FEATURE_DEFAULT, DCC_CCC_FEATURE_MAX, 1, 2, 4,
                                            8, 16, 32, 64, 128));
 
 }  // namespace

@@ -17,9 +17,9 @@ dcc_path DataCenter() { return {25000000000ULL, kBase, 1514}; }
 // One flow under a core.
 class Flow {
  public:
-  explicit Flow(u32 refine = DCC_CCC_REFINE_DEFAULT, dcc_path path = DataCenter()) : path(path) {
+  explicit Flow(u32 features = DCC_CCC_FEATURE_DEFAULT, dcc_path path = DataCenter()) : path(path) {
     dcc_ccc_params_default(&params);
-    params.refine = refine;
+    params.features = features;
     dcc_ccc_init(&state, &path, &params, &verdict);
   }
 
@@ -72,7 +72,7 @@ TEST(CccParameters, RefusesEachValueOutsideItsRange) {
   EXPECT_TRUE(refused([](auto& p) { p.q_b_ns = DCC_CCC_Q_B_MAX_NS + 1; }));
   EXPECT_TRUE(refused([](auto& p) { p.gamma_ppm = DCC_CCC_GAMMA_MAX_PPM + 1; }));
   EXPECT_TRUE(refused([](auto& p) { p.r_min_kbps = DCC_CCC_R_MIN_MAX_KBPS + 1; }));
-  EXPECT_TRUE(refused([](auto& p) { p.refine = DCC_CCC_REFINE_MAX + 1; }));
+  EXPECT_TRUE(refused([](auto& p) { p.features = DCC_CCC_FEATURE_MAX + 1; }));
   EXPECT_FALSE(refused([](auto& p) { p.q_b_ns = 0; }));
   EXPECT_FALSE(refused([](auto& p) { p.q_b_ns = DCC_CCC_Q_B_MIN_NS; }));
 }
@@ -93,7 +93,7 @@ TEST(CccParameters, AutomaticLeastRateIsAPacketInSixRtts) {
 }
 
 class CccEither : public ::testing::TestWithParam<u32> {};
-INSTANTIATE_TEST_SUITE_P(PaperAndDefault, CccEither, ::testing::Values(0, DCC_CCC_REFINE_DEFAULT));
+INSTANTIATE_TEST_SUITE_P(PaperAndDefault, CccEither, ::testing::Values(0, DCC_CCC_FEATURE_DEFAULT));
 
 TEST_P(CccEither, StartsAtLineRateWithOneBdp) {
   const Flow flow(GetParam());
@@ -303,17 +303,17 @@ TEST(CccRules, TheBasisIsTheMeanOfFiveCalmRatesOnLeavingA) {
 
 // ---- the differences -----------------------------------------------------------
 
-TEST(CccRefine, AWindowIsAtLeastAPacketAndThePaceHoldsBack) {
-  for (const u32 refine : {0u, DCC_CCC_REFINE_WINDOW}) {
-    Flow flow(refine);
+TEST(CccFeature, AWindowIsAtLeastAPacketAndThePaceHoldsBack) {
+  for (const u32 features : {0u, DCC_CCC_FEATURE_WINDOW}) {
+    Flow flow(features);
     flow.SetRate(0.01);  // 0.41 packets per RTT
     flow.Ack(kBase + 5001, 48000);
-    EXPECT_NEAR(flow.window(), refine ? 1 : 0.41, 0.01);
+    EXPECT_NEAR(flow.window(), features ? 1 : 0.41, 0.01);
     EXPECT_NEAR(static_cast<double>(flow.verdict.pacing_bps), 250e6, 1e6);
   }
 }
 
-TEST(CccRefine, FlowsAtTheLeastRateStretchItWhereTheQueueIsLong) {
+TEST(CccFeature, FlowsAtTheLeastRateStretchItWhereTheQueueIsLong) {
   Flow flow;
   flow.SetRate(0);
   flow.Ack(kBase + 30000, 100000);
@@ -323,20 +323,20 @@ TEST(CccRefine, FlowsAtTheLeastRateStretchItWhereTheQueueIsLong) {
   EXPECT_NEAR(flow.window(), 1, 0.01);
 }
 
-TEST(CccRefine, ABusyLinksShareIsNotGivenAway) {
-  for (const u32 refine : {0u, DCC_CCC_REFINE_SHARE}) {
-    Flow flow(refine);
+TEST(CccFeature, ABusyLinksShareIsNotGivenAway) {
+  for (const u32 features : {0u, DCC_CCC_FEATURE_SHARE}) {
+    Flow flow(features);
     // A hundred flows: a packet comes back each 48.4 us, a hundredth of the link.
     for (int i = 0; i < 40; ++i) flow.Ack(kBase + 1000000 + 48000 * static_cast<u32>(i), 48448);
-    if (refine)
+    if (features)
       EXPECT_NEAR(flow.rate(), 0.00875, 0.0002);
     else
       EXPECT_LT(flow.rate(), 0.0045);
   }
 }
 
-TEST(CccRefine, AnAcknowledgmentOfManyPacketsIsAShareOfMany) {
-  Flow flow(DCC_CCC_REFINE_SHARE);
+TEST(CccFeature, AnAcknowledgmentOfManyPacketsIsAShareOfMany) {
+  Flow flow(DCC_CCC_FEATURE_SHARE);
   for (int i = 0; i < 60; ++i) {
     flow.now_ns += 48448;
     const dcc_ack ack = {flow.now_ns, flow.now_ns - 900000, 900000, 4 * 1514, 0, 0, 0};
@@ -345,47 +345,47 @@ TEST(CccRefine, AnAcknowledgmentOfManyPacketsIsAShareOfMany) {
   EXPECT_NEAR(flow.rate(), 0.035, 0.001);
 }
 
-TEST(CccRefine, UnequalRatesDriftTogetherWhereTheQueueStands) {
-  for (const u32 refine : {0u, DCC_CCC_REFINE_DRIFT}) {
-    Flow large(refine), small(refine);
+TEST(CccFeature, UnequalRatesDriftTogetherWhereTheQueueStands) {
+  for (const u32 features : {0u, DCC_CCC_FEATURE_DRIFT}) {
+    Flow large(features), small(features);
     for (Flow* flow : {&large, &small}) flow->Stand(6000, 1000, 2);  // has met a queue
     large.SetRate(0.6);
     small.SetRate(0.2);
     // Both see 4 us for 2 ms; Irr is a fifth of the line.
     large.Stand(4000, 800, 2500);
     small.Stand(4000, 2400, 833);
-    if (refine)
+    if (features)
       EXPECT_LT(large.rate() / small.rate(), 1.1);
     else
       EXPECT_GT(large.rate() / small.rate(), 2.5);
   }
 }
 
-TEST(CccRefine, DriftNeedsAQueue) {
-  Flow flow(DCC_CCC_REFINE_DRIFT);
+TEST(CccFeature, DriftNeedsAQueue) {
+  Flow flow(DCC_CCC_FEATURE_DRIFT);
   flow.Stand(900, 484, 5000);  // within 5 % of RTT_min
   EXPECT_EQ(flow.rate(), 1);
 }
 
-TEST(CccRefine, TheFirstIncreaseAfterABrakeTakesTheRateAsBasis) {
-  for (const u32 refine : {0u, DCC_CCC_REFINE_BASIS}) {
-    Flow flow(refine);
+TEST(CccFeature, TheFirstIncreaseAfterABrakeTakesTheRateAsBasis) {
+  for (const u32 features : {0u, DCC_CCC_FEATURE_BASIS}) {
+    Flow flow(features);
     for (u32 q = 0; q < 60000; q += 2000) flow.Ack(kBase + q, 20000);  // down from line rate
     flow.SetRate(0.02);
     flow.Ack(kBase + 100, 20000);
-    EXPECT_NEAR(flow.basis(), refine ? 0.02 : 1, 1e-4);
+    EXPECT_NEAR(flow.basis(), features ? 0.02 : 1, 1e-4);
   }
 }
 
-TEST(CccRefine, AFlowWhoseFirstWindowWasLostStartsAtTheLeastRate) {
-  for (const u32 refine : {0u, DCC_CCC_REFINE_START}) {
-    Flow flow(refine);
+TEST(CccFeature, AFlowWhoseFirstWindowWasLostStartsAtTheLeastRate) {
+  for (const u32 features : {0u, DCC_CCC_FEATURE_START}) {
+    Flow flow(features);
     flow.Loss();
-    EXPECT_EQ(flow.state.flow.rate_q30, refine ? flow.state.scale.min_q30 : DCC_CCC_SHARE_ONE);
+    EXPECT_EQ(flow.state.flow.rate_q30, features ? flow.state.scale.min_q30 : DCC_CCC_SHARE_ONE);
   }
 }
 
-TEST(CccRefine, ALaterLossIsLeftToTheDelay) {
+TEST(CccFeature, ALaterLossIsLeftToTheDelay) {
   Flow flow;
   flow.Stand(1000, 484, 10);
   const u32 before = flow.state.flow.rate_q30;
@@ -393,21 +393,21 @@ TEST(CccRefine, ALaterLossIsLeftToTheDelay) {
   EXPECT_EQ(flow.state.flow.rate_q30, before);
 }
 
-TEST(CccRefine, SlopeHalvesTheDecreaseNearTheGoalAndKeepsItFarAway) {
-  const auto after = [](u32 refine, u32 q_ns) {
-    Flow flow(refine);
+TEST(CccFeature, SlopeHalvesTheDecreaseNearTheGoalAndKeepsItFarAway) {
+  const auto after = [](u32 features, u32 q_ns) {
+    Flow flow(features);
     flow.SetRate(0.5);
     flow.Stand(q_ns, kBase, 1);
     return flow.rate();
   };
   EXPECT_NEAR(after(0, 7500), 0.5 * (1 - 0.125), 1e-4);
-  EXPECT_NEAR(after(DCC_CCC_REFINE_SLOPE, 7500), 0.5 * (1 - 0.0625), 1e-4);
-  EXPECT_NEAR(after(DCC_CCC_REFINE_SLOPE, 50000), after(0, 50000), 1e-4);
+  EXPECT_NEAR(after(DCC_CCC_FEATURE_SLOPE, 7500), 0.5 * (1 - 0.0625), 1e-4);
+  EXPECT_NEAR(after(DCC_CCC_FEATURE_SLOPE, 50000), after(0, 50000), 1e-4);
 }
 
-TEST(CccRefine, FloorBoundsTheLogarithmOfAQueueThatIsAsGoodAsGone) {
-  const auto step = [](u32 refine) {
-    Flow flow(refine);
+TEST(CccFeature, FloorBoundsTheLogarithmOfAQueueThatIsAsGoodAsGone) {
+  const auto step = [](u32 features) {
+    Flow flow(features);
     flow.params.gamma_ppm = 0;
     flow.Ack(kBase + 40000, 48000);
     flow.SetRate(0.01);
@@ -415,11 +415,11 @@ TEST(CccRefine, FloorBoundsTheLogarithmOfAQueueThatIsAsGoodAsGone) {
     EXPECT_EQ(flow.region(), DCC_CCC_AI);
     return flow.rate() - 0.01;
   };
-  EXPECT_GT(step(0), 3 * step(DCC_CCC_REFINE_FLOOR));
+  EXPECT_GT(step(0), 3 * step(DCC_CCC_FEATURE_FLOOR));
 }
 
-TEST(CccRefine, SlackWidensTheWindowWithTheQueue) {
-  Flow flow(DCC_CCC_REFINE_SLACK);
+TEST(CccFeature, SlackWidensTheWindowWithTheQueue) {
+  Flow flow(DCC_CCC_FEATURE_SLACK);
   flow.SetRate(0.5);
   flow.Ack(kBase + 1, 1000);
   EXPECT_NEAR(flow.window() / flow.rate(), 41.28, 0.02);

@@ -18,7 +18,7 @@ class SqccTwin {
         base_(path.base_rtt_ns),
         wire_(path.wire_bytes),
         alpha_(p.alpha_ppm / 1e6),
-        smooth_(p.rules == DCC_SQCC_RULES_SMOOTH),
+        smooth_(!p.paper),
         full_(p.parts == DCC_SQCC_PARTS_ALL) {
     // In whole nanoseconds, as the core has them.
     seg_ = std::max(1.0, std::floor(p.seg_bytes * 8e9 / line_));
@@ -153,13 +153,13 @@ class SqccTwin {
       if ((n <= 200 && off < 0.001 * n) || std::fabs(flows_ - decade) < 0.001 * n)
         knife_edge_ = true;
       double k = n >= 10000 ? 4 : n >= 1000 ? 3 : n >= 100 ? 2 : n >= 10 ? 1 : 0;
-      if (k == 0 && p_.rules == DCC_SQCC_RULES_LITERAL) {
+      if (k == 0 && p_.paper) {
         delta_ = delta0_;
         k = 1;
       } else {
         k = full_ ? std::max(k, 1.0) : 1;
         delta_ = line_ * k / n / n;
-        if (p_.rules != DCC_SQCC_RULES_LITERAL) delta_ = std::min(delta_, delta0_);
+        if (!p_.paper) delta_ = std::min(delta_, delta0_);
       }
       low_ = std::min(full_ ? k * low0_ : low0_, high_ - 1);
     }
