@@ -99,6 +99,12 @@ test: setup-test ## every test
 unit-test: tools ## the C++ tests: core (also with sanitizers and fuzzed) and harness
 	cd $(BUILD) && ctest --output-on-failure -j$(JOBS) --progress
 
+.PHONY: core-test
+core-test: $(BUILD)/CMakeCache.txt ## the cores alone: unit tests and reference models, in seconds
+	@cmake --build $(BUILD) -j$(JOBS) --target core_tests -- --no-print-directory
+	@seq 0 $$(($(JOBS) - 1)) | GTEST_TOTAL_SHARDS=$(JOBS) xargs -P $(JOBS) -I @ \
+	  env GTEST_SHARD_INDEX=@ $(BUILD)/core_tests --gtest_brief=1
+
 .PHONY: sanitize
 sanitize: ## all of the C++ code and its tests with ASan and UBSan
 	@cmake -S . -B $(BUILD)/sanitize -DDELAYCC_SANITIZE=ON >/dev/null

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note OR BSD-2-Clause */
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * What the lab's port qdisc (sch_dccport) and the agent say to each other:
  * netlink parameters of a port, and the event log of all ports.
