@@ -171,12 +171,12 @@ EvaluationSpec make_spec(const EvalArguments& arguments, const Scenario& scenari
   return spec;
 }
 
-// The command that gives the same figures: without what only says where and how fast.
-std::string repeat_command(const EvalArguments& arguments, const std::string& path) {
-  std::string text =
-      repeat_begin("eval", path) + fmt::format(" --metric {} --margin {} --confidence {}",
-                                               fmt::join(arguments.metrics, ","), arguments.margin,
-                                               arguments.confidence);
+// The command that gives the same figures: without what only says where and how fast. `begin` is
+// its part up to the scenario.
+std::string repeat_command(const EvalArguments& arguments, const std::string& begin) {
+  std::string text = begin + fmt::format(" --metric {} --margin {} --confidence {}",
+                                         fmt::join(arguments.metrics, ","), arguments.margin,
+                                         arguments.confidence);
   if (arguments.estimand != "mean") text += " --estimand " + arguments.estimand;
   if (arguments.control != "none") text += " --control " + arguments.control;
   if (arguments.interval != interval_name(Goal().interval))

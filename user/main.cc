@@ -199,9 +199,8 @@ int run(RunArguments& arguments) {
   if (options.trace)
     for (const std::string& algorithm : outcome.result.algorithms)
       if (!outcome.result.cases.front().settings.count(algorithm))
-        fmt::print(stderr,
-                   "{}: no acks.txt: the tracepoint delaycc:ack is of delaycc's own algorithms\n",
-                   algorithm);
+        print_error("{}: no acks.txt: the tracepoint delaycc:ack is of delaycc's own algorithms\n",
+                    algorithm);
 
   for (const std::string& failure : outcome.failures) print_error("failed twice: {}\n", failure);
   const nlohmann::json summary = summary_json(outcome.result);
