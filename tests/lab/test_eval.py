@@ -267,7 +267,7 @@ def test_what_may_go_unseen_decides_the_least_number_of_trials(scenario, tmp_pat
     e = result(tmp_path / "out")["algorithms"]["cubic"]["metrics"]["fct_mean_us"]
     assert e["trials"] == 29 and e["least_trials"] == 29  # 0.9^29 < 5 %
     assert "What happens in less than 9.8 % of the trials may not have been seen (95 %)." in done.stdout
-    assert "--unseen 10%" in result(tmp_path / "out")["repeat"]
+    assert "--unseen 10%" in json.loads((tmp_path / "out" / "run.json").read_text())["repeat"]
 
 
 def test_narrow_intervals_from_too_few_trials_are_not_called_wide(scenario, tmp_path):
