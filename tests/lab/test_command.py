@@ -145,7 +145,7 @@ def test_an_unknown_algorithm_is_refused_before_anything_runs(scenario, tmp_path
     environment, booted = no_boot
     result = delaycc(*subcommand, scenario, "--out", tmp_path / "out", *arguments, env=environment)
     assert result.returncode == 2
-    assert result.stderr.startswith(begin + '"osacr" is no algorithm of this lab, allowed is one of bbr, ccc, cdg, cubic, ')
+    assert result.stderr.startswith(begin + '"osacr" is no algorithm of this lab, allowed is one of bbr, ccc, ccc_paper, cdg, ')
     assert result.stderr.endswith('; the nearest is "oscar"\n')
     assert not booted.exists() and not (tmp_path / "out").exists()
 
@@ -273,7 +273,7 @@ NOBODY = {"user": 65534, "group": 65534, "extra_groups": []}
 
 @needs_root
 def test_what_the_user_may_not_read_is_not_called_missing(scenario):
-    with tempfile.TemporaryDirectory() as name:  # pytest's own folders are root's alone
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:  # pytest's own folders are root's alone
         folder = pathlib.Path(name)
         folder.chmod(0o755)
         shutil.copytree(BUILD, folder / "build", ignore=lambda _, names: set(names) - {"delaycc", "delaycc-agent"})
