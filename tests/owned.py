@@ -32,7 +32,8 @@ class GivenUp(Exception):
 
 def owned(*command, end="KILL"):
     """The command, which gets this signal when the thread that starts it ends, even by SIGKILL."""
-    return [SETPRIV, "--pdeathsig", end, *map(str, command)]
+    # A session under nohup ignores SIGHUP, and what it starts would too.
+    return ["env", "--default-signal=HUP", SETPRIV, "--pdeathsig", end, *map(str, command)]
 
 
 def family(pid):
