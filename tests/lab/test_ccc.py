@@ -26,7 +26,7 @@ def samples(trial, port=10000):
     zero_us = json.loads((trial / "plan.json").read_text())["zero_ns"] / 1000
     found = []
     for line in (trial / "acks.txt").read_text().splitlines():
-        event = re.search(r"\s(\d+)\.(\d{6}): ack: name=ccc sport=(\d+) .*delay_ns=(\d+) gradient_q16=(-?\d+) .*branch=(\d+)", line)
+        event = re.search(r"\s(\d+)\.(\d{6}): ack: name=ccc(?:_paper)? sport=(\d+) .*delay_ns=(\d+) gradient_q16=(-?\d+) .*branch=(\d+)", line)
         if not event or int(event[3]) != port:
             continue
         t_us = int(event[1] + event[2]) - zero_us
