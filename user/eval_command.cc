@@ -9,7 +9,6 @@
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -21,8 +20,6 @@
 
 namespace delaycc {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr int kFailed = 1;
 constexpr int kNotConverged = 3;
