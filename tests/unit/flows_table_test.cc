@@ -166,7 +166,7 @@ TEST(FlowsTable, HoldsItsSumsWithManyProcessorsAtOnce) {
           flows_note(t, Flow(static_cast<std::size_t>(id) * kEach + i), progress[i], now_ns,
                      round < kRounds / 2 ? kActiveUs : kActiveUs / 4);
         }
-        if (random() % 256 == 0) flows_now(t, now_ns, t->active_us);
+        if (random() % 256 == 0) flows_now(t, now_ns, READ_ONCE(t->active_us));
       }
     });
   for (std::size_t i = 1; i < tables.size(); ++i) {
