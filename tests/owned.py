@@ -14,7 +14,8 @@ import tempfile
 import time
 
 TICKS = os.sysconf("SC_CLK_TCK")
-# By its path: the environment of the command may have none.
+# By their paths: the environment of the command may have none.
+ENV = shutil.which("env") or "env"
 SETPRIV = shutil.which("setpriv") or "setpriv"
 # Seconds of wall time. A process that can run gets a turn in less on any machine.
 STALLED_S = 180
@@ -33,7 +34,7 @@ class GivenUp(Exception):
 def owned(*command, end="KILL"):
     """The command, which gets this signal when the thread that starts it ends, even by SIGKILL."""
     # A session under nohup ignores SIGHUP, and what it starts would too.
-    return ["env", "--default-signal=HUP", SETPRIV, "--pdeathsig", end, *map(str, command)]
+    return [ENV, "--default-signal=HUP", SETPRIV, "--pdeathsig", end, *map(str, command)]
 
 
 def family(pid):
