@@ -31,4 +31,4 @@ DELAYCC_STEP int step_dcc_ccc_adjust(struct dcc_ccc *s, u64 now_ns, u32 itv_ns)
 
 #define DELAYCC_TIMES_RETRANS
 #define DELAYCC_ALG ccc
-#include "delaycc_shell.bpf.h"
+#include "delaycc_hooks.bpf.h"

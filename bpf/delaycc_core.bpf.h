@@ -6,7 +6,7 @@
  * Inlined as a whole, a core's paths multiply to more than a million
  * instructions for the verifier.  So what has many paths becomes a global
  * function, which is verified once, for any arguments; in return it must check
- * its pointers.  A core marks these places with DCC_STEP; <name>.bpf.c declares
+ * its pointers.  A core marks these places with DCC_BPF_SUBPROG; <name>.bpf.c declares
  * step_<function>() before it includes the core and defines it behind.
  */
 #ifndef DELAYCC_CORE_BPF_H
@@ -19,8 +19,8 @@
 #include <bpf/bpf_tracing.h>
 
 #define DELAYCC_STEP __attribute__((noinline))
-#define DCC_STEP(function) step_##function
-/* Until delaycc_shell.bpf.h: a function that is not a step is part of its caller. */
+#define DCC_BPF_SUBPROG(function) step_##function
+/* Until delaycc_hooks.bpf.h: a function that is not a step is part of its caller. */
 #define inline inline __attribute__((always_inline))
 
 #include "dcc_math.h"

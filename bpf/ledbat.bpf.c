@@ -33,4 +33,4 @@ DELAYCC_STEP u32 step_dcc_ledbat_filter_ns(struct dcc_ledbat *s, u32 rtt_ns)
 }
 
 #define DELAYCC_ALG ledbat
-#include "delaycc_shell.bpf.h"
+#include "delaycc_hooks.bpf.h"

@@ -73,4 +73,4 @@ DELAYCC_STEP int step_dcc_oscar_decide(struct dcc_oscar *s, const struct dcc_est
 }
 
 #define DELAYCC_ALG oscar
-#include "delaycc_shell.bpf.h"
+#include "delaycc_hooks.bpf.h"

@@ -2,7 +2,7 @@
 /*
  * PrioPlus on Swift under BPF: the core of kernel/core/dcc_prioplus.h as a
  * struct_ops program, for machines where no module may be loaded.  The probe is
- * a packet of data; see delaycc_shell.bpf.h.
+ * a packet of data; see delaycc_hooks.bpf.h.
  */
 #include "delaycc_core.bpf.h"
 
@@ -93,4 +93,4 @@ DELAYCC_STEP u64 step_dcc_prioplus_sample(struct dcc_prioplus *s, const struct d
 	} while (0)
 #define DELAYCC_BPF_EACH_ACK(sk, params) ((params)->priority = (sk)->sk_priority)
 #define DELAYCC_ALG prioplus
-#include "delaycc_shell.bpf.h"
+#include "delaycc_hooks.bpf.h"

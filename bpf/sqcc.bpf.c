@@ -53,4 +53,4 @@ DELAYCC_STEP int step_dcc_sqcc_decide(struct dcc_sqcc *s, const struct dcc_ack *
 }
 
 #define DELAYCC_ALG sqcc
-#include "delaycc_shell.bpf.h"
+#include "delaycc_hooks.bpf.h"

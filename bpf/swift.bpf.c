@@ -28,4 +28,4 @@ DELAYCC_STEP int step_dcc_swift_derive(struct dcc_swift *s, const struct dcc_pat
 }
 
 #define DELAYCC_ALG swift
-#include "delaycc_shell.bpf.h"
+#include "delaycc_hooks.bpf.h"

@@ -23,4 +23,4 @@ DELAYCC_STEP int step_dcc_thetapowertcp_derive(struct dcc_thetapowertcp *s,
 
 #define DELAYCC_ALG thetapowertcp
 #define DELAYCC_BPF_NAME "bpf_thetapower"
-#include "delaycc_shell.bpf.h"
+#include "delaycc_hooks.bpf.h"

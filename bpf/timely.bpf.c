@@ -30,4 +30,4 @@ DELAYCC_STEP int step_dcc_timely_decide(struct dcc_timely *s, const struct dcc_a
 }
 
 #define DELAYCC_ALG timely
-#include "delaycc_shell.bpf.h"
+#include "delaycc_hooks.bpf.h"

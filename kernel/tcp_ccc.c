@@ -24,11 +24,11 @@
  *			paper; no kernel in it
  *   delaycc_sock.c	send times in nanoseconds, packets to bytes on the wire,
  *			pacing, windows below a packet
- *   delaycc_shell.h	TCP's hooks, and what a paper leaves to an implementation
+ *   delaycc_hooks.h	TCP's hooks, and what a paper leaves to an implementation
  *   this file		parameters and what the tracepoint shows
  */
 #include "core/dcc_ccc.h"
-#include "delaycc.h"
+#include "glue/delaycc.h"
 
 #define CCC_PARAM(field, min, max, zero_ok)                                    \
 	DELAYCC_PARAM(struct dcc_ccc_params, field, min, max, zero_ok)
@@ -63,7 +63,7 @@ static void shell_describe(const struct dcc_ccc *core,
 #define DELAYCC_TIMES_RETRANS
 
 #define DELAYCC_ALG ccc
-#include "delaycc_shell.h"
+#include "glue/delaycc_hooks.h"
 
 MODULE_AUTHOR("The delaycc authors");
 MODULE_DESCRIPTION("CCC congestion control");

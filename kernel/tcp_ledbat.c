@@ -12,11 +12,11 @@
  *			RFC; no kernel in it
  *   delaycc_sock.c	send times in nanoseconds, packets to bytes on the wire,
  *			pacing, windows below a packet
- *   delaycc_shell.h	TCP's hooks, and what a paper leaves to an implementation
+ *   delaycc_hooks.h	TCP's hooks, and what a paper leaves to an implementation
  *   this file		parameters and what the tracepoint shows
  */
 #include "core/dcc_ledbat.h"
-#include "delaycc.h"
+#include "glue/delaycc.h"
 
 #define LEDBAT_PARAM(field, min, max, zero_ok)                                 \
 	DELAYCC_PARAM(struct dcc_ledbat_params, field, min, max, zero_ok)
@@ -48,7 +48,7 @@ static void shell_describe(const struct dcc_ledbat *core,
 }
 
 #define DELAYCC_ALG ledbat
-#include "delaycc_shell.h"
+#include "glue/delaycc_hooks.h"
 
 MODULE_AUTHOR("The delaycc authors");
 MODULE_DESCRIPTION("LEDBAT congestion control");

@@ -37,11 +37,11 @@
  *   core/dcc_batch.h	the estimator
  *   delaycc_sock.c	send times in nanoseconds, packets to bytes on the wire,
  *			pacing, windows below a packet
- *   delaycc_shell.h	TCP's hooks, and what a paper leaves to an implementation
+ *   delaycc_hooks.h	TCP's hooks, and what a paper leaves to an implementation
  *   this file		parameters and what the tracepoint shows
  */
 #include "core/dcc_oscar.h"
-#include "delaycc.h"
+#include "glue/delaycc.h"
 
 #define OSCAR_PARAM(field, min, max, zero_ok)                                  \
 	DELAYCC_PARAM(struct dcc_oscar_params, field, min, max, zero_ok)
@@ -73,7 +73,7 @@ static void shell_describe(const struct dcc_oscar *core,
 }
 
 #define DELAYCC_ALG oscar
-#include "delaycc_shell.h"
+#include "glue/delaycc_hooks.h"
 
 MODULE_AUTHOR("The delaycc authors");
 MODULE_DESCRIPTION("OSCAR congestion control");

@@ -14,7 +14,7 @@
  *   delaycc_probe.c	stopping, probing, the probe's reply
  *   delaycc_sock.c	send times in nanoseconds, packets to bytes on the wire,
  *			pacing, windows below a packet
- *   delaycc_shell.h	TCP's hooks, and what a paper leaves to an implementation
+ *   delaycc_hooks.h	TCP's hooks, and what a paper leaves to an implementation
  *   this file		parameters, the socket's priority, and what the
  *			tracepoint shows
  *   tcp_prioplus_ledbat.c	the same on LEDBAT
@@ -26,7 +26,7 @@
 #include <linux/random.h>
 
 #include "core/dcc_prioplus.h"
-#include "delaycc.h"
+#include "glue/delaycc.h"
 
 #define PRIOPLUS_PARAM(field, min, max, zero_ok)                               \
 	DELAYCC_PARAM(struct dcc_prioplus_params, field, min, max, zero_ok)
@@ -81,7 +81,7 @@ static void shell_describe(const struct dcc_prioplus *core,
 #define DELAYCC_PROBES
 #define DELAYCC_SOCKET_PARAMS
 #define DELAYCC_SHOWS_FLOWS
-#include "delaycc_shell.h"
+#include "glue/delaycc_hooks.h"
 
 MODULE_AUTHOR("The delaycc authors");
 MODULE_LICENSE("GPL");

@@ -19,11 +19,11 @@
  * Where what is
  *   core/dcc_sqcc.h	the law, its rules for N, differences from the paper
  *   core/dcc_rate.h	gradient, weight, interval: what TIMELY has as well
- *   delaycc_shell.h	TCP's hooks, and what a paper leaves to an implementation
+ *   delaycc_hooks.h	TCP's hooks, and what a paper leaves to an implementation
  *   this file		parameters and what the tracepoint shows
  */
 #include "core/dcc_sqcc.h"
-#include "delaycc.h"
+#include "glue/delaycc.h"
 
 #define SQCC_PARAM(field, min, max, zero_ok)                                   \
 	DELAYCC_PARAM(struct dcc_sqcc_params, field, min, max, zero_ok)
@@ -59,14 +59,14 @@ static void shell_describe(const struct dcc_sqcc *core,
 	d->gradient_q16 = core->last.gradient_q16;
 	d->branch = core->last.branch;
 	d->flows = core->last.flows;
-	d->flows_told = core->last.told;
+	d->flows_reported = core->last.reported;
 	d->detail = core->last.estimated;
 }
 
 #define DELAYCC_SHOWS_FLOWS
 #define DELAYCC_WANTS_FLOWS
 #define DELAYCC_ALG sqcc
-#include "delaycc_shell.h"
+#include "glue/delaycc_hooks.h"
 
 MODULE_AUTHOR("The delaycc authors");
 MODULE_DESCRIPTION("SQCC congestion control");

@@ -12,11 +12,11 @@
  *			paper; no kernel in it
  *   delaycc_sock.c	send times in nanoseconds, packets to bytes on the wire,
  *			pacing, windows below a packet
- *   delaycc_shell.h	TCP's hooks, and what a paper leaves to an implementation
+ *   delaycc_hooks.h	TCP's hooks, and what a paper leaves to an implementation
  *   this file		parameters and what the tracepoint shows
  */
 #include "core/dcc_swift.h"
-#include "delaycc.h"
+#include "glue/delaycc.h"
 
 #define SWIFT_PARAM(field, min, max, zero_ok)                                  \
 	DELAYCC_PARAM(struct dcc_swift_params, field, min, max, zero_ok)
@@ -53,7 +53,7 @@ static void shell_describe(const struct dcc_swift *core,
 }
 
 #define DELAYCC_ALG swift
-#include "delaycc_shell.h"
+#include "glue/delaycc_hooks.h"
 
 MODULE_AUTHOR("The delaycc authors");
 MODULE_DESCRIPTION("Swift congestion control");

@@ -12,12 +12,12 @@
  *				paper; no kernel in it
  *   delaycc_sock.c		send times in nanoseconds, packets to bytes on the
  *				wire, pacing, windows below a packet
- *   delaycc_shell.h		TCP's hooks, and what a paper leaves to an
+ *   delaycc_hooks.h		TCP's hooks, and what a paper leaves to an
  *				implementation
  *   this file			parameters and what the tracepoint shows
  */
 #include "core/dcc_thetapowertcp.h"
-#include "delaycc.h"
+#include "glue/delaycc.h"
 
 #define THETA_PARAM(field, min, max, zero_ok)                                  \
 	DELAYCC_PARAM(struct dcc_thetapowertcp_params, field, min, max, zero_ok)
@@ -43,7 +43,7 @@ static void shell_describe(const struct dcc_thetapowertcp *core,
 
 #define DELAYCC_ALG thetapowertcp
 #define DELAYCC_RENO "thetapower-reno"
-#include "delaycc_shell.h"
+#include "glue/delaycc_hooks.h"
 
 MODULE_AUTHOR("The delaycc authors");
 MODULE_DESCRIPTION("theta-PowerTCP congestion control");

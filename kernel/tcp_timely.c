@@ -21,11 +21,11 @@
  * Where what is
  *   core/dcc_timely.h	both laws, their constants, differences from the papers
  *   core/dcc_rate.h	gradient, weight, interval: what SQCC has as well
- *   delaycc_shell.h	TCP's hooks, and what a paper leaves to an implementation
+ *   delaycc_hooks.h	TCP's hooks, and what a paper leaves to an implementation
  *   this file		parameters and what the tracepoint shows
  */
 #include "core/dcc_timely.h"
-#include "delaycc.h"
+#include "glue/delaycc.h"
 
 #define TIMELY_PARAM(field, min, max, zero_ok)                                 \
 	DELAYCC_PARAM(struct dcc_timely_params, field, min, max, zero_ok)
@@ -63,7 +63,7 @@ static void shell_describe(const struct dcc_timely *core,
 }
 
 #define DELAYCC_ALG timely
-#include "delaycc_shell.h"
+#include "glue/delaycc_hooks.h"
 
 MODULE_AUTHOR("The delaycc authors");
 MODULE_DESCRIPTION("TIMELY and patched TIMELY congestion control");

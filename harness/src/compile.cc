@@ -126,7 +126,7 @@ std::map<std::string, std::string> host_sysctls(const Scenario& scenario,
 constexpr char kLineRate[] = "net.ipv4.delaycc.line_rate_mbps";
 constexpr char kBaseRtt[] = "net.ipv4.delaycc.base_rtt_ns";
 constexpr char kBaseRttPaths[] = "net.ipv4.delaycc.base_rtt_paths";
-// What these sysctls take (kernel/delaycc_main.c, kernel/delaycc.h).
+// What these sysctls take (kernel/glue/delaycc_main.c, kernel/glue/delaycc.h).
 constexpr uint64_t kMaxLineRateMbps = 800'000;
 constexpr int64_t kMinBaseRttNs = 1000;
 constexpr int64_t kMaxBaseRttNs = 1'000'000'000;

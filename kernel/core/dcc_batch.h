@@ -177,7 +177,7 @@ static inline void dcc_batch_anchor(struct dcc_batch *b, u64 send_ns)
  * A packet that does not simply follow the one before.  Returns whether it is
  * to be added (to this batch or to a new one).
  */
-static DCC_APART bool dcc_batch_irregular(struct dcc_batch *b, const struct dcc_ack *ack)
+static DCC_NOINLINE bool dcc_batch_irregular(struct dcc_batch *b, const struct dcc_ack *ack)
 {
 	u64 send_ns = ack->send_ns;
 

@@ -52,7 +52,7 @@ struct dcc_ack {
 	u32 acked_bytes;    /* newly delivered by this ACK */
 	u32 inflight_bytes; /* in flight when that packet was sent, that packet included */
 	u32 flags;          /* DCC_ACK_* */
-	u32 flows;          /* active flows by the receiver's count; 0: it has not told */
+	u32 flows;          /* active flows as reported by the receiver; 0 if unknown */
 };
 
 /* The bits in which two structs differ at so many bytes from their start; 0 behind their end. */
@@ -105,8 +105,8 @@ static inline bool dcc_same_path(const struct dcc_path *a, const struct dcc_path
 	       a->wire_bytes == b->wire_bytes;
 }
 
-/* What the sender is to do until the next verdict. */
-struct dcc_verdict {
+/* What the sender is to do until the next control. */
+struct dcc_control {
 	u64 cwnd_q16;   /* window in packets, DCC_WINDOW_SHIFT; may be below one packet, never 0 */
 	/*
 	 * Bits on the wire per second, >= 1000.  At the line rate the pace is the limit, and the

@@ -313,7 +313,7 @@ static inline bool dcc_ccc_has(const struct dcc_ccc_scale *k, u32 what)
 	return (k->params.features & what) != 0;
 }
 
-static inline void dcc_ccc_verdict(const struct dcc_ccc *s, struct dcc_verdict *out)
+static inline void dcc_ccc_control(const struct dcc_ccc *s, struct dcc_control *out)
 {
 	const struct dcc_ccc_scale *k = &s->scale;
 	const struct dcc_ccc_flow *f = &s->flow;
@@ -366,17 +366,17 @@ static inline void dcc_ccc_start(struct dcc_ccc_flow *f)
 }
 
 static inline void dcc_ccc_init(struct dcc_ccc *s, const struct dcc_path *path,
-				const struct dcc_ccc_params *p, struct dcc_verdict *out)
+				const struct dcc_ccc_params *p, struct dcc_control *out)
 {
-	DCC_STEP(dcc_ccc_derive)(&s->scale, path, p);
+	DCC_BPF_SUBPROG(dcc_ccc_derive)(&s->scale, path, p);
 	dcc_ccc_start(&s->flow);
-	dcc_ccc_verdict(s, out);
+	dcc_ccc_control(s, out);
 }
 
 /* After idle time, or when the path became another one. */
 static inline void dcc_ccc_restart(struct dcc_ccc *s, const struct dcc_path *path,
 				   const struct dcc_ccc_params *p, u64 now_ns,
-				   struct dcc_verdict *out)
+				   struct dcc_control *out)
 {
 	(void)now_ns;
 	dcc_ccc_init(s, path, p, out);
@@ -633,7 +633,7 @@ static inline void dcc_ccc_adjust(struct dcc_ccc *s, u64 now_ns, u32 itv_ns)
 /* True when a decision was made and out set: at each acknowledgment with an RTT of its own. */
 static inline bool dcc_ccc_ack(struct dcc_ccc *s, const struct dcc_path *path,
 			       const struct dcc_ccc_params *p, const struct dcc_ack *ack,
-			       struct dcc_verdict *out)
+			       struct dcc_control *out)
 {
 	struct dcc_ccc_flow *f = &s->flow;
 	bool changed = false;
@@ -642,10 +642,10 @@ static inline bool dcc_ccc_ack(struct dcc_ccc *s, const struct dcc_path *path,
 	if (ack->flags & (DCC_ACK_NO_RTT | DCC_ACK_DELAYED))
 		return false;
 	if (DCC_UNLIKELY(dcc_ccc_stale(&s->scale, path, p))) {
-		DCC_STEP(dcc_ccc_derive)(&s->scale, path, p);
+		DCC_BPF_SUBPROG(dcc_ccc_derive)(&s->scale, path, p);
 		/* The share is still the best guess, within the new limits. */
 		dcc_ccc_set_rate(s, f->rate_q30);
-		dcc_ccc_verdict(s, out);
+		dcc_ccc_control(s, out);
 		changed = true;
 	}
 
@@ -666,8 +666,8 @@ static inline bool dcc_ccc_ack(struct dcc_ccc *s, const struct dcc_path *path,
 	f->ack_ns = ack->now_ns;
 	f->rtt_ns = ack->rtt_ns;
 	dcc_ccc_update_spacing(s, itv_ns, ack->acked_bytes);
-	DCC_STEP(dcc_ccc_adjust)(s, ack->now_ns, itv_ns);
-	dcc_ccc_verdict(s, out);
+	DCC_BPF_SUBPROG(dcc_ccc_adjust)(s, ack->now_ns, itv_ns);
+	dcc_ccc_control(s, out);
 	return true;
 }
 
@@ -677,7 +677,7 @@ static inline bool dcc_ccc_ack(struct dcc_ccc *s, const struct dcc_path *path,
  */
 static inline void dcc_ccc_loss(struct dcc_ccc *s, const struct dcc_path *path,
 				const struct dcc_ccc_params *p, u64 now_ns,
-				struct dcc_verdict *out)
+				struct dcc_control *out)
 {
 	(void)path;
 	(void)p;
@@ -686,13 +686,13 @@ static inline void dcc_ccc_loss(struct dcc_ccc *s, const struct dcc_path *path,
 		s->flow.region = DCC_CCC_LOSS;
 		dcc_ccc_set_rate(s, s->scale.min_q30);
 	}
-	dcc_ccc_verdict(s, out);
+	dcc_ccc_control(s, out);
 }
 
 /* A retransmission timeout: TCP's loss window, one packet. */
 static inline void dcc_ccc_rto(struct dcc_ccc *s, const struct dcc_path *path,
 			       const struct dcc_ccc_params *p, u64 now_ns,
-			       struct dcc_verdict *out)
+			       struct dcc_control *out)
 {
 	struct dcc_ccc_flow *f = &s->flow;
 
@@ -704,7 +704,7 @@ static inline void dcc_ccc_rto(struct dcc_ccc *s, const struct dcc_path *path,
 	f->empty = false;
 	dcc_ccc_set_rate(s, dcc_min_u32(f->rate_q30, s->scale.step_q30));
 	dcc_ccc_set_basis(f, dcc_min_u32(f->basis_q30, f->rate_q30));
-	dcc_ccc_verdict(s, out);
+	dcc_ccc_control(s, out);
 }
 
 #endif /* DCC_CCC_H */

@@ -342,7 +342,7 @@ static inline void dcc_ledbat_set_cwnd(struct dcc_ledbat *s, u64 cwnd_q24, u32 b
 	s->last.branch = branch;
 }
 
-static inline void dcc_ledbat_verdict(const struct dcc_ledbat *s, struct dcc_verdict *out)
+static inline void dcc_ledbat_control(const struct dcc_ledbat *s, struct dcc_control *out)
 {
 	u64 rate = dcc_clamp_u64(s->path.line_rate_bps, DCC_PATH_RATE_MIN_BPS,
 				 DCC_PATH_RATE_MAX_BPS);
@@ -378,12 +378,12 @@ static inline void dcc_ledbat_forget(struct dcc_ledbat *s)
 }
 
 static inline void dcc_ledbat_init(struct dcc_ledbat *s, const struct dcc_path *path,
-				   const struct dcc_ledbat_params *p, struct dcc_verdict *out)
+				   const struct dcc_ledbat_params *p, struct dcc_control *out)
 {
-	DCC_STEP(dcc_ledbat_derive)(s, path, p);
+	DCC_BPF_SUBPROG(dcc_ledbat_derive)(s, path, p);
 	dcc_ledbat_forget(s);
 	dcc_ledbat_start(s);
-	dcc_ledbat_verdict(s, out);
+	dcc_ledbat_control(s, out);
 }
 
 /*
@@ -392,21 +392,21 @@ static inline void dcc_ledbat_init(struct dcc_ledbat *s, const struct dcc_path *
  */
 static inline void dcc_ledbat_restart(struct dcc_ledbat *s, const struct dcc_path *path,
 				      const struct dcc_ledbat_params *p, u64 now_ns,
-				      struct dcc_verdict *out)
+				      struct dcc_control *out)
 {
 	(void)now_ns;
 	if (s->path.line_rate_bps != path->line_rate_bps ||
 	    s->path.base_rtt_ns != path->base_rtt_ns || s->path.wire_bytes != path->wire_bytes)
 		dcc_ledbat_forget(s);
-	DCC_STEP(dcc_ledbat_derive)(s, path, p);
+	DCC_BPF_SUBPROG(dcc_ledbat_derive)(s, path, p);
 	dcc_ledbat_start(s);
-	dcc_ledbat_verdict(s, out);
+	dcc_ledbat_control(s, out);
 }
 
 /* On each acknowledgment.  True when a decision was made and out set. */
 static inline bool dcc_ledbat_ack(struct dcc_ledbat *s, const struct dcc_path *path,
 				  const struct dcc_ledbat_params *p, const struct dcc_ack *ack,
-				  struct dcc_verdict *out)
+				  struct dcc_control *out)
 {
 	u64 acked_q16, cwnd_q24, most_q24;
 	u32 base_ns, branch;
@@ -414,13 +414,13 @@ static inline bool dcc_ledbat_ack(struct dcc_ledbat *s, const struct dcc_path *p
 	if (DCC_UNLIKELY(ack->flags & (DCC_ACK_NO_RTT | DCC_ACK_DELAYED)))
 		return false;
 	if (DCC_UNLIKELY(dcc_ledbat_stale(s, path, p)))
-		DCC_STEP(dcc_ledbat_derive)(s, path, p);
+		DCC_BPF_SUBPROG(dcc_ledbat_derive)(s, path, p);
 
 	cwnd_q24 = s->cwnd_q24;
 	acked_q16 = dcc_ledbat_acked_q16(s->wire_bytes, ack->acked_bytes);
-	base_ns = DCC_STEP(dcc_ledbat_base_ns)(s, ack->now_ns, ack->rtt_ns);
+	base_ns = DCC_BPF_SUBPROG(dcc_ledbat_base_ns)(s, ack->now_ns, ack->rtt_ns);
 	s->rtt_ns = ack->rtt_ns;
-	s->last.delay_ns = DCC_STEP(dcc_ledbat_filter_ns)(s, ack->rtt_ns);
+	s->last.delay_ns = DCC_BPF_SUBPROG(dcc_ledbat_filter_ns)(s, ack->rtt_ns);
 	s->last.queue_ns = dcc_sub_sat_u32(s->last.delay_ns, base_ns);
 
 	/* A round ends with the first packet that was sent in it; or the clock went back. */
@@ -451,14 +451,14 @@ static inline bool dcc_ledbat_ack(struct dcc_ledbat *s, const struct dcc_path *p
 		}
 	}
 	dcc_ledbat_set_cwnd(s, cwnd_q24, branch);
-	dcc_ledbat_verdict(s, out);
+	dcc_ledbat_control(s, out);
 	return true;
 }
 
 /* A loss was found at now_ns: half of the window, once per RTT.  out is set in any case. */
 static inline void dcc_ledbat_loss(struct dcc_ledbat *s, const struct dcc_path *path,
 				   const struct dcc_ledbat_params *p, u64 now_ns,
-				   struct dcc_verdict *out)
+				   struct dcc_control *out)
 {
 	(void)path;
 	(void)p;
@@ -466,19 +466,19 @@ static inline void dcc_ledbat_loss(struct dcc_ledbat *s, const struct dcc_path *
 		s->decreased_ns = dcc_max_u64(now_ns, 1);
 		dcc_ledbat_set_cwnd(s, s->cwnd_q24 / 2, DCC_LEDBAT_LOSS);
 	}
-	dcc_ledbat_verdict(s, out);
+	dcc_ledbat_control(s, out);
 }
 
 /* A retransmission timeout. */
 static inline void dcc_ledbat_rto(struct dcc_ledbat *s, const struct dcc_path *path,
 				  const struct dcc_ledbat_params *p, u64 now_ns,
-				  struct dcc_verdict *out)
+				  struct dcc_control *out)
 {
 	(void)path;
 	(void)p;
 	s->decreased_ns = dcc_max_u64(now_ns, 1);
 	dcc_ledbat_set_cwnd(s, dcc_min_u64(s->cwnd_q24, DCC_LEDBAT_CWND_ONE), DCC_LEDBAT_RTO);
-	dcc_ledbat_verdict(s, out);
+	dcc_ledbat_control(s, out);
 }
 
 #endif /* DCC_LEDBAT_H */

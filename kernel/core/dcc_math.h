@@ -29,11 +29,11 @@
  */
 #if defined(__bpf__)
 #define DCC_PORTABLE
-#define DCC_APART inline
+#define DCC_NOINLINE inline
 #elif defined(__KERNEL__)
-#define DCC_APART noinline
+#define DCC_NOINLINE noinline
 #else
-#define DCC_APART __attribute((noinline))
+#define DCC_NOINLINE __attribute((noinline))
 #endif
 
 #define DCC_U64_MAX (~0ULL)
@@ -210,7 +210,7 @@ static inline u64 dcc_div_digit(u64 *rem, u32 next, u64 d)
 }
 
 /* The general case of dcc_muldiv_u64(). */
-static DCC_APART u64 dcc_muldiv_wide(u64 a, u64 b, u64 d)
+static DCC_NOINLINE u64 dcc_muldiv_wide(u64 a, u64 b, u64 d)
 {
 	u64 hi, lo, q;
 	u32 s;
@@ -241,7 +241,7 @@ static inline u64 dcc_muldiv_u64(u64 a, u64 b, u64 d)
 }
 
 /* The general case of dcc_mulshift_u64(). */
-static DCC_APART u64 dcc_mulshift_wide(u64 a, u64 b, u32 shift)
+static DCC_NOINLINE u64 dcc_mulshift_wide(u64 a, u64 b, u32 shift)
 {
 	u64 hi, lo;
 

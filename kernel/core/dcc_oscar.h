@@ -133,11 +133,11 @@ static inline void dcc_oscar_start(struct dcc_oscar *s, u64 not_before_ns)
 
 /* A flow starts at line rate, u = 1 (section 4.2). */
 static inline void dcc_oscar_init(struct dcc_oscar *s, const struct dcc_path *path,
-				  const struct dcc_oscar_params *p, struct dcc_verdict *out)
+				  const struct dcc_oscar_params *p, struct dcc_control *out)
 {
-	DCC_STEP(dcc_oscar_derive)(&s->scale, path, p);
+	DCC_BPF_SUBPROG(dcc_oscar_derive)(&s->scale, path, p);
 	dcc_oscar_start(s, 0);
-	dcc_oscar_verdict(s, out);
+	dcc_oscar_control(s, out);
 }
 
 /*
@@ -146,11 +146,11 @@ static inline void dcc_oscar_init(struct dcc_oscar *s, const struct dcc_path *pa
  */
 static inline void dcc_oscar_restart(struct dcc_oscar *s, const struct dcc_path *path,
 				     const struct dcc_oscar_params *p, u64 now_ns,
-				     struct dcc_verdict *out)
+				     struct dcc_control *out)
 {
-	DCC_STEP(dcc_oscar_derive)(&s->scale, path, p);
+	DCC_BPF_SUBPROG(dcc_oscar_derive)(&s->scale, path, p);
 	dcc_oscar_start(s, now_ns);
-	dcc_oscar_verdict(s, out);
+	dcc_oscar_control(s, out);
 }
 
 /* A complete batch: which law applies, and the ratio it gives. */
@@ -181,26 +181,27 @@ static inline void dcc_oscar_decide(struct dcc_oscar *s, const struct dcc_estima
 }
 
 /* A batch is complete: decide on it, and begin the next one. */
-static DCC_APART void dcc_oscar_close(struct dcc_oscar *s, const struct dcc_path *path,
-				      const struct dcc_oscar_params *p, const struct dcc_ack *ack)
+static DCC_NOINLINE void dcc_oscar_close(struct dcc_oscar *s, const struct dcc_path *path,
+					 const struct dcc_oscar_params *p,
+					 const struct dcc_ack *ack)
 {
 	struct dcc_estimate e;
 
 	dcc_batch_close(&s->batch, &e);
 	if (DCC_UNLIKELY(dcc_oscar_scale_stale(&s->scale, path, p))) {
 		/* The ratio is still the best guess; the batch's scales may not be. */
-		DCC_STEP(dcc_oscar_derive)(&s->scale, path, p);
+		DCC_BPF_SUBPROG(dcc_oscar_derive)(&s->scale, path, p);
 		dcc_batch_init(&s->batch, s->scale.tau_ns, DCC_BATCH_NO_GAP);
 		dcc_oscar_set_gap(s);
 	} else {
-		DCC_STEP(dcc_oscar_decide)(s, &e, ack);
+		DCC_BPF_SUBPROG(dcc_oscar_decide)(s, &e, ack);
 	}
 }
 
 /* Algorithm 2.  True when a decision was made and out set. */
 static inline bool dcc_oscar_ack(struct dcc_oscar *s, const struct dcc_path *path,
 				 const struct dcc_oscar_params *p, const struct dcc_ack *ack,
-				 struct dcc_verdict *out)
+				 struct dcc_control *out)
 {
 	bool decided = false;
 
@@ -211,7 +212,7 @@ static inline bool dcc_oscar_ack(struct dcc_oscar *s, const struct dcc_path *pat
 		decided = true;
 	}
 	if (decided)
-		dcc_oscar_verdict(s, out);
+		dcc_oscar_control(s, out);
 	return decided;
 }
 
@@ -229,7 +230,7 @@ static inline void dcc_oscar_cut_for_loss(struct dcc_oscar *s, u64 now_ns, u32 u
 /* A loss was found at now_ns.  out is set in any case. */
 static inline void dcc_oscar_loss(struct dcc_oscar *s, const struct dcc_path *path,
 				  const struct dcc_oscar_params *p, u64 now_ns,
-				  struct dcc_verdict *out)
+				  struct dcc_control *out)
 {
 	const struct dcc_oscar_scale *c = &s->scale;
 	u64 rtt_ns = dcc_max_u32(s->last.delay_ns, c->base_ns);
@@ -241,20 +242,20 @@ static inline void dcc_oscar_loss(struct dcc_oscar *s, const struct dcc_path *pa
 	(void)p;
 	if (!empty && !s->loss.holds && (!reacted_ns || now_ns - reacted_ns >= rtt_ns))
 		dcc_oscar_cut_for_loss(s, now_ns, s->u_q24 - cut, DCC_OSCAR_LOSS);
-	dcc_oscar_verdict(s, out);
+	dcc_oscar_control(s, out);
 }
 
 /* A retransmission timeout: TCP's loss window, one packet. */
 static inline void dcc_oscar_rto(struct dcc_oscar *s, const struct dcc_path *path,
 				 const struct dcc_oscar_params *p, u64 now_ns,
-				 struct dcc_verdict *out)
+				 struct dcc_control *out)
 {
 	u32 one_packet = dcc_ratio_q24(DCC_WINDOW_ONE, s->scale.target_window_q16);
 
 	(void)path;
 	(void)p;
 	dcc_oscar_cut_for_loss(s, now_ns, dcc_min_u32(s->u_q24, one_packet), DCC_OSCAR_RTO);
-	dcc_oscar_verdict(s, out);
+	dcc_oscar_control(s, out);
 }
 
 #endif /* DCC_OSCAR_H */

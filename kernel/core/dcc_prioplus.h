@@ -549,8 +549,8 @@ static inline u64 dcc_prioplus_half_gap_q24(const struct dcc_prioplus *s, u32 ga
 	return dcc_prioplus_per_flow_q24(s, (dcc_prioplus_packets_q24(s, gap_ns) << times) / 2);
 }
 
-static inline void dcc_prioplus_verdict(const struct dcc_prioplus *s, u64 probe_ns,
-					struct dcc_verdict *out)
+static inline void dcc_prioplus_control(const struct dcc_prioplus *s, u64 probe_ns,
+					struct dcc_control *out)
 {
 	u64 rate = dcc_clamp_u64(s->path.line_rate_bps, DCC_PATH_RATE_MIN_BPS,
 				 DCC_PATH_RATE_MAX_BPS);
@@ -807,21 +807,21 @@ static inline u64 dcc_prioplus_begin(struct dcc_prioplus *s)
 }
 
 static inline void dcc_prioplus_init(struct dcc_prioplus *s, const struct dcc_path *path,
-				     const struct dcc_prioplus_params *p, struct dcc_verdict *out)
+				     const struct dcc_prioplus_params *p, struct dcc_control *out)
 {
 	s->flow.random = p->seed;
-	DCC_STEP(dcc_prioplus_derive)(s, path, p);
-	dcc_prioplus_verdict(s, dcc_prioplus_begin(s), out);
+	DCC_BPF_SUBPROG(dcc_prioplus_derive)(s, path, p);
+	dcc_prioplus_control(s, dcc_prioplus_begin(s), out);
 }
 
 /* After an idle period, or on another path: as a new flow. */
 static inline void dcc_prioplus_restart(struct dcc_prioplus *s, const struct dcc_path *path,
 					const struct dcc_prioplus_params *p, u64 now_ns,
-					struct dcc_verdict *out)
+					struct dcc_control *out)
 {
 	(void)now_ns;
-	DCC_STEP(dcc_prioplus_derive)(s, path, p);
-	dcc_prioplus_verdict(s, dcc_prioplus_begin(s), out);
+	DCC_BPF_SUBPROG(dcc_prioplus_derive)(s, path, p);
+	dcc_prioplus_control(s, dcc_prioplus_begin(s), out);
 }
 
 /* Algorithm 1 on one sample of a flow that sends: the time to the probe, 0: go on. */
@@ -859,7 +859,7 @@ static inline u64 dcc_prioplus_sample(struct dcc_prioplus *s, const struct dcc_a
 	if (delay_ns < s->limit_ns)
 		f->over = 0;
 	else if (++f->over >= 2)
-		return DCC_STEP(dcc_prioplus_over_limit)(s, ack);
+		return DCC_BPF_SUBPROG(dcc_prioplus_over_limit)(s, ack);
 	if (f->over && s->params.law == DCC_PRIOPLUS_HOLD)
 		return 0;
 	if (f->cwnd_q24 < DCC_PRIOPLUS_CWND_STOP && delay_ns >= s->target_ns &&
@@ -870,12 +870,12 @@ static inline u64 dcc_prioplus_sample(struct dcc_prioplus *s, const struct dcc_a
 		return dcc_prioplus_stop(s, delay_ns, DCC_PRIOPLUS_STOP);
 	}
 	if (round) {
-		DCC_STEP(dcc_prioplus_settle)(s, delay_ns, used_q24);
+		DCC_BPF_SUBPROG(dcc_prioplus_settle)(s, delay_ns, used_q24);
 		if (delay_ns <= s->target_ns && grow) {
 			if (delay_ns < s->idle_ns)
-				DCC_STEP(dcc_prioplus_linear)(s, ack->now_ns);
+				DCC_BPF_SUBPROG(dcc_prioplus_linear)(s, ack->now_ns);
 			else if (f->odd || !s->params.dual_rtt)
-				DCC_STEP(dcc_prioplus_adapt)(s, delay_ns);
+				DCC_BPF_SUBPROG(dcc_prioplus_adapt)(s, delay_ns);
 		}
 	}
 	dcc_prioplus_set_cwnd(s, ack->now_ns,
@@ -888,7 +888,7 @@ static inline u64 dcc_prioplus_sample(struct dcc_prioplus *s, const struct dcc_a
 /* On each acknowledgment and each probe's reply.  True when a decision was made and out set. */
 static inline bool dcc_prioplus_ack(struct dcc_prioplus *s, const struct dcc_path *path,
 				    const struct dcc_prioplus_params *p, const struct dcc_ack *ack,
-				    struct dcc_verdict *out)
+				    struct dcc_control *out)
 {
 	u32 base_ns = s->base_ns;
 	u64 probe_ns;
@@ -896,7 +896,7 @@ static inline bool dcc_prioplus_ack(struct dcc_prioplus *s, const struct dcc_pat
 	if (DCC_UNLIKELY(ack->flags & (DCC_ACK_NO_RTT | DCC_ACK_DELAYED)))
 		return false;
 	if (DCC_UNLIKELY(dcc_prioplus_stale(s, path, p))) {
-		DCC_STEP(dcc_prioplus_derive)(s, path, p);
+		DCC_BPF_SUBPROG(dcc_prioplus_derive)(s, path, p);
 		/* What probes have taken is known by what it is below the base RTT. */
 		if (s->base_ns != base_ns)
 			s->flow.probe_ns = s->probe_start_ns;
@@ -904,23 +904,23 @@ static inline bool dcc_prioplus_ack(struct dcc_prioplus *s, const struct dcc_pat
 	if (ack->flags & DCC_ACK_PROBE) {
 		if (!s->flow.stopped)
 			return false;
-		probe_ns = DCC_STEP(dcc_prioplus_reply)(s, ack);
+		probe_ns = DCC_BPF_SUBPROG(dcc_prioplus_reply)(s, ack);
 	} else {
 		if (s->flow.stopped)
 			return false;
 		/* Sent before; unless the clock went back. */
 		if (ack->send_ns < s->flow.since_ns && s->flow.since_ns <= ack->now_ns)
 			return false;
-		probe_ns = DCC_STEP(dcc_prioplus_sample)(s, ack);
+		probe_ns = DCC_BPF_SUBPROG(dcc_prioplus_sample)(s, ack);
 	}
 	s->last.delay_ns = ack->rtt_ns;
-	dcc_prioplus_verdict(s, probe_ns, out);
+	dcc_prioplus_control(s, probe_ns, out);
 	return true;
 }
 
 /* The most that one decrease takes, if the last one is an RTT ago. */
 static inline void dcc_prioplus_cut(struct dcc_prioplus *s, u64 now_ns, u32 branch,
-				    struct dcc_verdict *out)
+				    struct dcc_control *out)
 {
 	struct dcc_prioplus_flow *f = &s->flow;
 	u32 rtt_ns = dcc_max_u32(s->last.delay_ns, s->base_ns);
@@ -931,13 +931,13 @@ static inline void dcc_prioplus_cut(struct dcc_prioplus *s, u64 now_ns, u32 bran
 				      dcc_scale_q24(f->cwnd_q24, DCC_RATIO_ONE - s->max_mdf_q24));
 		s->last.branch = branch;
 	}
-	dcc_prioplus_verdict(s, f->stopped ? dcc_max_u64(out->probe_ns, 1) : 0, out);
+	dcc_prioplus_control(s, f->stopped ? dcc_max_u64(out->probe_ns, 1) : 0, out);
 }
 
 /* A loss was found at now_ns (fast recovery).  out is set in any case. */
 static inline void dcc_prioplus_loss(struct dcc_prioplus *s, const struct dcc_path *path,
 				     const struct dcc_prioplus_params *p, u64 now_ns,
-				     struct dcc_verdict *out)
+				     struct dcc_control *out)
 {
 	(void)path;
 	(void)p;
@@ -947,7 +947,7 @@ static inline void dcc_prioplus_loss(struct dcc_prioplus *s, const struct dcc_pa
 /* A retransmission timeout. */
 static inline void dcc_prioplus_rto(struct dcc_prioplus *s, const struct dcc_path *path,
 				    const struct dcc_prioplus_params *p, u64 now_ns,
-				    struct dcc_verdict *out)
+				    struct dcc_control *out)
 {
 	(void)path;
 	(void)p;

@@ -158,8 +158,8 @@ static inline u64 dcc_rate_of_kbps_q8(u32 kbps)
 }
 
 /* Window and pace of a rate. */
-static inline void dcc_rate_verdict(u64 rate_q8, u32 rtt_ns, u32 wire_bytes,
-				    struct dcc_verdict *out)
+static inline void dcc_rate_control(u64 rate_q8, u32 rtt_ns, u32 wire_bytes,
+				    struct dcc_control *out)
 {
 	out->cwnd_q16 = dcc_rate_window_q16(rate_q8, rtt_ns, wire_bytes);
 	out->pacing_bps = dcc_max_u64(rate_q8 >> DCC_RATE_SHIFT, 1000);

@@ -18,7 +18,7 @@
  *   tells.  The second needs no receiver: if the RTT at rest is a known, growing function
  *   r*(N), then the RTT that all flows see says which N they are.
  *
- *   acknowledgment -> mean RTT, N -> every seg / 8: T_low, delta -> law -> R -> verdict
+ *   acknowledgment -> mean RTT, N -> every seg / 8: T_low, delta -> law -> R -> control
  *
  * The algorithms
  *   sqcc_paper	equation 25 as printed.  At 10 Gbit/s and with packets of 1000 bytes, by
@@ -149,7 +149,7 @@ struct dcc_sqcc_decision {
 	u32 branch;    /* enum dcc_sqcc_branch */
 	u32 flows;     /* N in use */
 	u32 estimated; /* N that the RTT speaks of */
-	u32 told;      /* N in use is the receiver's count */
+	u32 reported;     /* N in use is the receiver's count */
 };
 
 struct dcc_sqcc {
@@ -183,7 +183,7 @@ struct dcc_sqcc {
 	/* What is known of N. */
 	u64 mean_q8;	   /* mean RTT, ns with 8 fraction bits */
 	u64 seen_ns;	   /* newest sample; 0: none yet */
-	u64 told_ns;	   /* when the receiver last told; 0: never */
+	u64 reported_ns;	   /* when the receiver last reported N; 0: never */
 	u64 doubt_ns;	   /* how long it has been contradicted */
 	u32 told_lg_q16;
 	u32 held_lg_q16;   /* the estimate; falls slowly */
@@ -284,7 +284,7 @@ static inline void dcc_sqcc_derive(struct dcc_sqcc *s, const struct dcc_path *pa
 				      DCC_PATH_WIRE_MAX_BYTES);
 	s->seg_bytes = dcc_clamp_u32(p->seg_bytes, DCC_RATE_SEG_MIN_BYTES, DCC_RATE_SEG_MAX_BYTES);
 	s->seg_ns = dcc_rate_interval_ns(s->seg_bytes, s->line_q8, 1);
-	DCC_STEP(dcc_sqcc_thresholds)(s, p);
+	DCC_BPF_SUBPROG(dcc_sqcc_thresholds)(s, p);
 
 	s->beta_q24 = dcc_ppm_to_q24(dcc_clamp_u32(p->beta_ppm, 1, 1000000));
 	s->alpha_q16 = dcc_ppm_to_q24(dcc_clamp_u32(p->alpha_ppm, 1, 1000000)) >> 8;
@@ -379,13 +379,13 @@ static inline void dcc_sqcc_learn(struct dcc_sqcc *s, const struct dcc_ack *ack)
 	if (ack->flows) {
 		u32 lg_q16 = dcc_min_u32(dcc_sqcc_lg_q16(ack->flows), DCC_SQCC_TOLD_MAX_Q16);
 
-		if (s->told_ns)
+		if (s->reported_ns)
 			lg_q16 = (u32)dcc_sqcc_approach(s->told_lg_q16, lg_q16,
 				dcc_sqcc_gain_q16(dt_ns, (u64)s->span_ns * DCC_SQCC_TOLD_SPANS));
 		s->told_lg_q16 = lg_q16;
-		s->told_ns = ack->now_ns;
+		s->reported_ns = ack->now_ns;
 	}
-	if (s->told_ns)
+	if (s->reported_ns)
 		dcc_sqcc_judge(s, dt_ns);
 	dcc_sqcc_hold(s, dt_ns);
 	s->seen_ns = ack->now_ns;
@@ -395,15 +395,15 @@ static inline void dcc_sqcc_learn(struct dcc_sqcc *s, const struct dcc_ack *ack)
 static inline u32 dcc_sqcc_choose_q16(struct dcc_sqcc *s, u64 now_ns)
 {
 	u32 source = s->params.n_source;
-	bool fresh = s->told_ns &&
-		     now_ns - s->told_ns < (u64)s->span_ns * DCC_SQCC_DOUBT_SPANS;
+	bool fresh = s->reported_ns &&
+		     now_ns - s->reported_ns < (u64)s->span_ns * DCC_SQCC_DOUBT_SPANS;
 
-	s->last.told = 0;
+	s->last.reported = 0;
 	if (source == DCC_SQCC_SOURCE_FIXED)
 		return dcc_sqcc_lg_q16(dcc_clamp_u32(s->params.n_fixed, 1, DCC_SQCC_FLOWS_MAX));
 	if (fresh && (source == DCC_SQCC_SOURCE_TOLD ||
 		      (source == DCC_SQCC_SOURCE_AUTO && !s->doubted))) {
-		s->last.told = 1;
+		s->last.reported = 1;
 		return s->told_lg_q16;
 	}
 	return dcc_sqcc_estimate_q16(s);
@@ -459,7 +459,7 @@ static inline void dcc_sqcc_set_pace(struct dcc_sqcc *s, u64 flows_q16)
 {
 	u64 step_q8;
 
-	if (s->last.told || s->params.n_source == DCC_SQCC_SOURCE_FIXED) {
+	if (s->last.reported || s->params.n_source == DCC_SQCC_SOURCE_FIXED) {
 		s->share_q8 = dcc_muldiv_u64(s->line_q8, 65536, flows_q16);
 	} else {
 		flows_q16 = dcc_max_u64(dcc_sqcc_flows_q16(s->held_lg_q16), 65536);
@@ -496,13 +496,13 @@ static inline void dcc_sqcc_set_flows(struct dcc_sqcc *s, u64 now_ns)
 
 /* ---- the rate ------------------------------------------------------------ */
 
-static inline void dcc_sqcc_verdict(const struct dcc_sqcc *s, struct dcc_verdict *out)
+static inline void dcc_sqcc_control(const struct dcc_sqcc *s, struct dcc_control *out)
 {
 	u32 most_ns = !s->params.paper ?
 		      dcc_min_u32(s->t_low0_ns, DCC_RATE_THRESHOLD_MAX_NS) * 2 : s->t_high_ns;
 	u32 rtt_ns = dcc_max_u32(dcc_min_u32(s->sample_ns, most_ns), s->base_ns);
 
-	dcc_rate_verdict(s->rate_q8, rtt_ns, s->wire_bytes, out);
+	dcc_rate_control(s->rate_q8, rtt_ns, s->wire_bytes, out);
 }
 
 static inline void dcc_sqcc_set_rate(struct dcc_sqcc *s, u64 rate_q8)
@@ -516,7 +516,7 @@ static inline void dcc_sqcc_forget(struct dcc_sqcc *s)
 	dcc_gradient_reset(&s->gradient);
 	s->mean_q8 = ((u64)s->lone_ns + s->decade_ns) << 8; /* ten flows */
 	s->seen_ns = 0;
-	s->told_ns = 0;
+	s->reported_ns = 0;
 	s->doubt_ns = 0;
 	s->told_lg_q16 = 0;
 	s->held_lg_q16 = 0;
@@ -531,31 +531,31 @@ static inline void dcc_sqcc_forget(struct dcc_sqcc *s)
 	s->last.delay_ns = s->base_ns;
 	s->last.gradient_q16 = 0;
 	s->last.branch = DCC_SQCC_START;
-	DCC_STEP(dcc_sqcc_set_flows)(s, 0);
+	DCC_BPF_SUBPROG(dcc_sqcc_set_flows)(s, 0);
 }
 
 static inline void dcc_sqcc_init(struct dcc_sqcc *s, const struct dcc_path *path,
-				 const struct dcc_sqcc_params *p, struct dcc_verdict *out)
+				 const struct dcc_sqcc_params *p, struct dcc_control *out)
 {
 	u64 start_q8;
 
-	DCC_STEP(dcc_sqcc_derive)(s, path, p);
+	DCC_BPF_SUBPROG(dcc_sqcc_derive)(s, path, p);
 	start_q8 = dcc_rate_of_kbps_q8(dcc_min_u32(p->start_kbps, DCC_RATE_START_MAX_KBPS));
 	dcc_sqcc_set_rate(s, start_q8 ? start_q8 : s->line_q8 / 8);
 	dcc_sqcc_forget(s);
-	dcc_sqcc_verdict(s, out);
+	dcc_sqcc_control(s, out);
 }
 
 /* After an idle period, or on another path. */
 static inline void dcc_sqcc_restart(struct dcc_sqcc *s, const struct dcc_path *path,
 				    const struct dcc_sqcc_params *p, u64 now_ns,
-				    struct dcc_verdict *out)
+				    struct dcc_control *out)
 {
 	(void)now_ns;
-	DCC_STEP(dcc_sqcc_derive)(s, path, p);
+	DCC_BPF_SUBPROG(dcc_sqcc_derive)(s, path, p);
 	dcc_sqcc_set_rate(s, s->rate_q8);
 	dcc_sqcc_forget(s);
-	dcc_sqcc_verdict(s, out);
+	dcc_sqcc_control(s, out);
 }
 
 /* Equation 16: T_high (RTT - T_low) / (T_low (T_high - RTT)), Q16. */
@@ -599,7 +599,7 @@ static inline void dcc_sqcc_decide(struct dcc_sqcc *s, const struct dcc_ack *ack
 		      dcc_rate_unused(s->rate_q8, s->acked_bytes, ack->now_ns - s->decided_ns);
 	u64 interval_ns;
 
-	DCC_STEP(dcc_sqcc_set_flows)(s, ack->now_ns);
+	DCC_BPF_SUBPROG(dcc_sqcc_set_flows)(s, ack->now_ns);
 	s->last.delay_ns = ack->rtt_ns;
 	s->last.gradient_q16 = dcc_gradient_add(&s->gradient, ack->rtt_ns, s->alpha_q16,
 						s->base_ns);
@@ -667,7 +667,7 @@ static inline bool dcc_sqcc_fill(struct dcc_sqcc *s, const struct dcc_ack *ack)
 }
 
 /* The receiver's first count before the first decision: R = C / N, but not less than C / 2048. */
-static inline bool dcc_sqcc_told_start(struct dcc_sqcc *s, const struct dcc_ack *ack)
+static inline bool dcc_sqcc_reported_start(struct dcc_sqcc *s, const struct dcc_ack *ack)
 {
 	u64 share_q8;
 
@@ -686,7 +686,7 @@ static inline bool dcc_sqcc_told_start(struct dcc_sqcc *s, const struct dcc_ack 
 /* True when a decision was made and out set. */
 static inline bool dcc_sqcc_ack(struct dcc_sqcc *s, const struct dcc_path *path,
 				const struct dcc_sqcc_params *p, const struct dcc_ack *ack,
-				struct dcc_verdict *out)
+				struct dcc_control *out)
 {
 	u32 before_ns = s->sample_ns;
 	bool decided = false;
@@ -695,30 +695,30 @@ static inline bool dcc_sqcc_ack(struct dcc_sqcc *s, const struct dcc_path *path,
 	if (ack->flags & (DCC_ACK_NO_RTT | DCC_ACK_DELAYED))
 		return false;
 	if (DCC_UNLIKELY(dcc_sqcc_stale(s, path, p))) {
-		DCC_STEP(dcc_sqcc_derive)(s, path, p);
-		DCC_STEP(dcc_sqcc_set_flows)(s, ack->now_ns);
+		DCC_BPF_SUBPROG(dcc_sqcc_derive)(s, path, p);
+		DCC_BPF_SUBPROG(dcc_sqcc_set_flows)(s, ack->now_ns);
 		dcc_sqcc_set_rate(s, s->rate_q8);
 		decided = true;
 	}
-	DCC_STEP(dcc_sqcc_learn)(s, ack);
+	DCC_BPF_SUBPROG(dcc_sqcc_learn)(s, ack);
 	s->sample_ns = ack->rtt_ns;
 
-	decided |= dcc_sqcc_told_start(s, ack) || dcc_sqcc_cut(s, ack, before_ns) ||
+	decided |= dcc_sqcc_reported_start(s, ack) || dcc_sqcc_cut(s, ack, before_ns) ||
 		  dcc_sqcc_fill(s, ack);
 	/* due_ns lies more than an interval ahead only when the clock went back. */
 	if (ack->now_ns >= s->due_ns || ack->now_ns < s->decided_ns) {
-		DCC_STEP(dcc_sqcc_decide)(s, ack);
+		DCC_BPF_SUBPROG(dcc_sqcc_decide)(s, ack);
 		decided = true;
 	}
 	if (decided)
-		dcc_sqcc_verdict(s, out);
+		dcc_sqcc_control(s, out);
 	return decided;
 }
 
 /* A loss was found at now_ns.  out is set in any case. */
 static inline void dcc_sqcc_loss(struct dcc_sqcc *s, const struct dcc_path *path,
 				 const struct dcc_sqcc_params *p, u64 now_ns,
-				 struct dcc_verdict *out)
+				 struct dcc_control *out)
 {
 	u32 rtt_ns = dcc_max_u32(s->sample_ns, s->base_ns);
 
@@ -730,13 +730,13 @@ static inline void dcc_sqcc_loss(struct dcc_sqcc *s, const struct dcc_path *path
 		s->loss_ns = now_ns;
 		s->last.branch = DCC_SQCC_LOSS;
 	}
-	dcc_sqcc_verdict(s, out);
+	dcc_sqcc_control(s, out);
 }
 
 /* A retransmission timeout. */
 static inline void dcc_sqcc_rto(struct dcc_sqcc *s, const struct dcc_path *path,
 				const struct dcc_sqcc_params *p, u64 now_ns,
-				struct dcc_verdict *out)
+				struct dcc_control *out)
 {
 	u32 rtt_ns = dcc_max_u32(s->sample_ns, s->base_ns);
 
@@ -745,7 +745,7 @@ static inline void dcc_sqcc_rto(struct dcc_sqcc *s, const struct dcc_path *path,
 	dcc_sqcc_set_rate(s, dcc_rate_after_rto_q8(s->rate_q8, s->wire_bytes, rtt_ns));
 	s->loss_ns = now_ns;
 	s->last.branch = DCC_SQCC_RTO;
-	dcc_sqcc_verdict(s, out);
+	dcc_sqcc_control(s, out);
 }
 
 #endif /* DCC_SQCC_H */

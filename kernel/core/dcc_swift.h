@@ -353,7 +353,7 @@ static inline void dcc_swift_set_cwnd(struct dcc_swift *s, u64 now_ns, u64 cwnd_
 	s->last.branch = branch;
 }
 
-static inline void dcc_swift_verdict(const struct dcc_swift *s, struct dcc_verdict *out)
+static inline void dcc_swift_control(const struct dcc_swift *s, struct dcc_control *out)
 {
 	u64 rate = dcc_clamp_u64(s->path.line_rate_bps, DCC_PATH_RATE_MIN_BPS,
 				 DCC_PATH_RATE_MAX_BPS);
@@ -377,17 +377,17 @@ static inline void dcc_swift_start(struct dcc_swift *s)
 }
 
 static inline void dcc_swift_init(struct dcc_swift *s, const struct dcc_path *path,
-				  const struct dcc_swift_params *p, struct dcc_verdict *out)
+				  const struct dcc_swift_params *p, struct dcc_control *out)
 {
-	DCC_STEP(dcc_swift_derive)(s, path, p);
+	DCC_BPF_SUBPROG(dcc_swift_derive)(s, path, p);
 	dcc_swift_start(s);
-	dcc_swift_verdict(s, out);
+	dcc_swift_control(s, out);
 }
 
 /* After an idle period, or on another path: as a new flow. */
 static inline void dcc_swift_restart(struct dcc_swift *s, const struct dcc_path *path,
 				     const struct dcc_swift_params *p, u64 now_ns,
-				     struct dcc_verdict *out)
+				     struct dcc_control *out)
 {
 	(void)now_ns;
 	dcc_swift_init(s, path, p, out);
@@ -396,7 +396,7 @@ static inline void dcc_swift_restart(struct dcc_swift *s, const struct dcc_path 
 /* Algorithm 1, on each acknowledgment.  True when a decision was made and out set. */
 static inline bool dcc_swift_ack(struct dcc_swift *s, const struct dcc_path *path,
 				 const struct dcc_swift_params *p, const struct dcc_ack *ack,
-				 struct dcc_verdict *out)
+				 struct dcc_control *out)
 {
 	u64 cwnd_q24;
 	u32 branch;
@@ -405,7 +405,7 @@ static inline bool dcc_swift_ack(struct dcc_swift *s, const struct dcc_path *pat
 	if (DCC_UNLIKELY(ack->flags & (DCC_ACK_NO_RTT | DCC_ACK_DELAYED)))
 		return false;
 	if (DCC_UNLIKELY(dcc_swift_stale(s, path, p)))
-		DCC_STEP(dcc_swift_derive)(s, path, p);
+		DCC_BPF_SUBPROG(dcc_swift_derive)(s, path, p);
 
 	cwnd_q24 = s->cwnd_q24;
 	s->rtt_ns = ack->rtt_ns;
@@ -427,7 +427,7 @@ static inline bool dcc_swift_ack(struct dcc_swift *s, const struct dcc_path *pat
 		}
 	}
 	dcc_swift_set_cwnd(s, ack->now_ns, cwnd_q24, branch);
-	dcc_swift_verdict(s, out);
+	dcc_swift_control(s, out);
 	return true;
 }
 
@@ -443,19 +443,19 @@ static inline void dcc_swift_cut(struct dcc_swift *s, u64 now_ns, u32 branch)
 /* A loss was found at now_ns (fast recovery).  out is set in any case. */
 static inline void dcc_swift_loss(struct dcc_swift *s, const struct dcc_path *path,
 				  const struct dcc_swift_params *p, u64 now_ns,
-				  struct dcc_verdict *out)
+				  struct dcc_control *out)
 {
 	(void)path;
 	(void)p;
 	s->timeouts = 0;
 	dcc_swift_cut(s, now_ns, DCC_SWIFT_LOSS);
-	dcc_swift_verdict(s, out);
+	dcc_swift_control(s, out);
 }
 
 /* A retransmission timeout. */
 static inline void dcc_swift_rto(struct dcc_swift *s, const struct dcc_path *path,
 				 const struct dcc_swift_params *p, u64 now_ns,
-				 struct dcc_verdict *out)
+				 struct dcc_control *out)
 {
 	(void)path;
 	(void)p;
@@ -464,7 +464,7 @@ static inline void dcc_swift_rto(struct dcc_swift *s, const struct dcc_path *pat
 		dcc_swift_set_cwnd(s, now_ns, DCC_SWIFT_CWND_MIN, DCC_SWIFT_RTO);
 	else
 		dcc_swift_cut(s, now_ns, DCC_SWIFT_RTO);
-	dcc_swift_verdict(s, out);
+	dcc_swift_control(s, out);
 }
 
 #endif /* DCC_SWIFT_H */

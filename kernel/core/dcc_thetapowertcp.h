@@ -18,7 +18,7 @@
  *   a queue of the sum of the flows' betas.  An idle link has a power of 1 like a
  *   full one without a queue, so only beta finds its bandwidth.
  *
- *   acknowledgment -> power -> (once per RTT) window -> verdict
+ *   acknowledgment -> power -> (once per RTT) window -> control
  *
  * Differences from the paper
  *   1. current = theta' + 1 is at least 0.5 (parameter min_current_ppm; 1000 is
@@ -198,8 +198,8 @@ static inline void dcc_thetapowertcp_derive(struct dcc_thetapowertcp *s,
 							  DCC_THETAPOWERTCP_PPM_MAX));
 }
 
-static inline void dcc_thetapowertcp_verdict(const struct dcc_thetapowertcp *s,
-					     struct dcc_verdict *out)
+static inline void dcc_thetapowertcp_control(const struct dcc_thetapowertcp *s,
+					     struct dcc_control *out)
 {
 	/* The window is at most a BDP, so this is at most the line rate: 2^64 just holds it. */
 	u64 rate = (s->cwnd_q24 * s->rate_per_packet_bps) >> DCC_THETAPOWERTCP_CWND_SHIFT;
@@ -239,22 +239,22 @@ static inline void dcc_thetapowertcp_start(struct dcc_thetapowertcp *s, u64 now_
 
 static inline void dcc_thetapowertcp_init(struct dcc_thetapowertcp *s, const struct dcc_path *path,
 					  const struct dcc_thetapowertcp_params *p,
-					  struct dcc_verdict *out)
+					  struct dcc_control *out)
 {
-	DCC_STEP(dcc_thetapowertcp_derive)(s, path, p);
+	DCC_BPF_SUBPROG(dcc_thetapowertcp_derive)(s, path, p);
 	dcc_thetapowertcp_start(s, 0);
-	dcc_thetapowertcp_verdict(s, out);
+	dcc_thetapowertcp_control(s, out);
 }
 
 /* After an idle period, or on another path: as a new flow. */
 static inline void dcc_thetapowertcp_restart(struct dcc_thetapowertcp *s,
 					     const struct dcc_path *path,
 					     const struct dcc_thetapowertcp_params *p, u64 now_ns,
-					     struct dcc_verdict *out)
+					     struct dcc_control *out)
 {
-	DCC_STEP(dcc_thetapowertcp_derive)(s, path, p);
+	DCC_BPF_SUBPROG(dcc_thetapowertcp_derive)(s, path, p);
 	dcc_thetapowertcp_start(s, now_ns);
-	dcc_thetapowertcp_verdict(s, out);
+	dcc_thetapowertcp_control(s, out);
 }
 
 /*
@@ -323,7 +323,7 @@ static inline void dcc_thetapowertcp_update(struct dcc_thetapowertcp *s, u64 now
 /* Algorithm 2.  True when a decision was made and out set. */
 static inline bool dcc_thetapowertcp_ack(struct dcc_thetapowertcp *s, const struct dcc_path *path,
 					 const struct dcc_thetapowertcp_params *p,
-					 const struct dcc_ack *ack, struct dcc_verdict *out)
+					 const struct dcc_ack *ack, struct dcc_control *out)
 {
 	if (DCC_UNLIKELY(ack->flags & (DCC_ACK_NO_RTT | DCC_ACK_DELAYED)))
 		return false;
@@ -332,16 +332,16 @@ static inline bool dcc_thetapowertcp_ack(struct dcc_thetapowertcp *s, const stru
 	if (DCC_LIKELY(ack->send_ns < s->updated_ns && s->updated_ns <= ack->now_ns))
 		return false;
 	if (DCC_UNLIKELY(dcc_thetapowertcp_stale(s, path, p)))
-		DCC_STEP(dcc_thetapowertcp_derive)(s, path, p);
+		DCC_BPF_SUBPROG(dcc_thetapowertcp_derive)(s, path, p);
 	dcc_thetapowertcp_update(s, ack->now_ns);
-	dcc_thetapowertcp_verdict(s, out);
+	dcc_thetapowertcp_control(s, out);
 	return true;
 }
 
 /* A loss was found at now_ns.  out is set in any case. */
 static inline void dcc_thetapowertcp_loss(struct dcc_thetapowertcp *s, const struct dcc_path *path,
 					  const struct dcc_thetapowertcp_params *p, u64 now_ns,
-					  struct dcc_verdict *out)
+					  struct dcc_control *out)
 {
 	(void)path;
 	(void)p;
@@ -349,19 +349,19 @@ static inline void dcc_thetapowertcp_loss(struct dcc_thetapowertcp *s, const str
 	if (now_ns - s->updated_ns >= s->sample_rtt_ns ||
 	    s->last.branch != DCC_THETAPOWERTCP_LOSS)
 		dcc_thetapowertcp_set(s, now_ns, s->cwnd_q24 / 2, DCC_THETAPOWERTCP_LOSS);
-	dcc_thetapowertcp_verdict(s, out);
+	dcc_thetapowertcp_control(s, out);
 }
 
 /* A retransmission timeout: TCP's loss window, one packet. */
 static inline void dcc_thetapowertcp_rto(struct dcc_thetapowertcp *s, const struct dcc_path *path,
 					 const struct dcc_thetapowertcp_params *p, u64 now_ns,
-					 struct dcc_verdict *out)
+					 struct dcc_control *out)
 {
 	(void)path;
 	(void)p;
 	dcc_thetapowertcp_set(s, now_ns, dcc_min_u64(s->cwnd_q24, DCC_THETAPOWERTCP_CWND_ONE),
 			      DCC_THETAPOWERTCP_RTO);
-	dcc_thetapowertcp_verdict(s, out);
+	dcc_thetapowertcp_control(s, out);
 }
 
 #endif /* DCC_THETAPOWERTCP_H */

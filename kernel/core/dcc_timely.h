@@ -187,12 +187,12 @@ static inline void dcc_timely_derive(struct dcc_timely *s, const struct dcc_path
 	s->seg_bytes = dcc_clamp_u32(p->seg_bytes, DCC_RATE_SEG_MIN_BYTES, DCC_RATE_SEG_MAX_BYTES);
 }
 
-static inline void dcc_timely_verdict(const struct dcc_timely *s, struct dcc_verdict *out)
+static inline void dcc_timely_control(const struct dcc_timely *s, struct dcc_control *out)
 {
 	/* A queue above T_high is no reason for a larger window. */
 	u32 rtt_ns = dcc_max_u32(dcc_min_u32(s->last.delay_ns, s->t_high_ns), s->base_ns);
 
-	dcc_rate_verdict(s->rate_q8, rtt_ns, s->wire_bytes, out);
+	dcc_rate_control(s->rate_q8, rtt_ns, s->wire_bytes, out);
 }
 
 static inline void dcc_timely_set_rate(struct dcc_timely *s, u64 rate_q8)
@@ -215,29 +215,29 @@ static inline void dcc_timely_forget(struct dcc_timely *s)
 }
 
 static inline void dcc_timely_init(struct dcc_timely *s, const struct dcc_path *path,
-				   const struct dcc_timely_params *p, struct dcc_verdict *out)
+				   const struct dcc_timely_params *p, struct dcc_control *out)
 {
 	u64 start_q8;
 
-	DCC_STEP(dcc_timely_derive)(s, path, p);
+	DCC_BPF_SUBPROG(dcc_timely_derive)(s, path, p);
 	start_q8 = dcc_rate_of_kbps_q8(dcc_min_u32(p->start_kbps, DCC_RATE_START_MAX_KBPS));
 	if (!start_q8)
 		start_q8 = p->patched ? s->line_q8 / 8 : s->line_q8;
 	dcc_timely_set_rate(s, start_q8);
 	dcc_timely_forget(s);
-	dcc_timely_verdict(s, out);
+	dcc_timely_control(s, out);
 }
 
 /* After an idle period, or on another path. */
 static inline void dcc_timely_restart(struct dcc_timely *s, const struct dcc_path *path,
 				      const struct dcc_timely_params *p, u64 now_ns,
-				      struct dcc_verdict *out)
+				      struct dcc_control *out)
 {
 	(void)now_ns;
-	DCC_STEP(dcc_timely_derive)(s, path, p);
+	DCC_BPF_SUBPROG(dcc_timely_derive)(s, path, p);
 	dcc_timely_set_rate(s, s->rate_q8);
 	dcc_timely_forget(s);
-	dcc_timely_verdict(s, out);
+	dcc_timely_control(s, out);
 }
 
 /* Algorithm 1, lines 5 to 13, or Algorithm 2, lines 5 to 19.  unused: may not grow. */
@@ -296,7 +296,7 @@ static inline void dcc_timely_decide(struct dcc_timely *s, const struct dcc_ack 
 /* True when a decision was made and out set. */
 static inline bool dcc_timely_ack(struct dcc_timely *s, const struct dcc_path *path,
 				  const struct dcc_timely_params *p, const struct dcc_ack *ack,
-				  struct dcc_verdict *out)
+				  struct dcc_control *out)
 {
 	s->acked_bytes += ack->acked_bytes;
 	if (ack->flags & (DCC_ACK_NO_RTT | DCC_ACK_DELAYED))
@@ -305,20 +305,20 @@ static inline bool dcc_timely_ack(struct dcc_timely *s, const struct dcc_path *p
 	if (DCC_LIKELY(ack->now_ns < s->due_ns && ack->now_ns >= s->decided_ns))
 		return false;
 	if (DCC_UNLIKELY(dcc_timely_stale(s, path, p)))
-		DCC_STEP(dcc_timely_derive)(s, path, p);
-	DCC_STEP(dcc_timely_decide)(s, ack);
+		DCC_BPF_SUBPROG(dcc_timely_derive)(s, path, p);
+	DCC_BPF_SUBPROG(dcc_timely_decide)(s, ack);
 	s->acked_bytes = 0;
 	s->decided_ns = ack->now_ns;
 	s->due_ns = dcc_add_sat_u64(ack->now_ns, dcc_rate_interval_ns(s->seg_bytes, s->rate_q8,
 								      s->base_ns));
-	dcc_timely_verdict(s, out);
+	dcc_timely_control(s, out);
 	return true;
 }
 
 /* A loss was found at now_ns.  out is set in any case. */
 static inline void dcc_timely_loss(struct dcc_timely *s, const struct dcc_path *path,
 				   const struct dcc_timely_params *p, u64 now_ns,
-				   struct dcc_verdict *out)
+				   struct dcc_control *out)
 {
 	u32 rtt_ns = dcc_max_u32(s->last.delay_ns, s->base_ns);
 
@@ -330,13 +330,13 @@ static inline void dcc_timely_loss(struct dcc_timely *s, const struct dcc_path *
 		s->loss_ns = now_ns;
 		s->last.branch = DCC_TIMELY_LOSS;
 	}
-	dcc_timely_verdict(s, out);
+	dcc_timely_control(s, out);
 }
 
 /* A retransmission timeout. */
 static inline void dcc_timely_rto(struct dcc_timely *s, const struct dcc_path *path,
 				  const struct dcc_timely_params *p, u64 now_ns,
-				  struct dcc_verdict *out)
+				  struct dcc_control *out)
 {
 	u32 rtt_ns = dcc_max_u32(s->last.delay_ns, s->base_ns);
 
@@ -345,7 +345,7 @@ static inline void dcc_timely_rto(struct dcc_timely *s, const struct dcc_path *p
 	dcc_timely_set_rate(s, dcc_rate_after_rto_q8(s->rate_q8, s->wire_bytes, rtt_ns));
 	s->loss_ns = now_ns;
 	s->last.branch = DCC_TIMELY_RTO;
-	dcc_timely_verdict(s, out);
+	dcc_timely_control(s, out);
 }
 
 #endif /* DCC_TIMELY_H */

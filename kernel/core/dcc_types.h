@@ -30,8 +30,8 @@ typedef long long s64;
  * every path that leads to it: BPF programs put a global function of their own
  * in its place.  Its pointers then may be null for all that the verifier knows.
  */
-#ifndef DCC_STEP
-#define DCC_STEP(function) function
+#ifndef DCC_BPF_SUBPROG
+#define DCC_BPF_SUBPROG(function) function
 #endif
 
 #endif /* DCC_TYPES_H */

@@ -149,7 +149,7 @@ class Flow {
     Restart();
   }
 
-  void Restart() { Core::Init(&state_, &kPath, &params_, &verdict_); }
+  void Restart() { Core::Init(&state_, &kPath, &params_, &control_); }
 
   __attribute__((always_inline)) dcc_ack Next(int i) {
     const u32 rtt_ns = delays_[static_cast<u32>(i) % delays_.size()];
@@ -159,8 +159,8 @@ class Flow {
 
   __attribute__((always_inline)) bool Ack(int i) {
     const dcc_ack ack = Next(i);
-    const bool decided = Core::Ack(&state_, &kPath, &params_, &ack, &verdict_);
-    benchmark::DoNotOptimize(verdict_);
+    const bool decided = Core::Ack(&state_, &kPath, &params_, &ack, &control_);
+    benchmark::DoNotOptimize(control_);
     benchmark::ClobberMemory();
     return decided;
   }
@@ -192,17 +192,17 @@ class Flow {
     std::vector<Counts> samples;
     for (int i = 0; i < kAcks && samples.size() < kSamples; ++i) {
       if (trace_.fresh && i % kRun == 0) Restart();
-      Flow twin = *this;
-      const bool decides = Core::Decides(twin.state_, twin.Ack(i));
+      Flow reference = *this;
+      const bool decides = Core::Decides(reference.state_, reference.Ack(i));
       // Not the first ones, in which the flow is still finding its place.
       if (i < kRun / 2 || decides != deciding) {
-        *this = twin;
+        *this = reference;
         continue;
       }
       const dcc_ack ack = Next(i);
       benchmark::DoNotOptimize(ack);
       samples.push_back(
-          Stepper::Count([this, &ack] { Core::Ack(&state_, &kPath, &params_, &ack, &verdict_); }));
+          Stepper::Count([this, &ack] { Core::Ack(&state_, &kPath, &params_, &ack, &control_); }));
     }
     if (samples.empty()) return {};
     std::sort(samples.begin(), samples.end(),
@@ -215,7 +215,7 @@ class Flow {
   Trace trace_;
   std::array<u32, 1024> delays_;
   typename Core::State state_;
-  dcc_verdict verdict_;
+  dcc_control control_;
   u64 send_ns_ = 1000000000;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // CCC's core under arbitrary paths, parameters and acknowledgments. Whatever comes in, state and
-// verdict stay within their documented bounds; the sanitizers watch the arithmetic.
+// control stay within their documented bounds; the sanitizers watch the arithmetic.
 #include "dcc_ccc.h"
 #include "fuzz_input.h"
 
@@ -29,7 +29,7 @@ struct Ccc {
     return p;  // valid or not: the core cuts what it cannot use
   }
 
-  static void Check(const dcc_ccc& s, const dcc_verdict& v) {
+  static void Check(const dcc_ccc& s, const dcc_control& v) {
     Require(s.flow.rate_q30 >= s.scale.min_q30 && s.flow.rate_q30 <= DCC_CCC_SHARE_ONE);
     Require(s.flow.basis_q30 <= DCC_CCC_SHARE_ONE);
     Require(s.flow.gradient_q16 >= -static_cast<s32>(DCC_CCC_GRADIENT_ONE_Q16));

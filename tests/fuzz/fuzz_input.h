@@ -77,23 +77,23 @@ void FuzzCore(const std::uint8_t* data, std::size_t size) {
   dcc_path path = TakePath(in);
   auto params = Core::TakeParams(in);
   typename Core::State state;
-  dcc_verdict verdict;
+  dcc_control control;
   u64 now_ns = in.Take<u32>();
 
-  Core::Init(&state, &path, &params, &verdict);
-  Core::Check(state, verdict);
+  Core::Init(&state, &path, &params, &control);
+  Core::Check(state, control);
   while (!in.empty()) {
     const u8 what = in.Take<u8>();
     switch (what % 16) {
       case 0:
-        Core::Loss(&state, &path, &params, now_ns, &verdict);
+        Core::Loss(&state, &path, &params, now_ns, &control);
         break;
       case 1:
-        Core::Rto(&state, &path, &params, now_ns, &verdict);
+        Core::Rto(&state, &path, &params, now_ns, &control);
         break;
       case 2:
         if (what < 64) path = TakePath(in);
-        Core::Restart(&state, &path, &params, now_ns, &verdict);
+        Core::Restart(&state, &path, &params, now_ns, &control);
         break;
       case 3:
         if (what < 64) params = Core::TakeParams(in);
@@ -105,17 +105,17 @@ void FuzzCore(const std::uint8_t* data, std::size_t size) {
         dcc_ack ack = {};
         const u32 run = Acks::Take(in, what, path, state, &now_ns, &ack);
         for (u32 i = 0; i < run; ++i) {
-          const dcc_verdict before = verdict;
-          const bool decided = Core::Ack(&state, &path, &params, &ack, &verdict);
-          // Not decided: the verdict was left alone.
-          Require(decided || std::memcmp(&before, &verdict, sizeof(before)) == 0);
+          const dcc_control before = control;
+          const bool decided = Core::Ack(&state, &path, &params, &ack, &control);
+          // Not decided: the control was left alone.
+          Require(decided || std::memcmp(&before, &control, sizeof(before)) == 0);
           ack.now_ns += 120;
           ack.send_ns += 120;
         }
         now_ns = ack.now_ns;
       }
     }
-    Core::Check(state, verdict);
+    Core::Check(state, control);
   }
 }
 

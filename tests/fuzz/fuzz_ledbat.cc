@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // LEDBAT's core under arbitrary paths, parameters and acknowledgments.  Whatever comes in, the
-// state and the verdict stay within their documented bounds; the sanitizers watch the arithmetic.
+// state and the control stay within their documented bounds; the sanitizers watch the arithmetic.
 #include "dcc_ledbat.h"
 #include "fuzz_input.h"
 
@@ -32,7 +32,7 @@ struct Ledbat {
     return p;
   }
 
-  static void Check(const dcc_ledbat& s, const dcc_verdict& v) {
+  static void Check(const dcc_ledbat& s, const dcc_control& v) {
     Require(s.cwnd_q24 >= 1 << 8 && s.cwnd_q24 <= DCC_LEDBAT_CWND_MAX);
     Require(s.samples < 2 * DCC_LEDBAT_FILTER_MAX);
     Require(s.target_ns >= DCC_LEDBAT_TARGET_MIN_NS && s.target_ns <= DCC_LEDBAT_TARGET_MAX_NS);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The option's parser under arbitrary option areas, against a twin that takes one byte at a time:
-// every byte is a kind, a length or an option's content, and a state says which.  And whatever fits
-// is read back as it was written.
+// The option's parser under arbitrary option areas, against a reference that takes one byte at a
+// time: every byte is a kind, a length or an option's content, and a state says which.  And
+// whatever fits is read back as it was written.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // OSCAR's core under arbitrary paths, parameters and acknowledgments.  Whatever comes in, the state
-// and the verdict stay within their documented bounds; the sanitizers watch the arithmetic.
+// and the control stay within their documented bounds; the sanitizers watch the arithmetic.
 #include "dcc_oscar.h"
 #include "fuzz_input.h"
 
@@ -11,7 +11,7 @@ using delaycc_test::Input;
 using delaycc_test::Require;
 using delaycc_test::TakePath;
 
-void CheckBounds(const dcc_oscar& s, const dcc_path& path, const dcc_verdict& v) {
+void CheckBounds(const dcc_oscar& s, const dcc_path& path, const dcc_control& v) {
   Require(s.u_q24 >= DCC_OSCAR_RATIO_MIN && s.u_q24 <= DCC_RATIO_ONE);
   Require(s.last.gradient_q16 >= DCC_GRADIENT_MIN && s.last.gradient_q16 <= DCC_GRADIENT_MAX);
   Require(v.cwnd_q16 >= 1);
@@ -43,23 +43,23 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   dcc_path path = TakePath(in);
   dcc_oscar_params params = TakeParams(in);
   dcc_oscar state;
-  dcc_verdict verdict;
+  dcc_control control;
   u64 now_ns = in.Take<u32>();
 
-  dcc_oscar_init(&state, &path, &params, &verdict);
-  CheckBounds(state, path, verdict);
+  dcc_oscar_init(&state, &path, &params, &control);
+  CheckBounds(state, path, control);
   while (!in.empty()) {
     const u8 what = in.Take<u8>();
     switch (what % 16) {
       case 0:
-        dcc_oscar_loss(&state, &path, &params, now_ns, &verdict);
+        dcc_oscar_loss(&state, &path, &params, now_ns, &control);
         break;
       case 1:
-        dcc_oscar_rto(&state, &path, &params, now_ns, &verdict);
+        dcc_oscar_rto(&state, &path, &params, now_ns, &control);
         break;
       case 2:
         if (what < 64) path = TakePath(in);
-        dcc_oscar_restart(&state, &path, &params, now_ns, &verdict);
+        dcc_oscar_restart(&state, &path, &params, now_ns, &control);
         break;
       case 3:
         if (what < 64) params = TakeParams(in);
@@ -79,17 +79,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         // A run of evenly sent packets, so that batches close within few input bytes.
         const u32 run = what % 16 > 10 ? 1 + what / 4U : 1;
         for (u32 i = 0; i < run; ++i) {
-          dcc_verdict before = verdict;
-          const bool decided = dcc_oscar_ack(&state, &path, &params, &ack, &verdict);
-          // Not decided: the verdict was left alone.
-          Require(decided || std::memcmp(&before, &verdict, sizeof(before)) == 0);
+          dcc_control before = control;
+          const bool decided = dcc_oscar_ack(&state, &path, &params, &ack, &control);
+          // Not decided: the control was left alone.
+          Require(decided || std::memcmp(&before, &control, sizeof(before)) == 0);
           ack.now_ns += 120;
           ack.send_ns += 120;
         }
         now_ns = ack.now_ns;
       }
     }
-    CheckBounds(state, state.scale.path, verdict);
+    CheckBounds(state, state.scale.path, control);
   }
   return 0;
 }

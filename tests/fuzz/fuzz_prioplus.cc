@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // PrioPlus's core under arbitrary paths, parameters and acknowledgments.  Whatever comes in, the
-// state and the verdict stay within their documented bounds; the sanitizers watch the arithmetic.
+// state and the control stay within their documented bounds; the sanitizers watch the arithmetic.
 #include "dcc_prioplus.h"
 #include "fuzz_input.h"
 
@@ -44,7 +44,7 @@ struct Prioplus {
     return p;
   }
 
-  static void Check(const dcc_prioplus& s, const dcc_verdict& v) {
+  static void Check(const dcc_prioplus& s, const dcc_control& v) {
     const dcc_prioplus_flow& f = s.flow;
     Require(f.cwnd_q24 >= DCC_PRIOPLUS_CWND_MIN && f.cwnd_q24 <= DCC_PRIOPLUS_CWND_MAX);
     Require(f.flows_q8 >= DCC_PRIOPLUS_FLOWS_ONE);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One fuzz target for the cores that steer a rate: arbitrary paths, parameters and acknowledgments
-// in; state and verdict stay within their documented bounds, and the sanitizers watch the
+// in; state and control stay within their documented bounds, and the sanitizers watch the
 // arithmetic.
 #ifndef DELAYCC_TESTS_FUZZ_FUZZ_RATE_H_
 #define DELAYCC_TESTS_FUZZ_FUZZ_RATE_H_
@@ -29,10 +29,10 @@ struct SegmentAcks {
 // Core as for FuzzCore, with bounds of its own in CheckState.
 template <class Core>
 struct RateCore : Core {
-  static void Check(const typename Core::State& state, const dcc_verdict& verdict) {
+  static void Check(const typename Core::State& state, const dcc_control& control) {
     Require(state.rate_q8 >= state.floor_q8 && state.rate_q8 <= state.line_q8);
-    Require(verdict.cwnd_q16 >= 2 * DCC_WINDOW_ONE);
-    Require(verdict.pacing_bps >= 1000 && verdict.pacing_bps <= 800000000000);
+    Require(control.cwnd_q16 >= 2 * DCC_WINDOW_ONE);
+    Require(control.pacing_bps >= 1000 && control.pacing_bps <= 800000000000);
     Core::CheckState(state);
   }
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Swift's core under arbitrary paths, parameters and acknowledgments.  Whatever comes in, the state
-// and the verdict stay within their documented bounds; the sanitizers watch the arithmetic.
+// and the control stay within their documented bounds; the sanitizers watch the arithmetic.
 #include "dcc_swift.h"
 #include "fuzz_input.h"
 
@@ -36,7 +36,7 @@ struct Swift {
     return p;
   }
 
-  static void Check(const dcc_swift& s, const dcc_verdict& v) {
+  static void Check(const dcc_swift& s, const dcc_control& v) {
     Require(s.cwnd_q24 >= DCC_SWIFT_CWND_MIN && s.cwnd_q24 <= DCC_SWIFT_CWND_MAX);
     Require(s.timeouts <= DCC_SWIFT_RETX_RESET_THRESHOLD);
     Require(s.last.target_ns >= DCC_PATH_RTT_MIN_NS);

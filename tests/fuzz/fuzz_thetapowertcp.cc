@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // theta-PowerTCP's core under arbitrary paths, parameters and acknowledgments.  Whatever comes in,
-// the state and the verdict stay within their documented bounds; the sanitizers watch the
+// the state and the control stay within their documented bounds; the sanitizers watch the
 // arithmetic.
 #include "dcc_thetapowertcp.h"
 #include "fuzz_input.h"
@@ -31,7 +31,7 @@ struct ThetaPowerTcp {
     return p;
   }
 
-  static void Check(const dcc_thetapowertcp& s, const dcc_verdict& v) {
+  static void Check(const dcc_thetapowertcp& s, const dcc_control& v) {
     Require(s.cwnd_q24 >= DCC_THETAPOWERTCP_CWND_MIN && s.cwnd_q24 <= DCC_THETAPOWERTCP_CWND_MAX);
     Require(s.power_q24 >= DCC_THETAPOWERTCP_POWER_MIN &&
             s.power_q24 <= DCC_THETAPOWERTCP_POWER_MAX);

@@ -46,7 +46,7 @@ def measured_ns(trial):
     return result
 
 
-def told_ns(trial):
+def reported_ns(trial):
     """The same of what hosts were told."""
     plan = json.loads((trial / "plan.json").read_text())
     return {(at, address): int(ns) for at, node in enumerate(plan["nodes"])
@@ -68,7 +68,7 @@ def test_the_base_rtt_that_hosts_are_told_is_that_of_a_lone_full_packet(tmp_path
     scenario.write_text(LONE.format(topology=topology, flows="".join(FLOW.format(*pair, 300 * i) for i, pair in enumerate(pairs))))
     run(scenario, tmp_path / "out", "--keep")
     trial = tmp_path / "out" / "trials" / "case0-oscar-0"
-    told, measured = told_ns(trial), measured_ns(trial)
+    told, measured = reported_ns(trial), measured_ns(trial)
     assert len(told) == len(pairs)
     assert measured.keys() == told.keys()
     for path, ns in told.items():

@@ -101,7 +101,7 @@ COUNTED_COMPARISON(!=)
 // In place of dcc_types.h.
 #define DCC_TYPES_H
 #define DCC_PORTABLE
-#define DCC_STEP(function) function
+#define DCC_BPF_SUBPROG(function) function
 using u8 = Counted<unsigned char>;
 using u32 = Counted<unsigned int>;
 using u64 = Counted<unsigned long long>;
@@ -116,14 +116,14 @@ namespace {
 class Cost {
  public:
   void Ack(dcc_ccc* core, const dcc_path& path, const dcc_ccc_params& params, std::uint64_t now_ns,
-           std::uint32_t rtt_ns, dcc_verdict* verdict) {
+           std::uint32_t rtt_ns, dcc_control* control) {
     dcc_ack ack = {};
     ack.now_ns = now_ns;
     ack.send_ns = now_ns - rtt_ns;
     ack.rtt_ns = rtt_ns;
     ack.acked_bytes = path.wire_bytes;
     operations = {};
-    if (!dcc_ccc_ack(core, &path, &params, &ack, verdict)) return;
+    if (!dcc_ccc_ack(core, &path, &params, &ack, control)) return;
     Operations& worst = of_region_[core->flow.region.value()];
     worst.multiplications = std::max(worst.multiplications, operations.multiplications);
     worst.divisions = std::max(worst.divisions, operations.divisions);
@@ -154,9 +154,9 @@ TEST_P(CccCostOf, OneDivisionAndAtMostSeventeenMultiplicationsPerAcknowledgment)
   dcc_ccc_params_default(&params);
   params.features = GetParam();
   dcc_ccc core;
-  dcc_verdict verdict;
+  dcc_control control;
   operations = {};
-  dcc_ccc_init(&core, &path, &params, &verdict);
+  dcc_ccc_init(&core, &path, &params, &control);
   RecordProperty("path_multiplications", operations.multiplications);
   RecordProperty("path_divisions", operations.divisions);
 
@@ -168,7 +168,7 @@ TEST_P(CccCostOf, OneDivisionAndAtMostSeventeenMultiplicationsPerAcknowledgment)
     const double swing = 6000 + 6000 * std::sin(i * (0.01 + 0.05 * (i / 5000)));
     const double jitter = i % 3 == 0 ? 700.0 * (i % 7) : 0;
     cost.Ack(&core, path, params, now_ns, static_cast<std::uint32_t>(20000 + swing + jitter),
-             &verdict);
+             &control);
   }
   for (int region = DCC_CCC_AI; region <= DCC_CCC_H2D; ++region) {
     EXPECT_GT(cost.samples(region), 50) << "region " << region;

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The fixed-point core against its double-precision twin on random traces: after every
+// The fixed-point core against its double-precision reference model on random traces: after every
 // acknowledgment window and rate agree within 1 %.
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <string>
 
-#include "ccc_twin.h"
+#include "ccc_reference.h"
 #include "dcc_ccc.h"
 #include "random_path.h"
 
 namespace {
 
-using delaycc_test::CccTwin;
+using delaycc_test::CccReference;
 using delaycc_test::Random;
 
-// What the twin and the core are both shown.
+// What the reference and the core are both shown.
 class Trace {
  public:
   Trace(u64 seed, u32 features) : random_(seed) {
@@ -82,61 +82,62 @@ class Trace {
   bool extreme_ = false, noisy_ = false;
 };
 
-class CccAgainstTwin : public ::testing::TestWithParam<u32> {};
+class CccAgainstReference : public ::testing::TestWithParam<u32> {};
 
-TEST_P(CccAgainstTwin, WindowAndRateAgreeWithinOnePercent) {
+TEST_P(CccAgainstReference, WindowAndRateAgreeWithinOnePercent) {
   int decisions = 0, edges = 0;
   std::array<int, DCC_CCC_RTO + 1> regions = {};
   for (u64 seed = 1; seed <= 300; ++seed) {
     Trace trace(seed, GetParam());
-    CccTwin twin(trace.path(), trace.params());
+    CccReference reference(trace.path(), trace.params());
     dcc_ccc core;
-    dcc_verdict verdict;
-    dcc_ccc_init(&core, &trace.path(), &trace.params(), &verdict);
+    dcc_control control;
+    dcc_ccc_init(&core, &trace.path(), &trace.params(), &control);
     for (int i = 0; i < 2000; ++i) {
       const dcc_ack ack = trace.Next(core.flow.rate_q30 / 1073741824.0);
       const std::string where = "features " + std::to_string(GetParam()) + " seed " +
                                 std::to_string(seed) + " ack " + std::to_string(i);
-      const bool decided = dcc_ccc_ack(&core, &trace.path(), &trace.params(), &ack, &verdict);
-      ASSERT_EQ(decided, twin.Ack(ack)) << where;
+      const bool decided = dcc_ccc_ack(&core, &trace.path(), &trace.params(), &ack, &control);
+      ASSERT_EQ(decided, reference.Ack(ack)) << where;
       if (decided) {
         ++decisions;
         ++regions[core.flow.region];
-        if (twin.knife_edge()) {
+        if (reference.knife_edge()) {
           ++edges;
         } else {
-          ASSERT_EQ(core.flow.region, twin.region()) << where;
-          ASSERT_NEAR(core.flow.gradient_q16 / 65536.0, twin.gradient(),
-                      2e-4 + 1e-3 * std::fabs(twin.gradient()))
+          ASSERT_EQ(core.flow.region, reference.region()) << where;
+          ASSERT_NEAR(core.flow.gradient_q16 / 65536.0, reference.gradient(),
+                      2e-4 + 1e-3 * std::fabs(reference.gradient()))
               << where;
-          ASSERT_NEAR(core.flow.basis_q30 / 1073741824.0, twin.basis(), 1e-8 + 0.01 * twin.basis())
+          ASSERT_NEAR(core.flow.basis_q30 / 1073741824.0, reference.basis(),
+                      1e-8 + 0.01 * reference.basis())
               << where;
           // A few units of the share, or of 1/65536 packets, are always allowed.
-          ASSERT_NEAR(static_cast<double>(verdict.pacing_bps), twin.rate_bps(),
-                      0.01 * twin.rate_bps() + trace.path().line_rate_bps * 0x1p-29)
+          ASSERT_NEAR(static_cast<double>(control.pacing_bps), reference.rate_bps(),
+                      0.01 * reference.rate_bps() + trace.path().line_rate_bps * 0x1p-29)
               << where;
           // Windows below a packet depend on the rate being the least one exactly.
           const bool at_least_rate = core.flow.rate_q30 <= core.scale.min_q30;
-          const double window = twin.window() * 65536;
-          if (at_least_rate == twin.at_least_rate()) {
-            ASSERT_NEAR(static_cast<double>(verdict.cwnd_q16), window, 8 + 0.01 * window) << where;
+          const double window = reference.window() * 65536;
+          if (at_least_rate == reference.at_least_rate()) {
+            ASSERT_NEAR(static_cast<double>(control.cwnd_q16), window, 8 + 0.01 * window) << where;
           }
         }
       }
-      twin.Adopt(core);
+      reference.Adopt(core);
       if (trace.Loss()) {
-        dcc_ccc_loss(&core, &trace.path(), &trace.params(), trace.now(), &verdict);
-        twin.Loss();
+        dcc_ccc_loss(&core, &trace.path(), &trace.params(), trace.now(), &control);
+        reference.Loss();
       }
       if (trace.Rto()) {
-        dcc_ccc_rto(&core, &trace.path(), &trace.params(), trace.now(), &verdict);
-        twin.Rto();
-        ASSERT_NEAR(static_cast<double>(verdict.pacing_bps), twin.rate_bps(),
-                    1000 + 0.01 * twin.rate_bps());
+        dcc_ccc_rto(&core, &trace.path(), &trace.params(), trace.now(), &control);
+        reference.Rto();
+        ASSERT_NEAR(static_cast<double>(control.pacing_bps), reference.rate_bps(),
+                    1000 + 0.01 * reference.rate_bps());
       }
       if (trace.Restart()) {
-        dcc_ccc_restart(&core, &trace.path(), &trace.params(), trace.now(), &verdict);
-        twin.Restart();
+        dcc_ccc_restart(&core, &trace.path(), &trace.params(), trace.now(), &control);
+        reference.Restart();
       }
     }
   }
@@ -147,7 +148,7 @@ TEST_P(CccAgainstTwin, WindowAndRateAgreeWithinOnePercent) {
 }
 
 // The paper, the default, every rule at once, and each alone.
-INSTANTIATE_TEST_SUITE_P(Features, CccAgainstTwin,
+INSTANTIATE_TEST_SUITE_P(Features, CccAgainstReference,
                          ::testing::Values(0, DCC_CCC_FEATURE_DEFAULT, DCC_CCC_FEATURE_MAX, 1, 2, 4,
                                            8, 16, 32, 64, 128));
 

@@ -20,7 +20,7 @@ class Flow {
   explicit Flow(u32 features = DCC_CCC_FEATURE_DEFAULT, dcc_path path = DataCenter()) : path(path) {
     dcc_ccc_params_default(&params);
     params.features = features;
-    dcc_ccc_init(&state, &path, &params, &verdict);
+    dcc_ccc_init(&state, &path, &params, &control);
   }
 
   bool Ack(u32 rtt_ns, u64 itv_ns, u32 flags = 0) {
@@ -31,25 +31,25 @@ class Flow {
     ack.rtt_ns = rtt_ns;
     ack.acked_bytes = path.wire_bytes;
     ack.flags = flags;
-    return dcc_ccc_ack(&state, &path, &params, &ack, &verdict);
+    return dcc_ccc_ack(&state, &path, &params, &ack, &control);
   }
   // A queue that stands at q for so many acknowledgments.
   void Stand(u32 q_ns, u64 itv_ns, int acks) {
     for (int i = 0; i < acks; ++i) Ack(kBase + q_ns, itv_ns);
   }
-  void Loss() { dcc_ccc_loss(&state, &path, &params, now_ns, &verdict); }
-  void Rto() { dcc_ccc_rto(&state, &path, &params, now_ns, &verdict); }
+  void Loss() { dcc_ccc_loss(&state, &path, &params, now_ns, &control); }
+  void Rto() { dcc_ccc_rto(&state, &path, &params, now_ns, &control); }
 
   void SetRate(double share) { state.flow.rate_q30 = static_cast<u32>(share * kOne); }
   double rate() const { return state.flow.rate_q30 / kOne; }
   double basis() const { return state.flow.basis_q30 / kOne; }
-  double window() const { return static_cast<double>(verdict.cwnd_q16) / 65536; }
+  double window() const { return static_cast<double>(control.cwnd_q16) / 65536; }
   u32 region() const { return state.flow.region; }
 
   dcc_path path;
   dcc_ccc_params params;
   dcc_ccc state;
-  dcc_verdict verdict;
+  dcc_control control;
   u64 now_ns = 1000000000;
 };
 
@@ -97,15 +97,15 @@ INSTANTIATE_TEST_SUITE_P(PaperAndDefault, CccEither, ::testing::Values(0, DCC_CC
 
 TEST_P(CccEither, StartsAtLineRateWithOneBdp) {
   const Flow flow(GetParam());
-  EXPECT_EQ(flow.verdict.pacing_bps, 25000000000ULL);
+  EXPECT_EQ(flow.control.pacing_bps, 25000000000ULL);
   EXPECT_NEAR(flow.window(), 25e9 * kBase * 1e-9 / 8 / 1514, 0.01);
-  EXPECT_EQ(flow.verdict.probe_ns, 0u);
+  EXPECT_EQ(flow.control.probe_ns, 0u);
 }
 
 TEST_P(CccEither, AloneOnTheLinkStaysAtLineRate) {
   Flow flow(GetParam());
   flow.Stand(0, 484, 2000);
-  EXPECT_EQ(flow.verdict.pacing_bps, 25000000000ULL);
+  EXPECT_EQ(flow.control.pacing_bps, 25000000000ULL);
 }
 
 TEST_P(CccEither, ALoneFlowFindsTheWholeIdleLinkFromATenth) {
@@ -193,7 +193,7 @@ TEST_P(CccEither, ATimeoutLeavesAPacketPerRtt) {
 TEST_P(CccEither, RestartsAsANewFlow) {
   Flow flow(GetParam());
   flow.Stand(30000, 5000, 50);
-  dcc_ccc_restart(&flow.state, &flow.path, &flow.params, flow.now_ns, &flow.verdict);
+  dcc_ccc_restart(&flow.state, &flow.path, &flow.params, flow.now_ns, &flow.control);
   EXPECT_EQ(flow.rate(), 1);
   EXPECT_EQ(flow.region(), DCC_CCC_START);
 }
@@ -203,18 +203,18 @@ TEST_P(CccEither, ANewPathTakesEffectAtTheNextAcknowledgment) {
   flow.Stand(0, 484, 10);
   flow.path.line_rate_bps = 100000000000ULL;
   flow.Ack(kBase, 484);
-  EXPECT_EQ(flow.verdict.pacing_bps, 100000000000ULL);
+  EXPECT_EQ(flow.control.pacing_bps, 100000000000ULL);
 }
 
-TEST_P(CccEither, ASlowerPathLimitsTheVerdictEvenWithoutATimeBetweenAcknowledgments) {
+TEST_P(CccEither, ASlowerPathLimitsTheControlEvenWithoutATimeBetweenAcknowledgments) {
   Flow flow(GetParam());
   flow.Stand(0, 484, 10);
   flow.path.line_rate_bps = 1000000000;
   EXPECT_TRUE(flow.Ack(kBase, 0));
-  EXPECT_EQ(flow.verdict.pacing_bps, 1000000000ULL);
+  EXPECT_EQ(flow.control.pacing_bps, 1000000000ULL);
 }
 
-TEST_P(CccEither, AnyRttAndPathKeepTheVerdictInBounds) {
+TEST_P(CccEither, AnyRttAndPathKeepTheControlInBounds) {
   constexpr u32 kMaxRtt = std::numeric_limits<u32>::max();
   for (const dcc_path& path :
        {dcc_path{0, 0, 0}, dcc_path{1000000, 1000, 65535}, dcc_path{800000000000, 1000000000, 64},
@@ -226,8 +226,8 @@ TEST_P(CccEither, AnyRttAndPathKeepTheVerdictInBounds) {
       for (int i = 0; i < 300; ++i) {
         flow.Ack(i % 7 == 0 ? kMaxRtt : rtt, i % 11 == 0 ? 5000000000ULL : 1);
         rtt += 12345678;
-        EXPECT_GE(flow.verdict.cwnd_q16, 1u);
-        EXPECT_GE(flow.verdict.pacing_bps, 1000u);
+        EXPECT_GE(flow.control.cwnd_q16, 1u);
+        EXPECT_GE(flow.control.pacing_bps, 1000u);
         EXPECT_LE(flow.rate(), 1);
       }
     }
@@ -309,7 +309,7 @@ TEST(CccFeature, AWindowIsAtLeastAPacketAndThePaceHoldsBack) {
     flow.SetRate(0.01);  // 0.41 packets per RTT
     flow.Ack(kBase + 5001, 48000);
     EXPECT_NEAR(flow.window(), features ? 1 : 0.41, 0.01);
-    EXPECT_NEAR(static_cast<double>(flow.verdict.pacing_bps), 250e6, 1e6);
+    EXPECT_NEAR(static_cast<double>(flow.control.pacing_bps), 250e6, 1e6);
   }
 }
 
@@ -340,7 +340,7 @@ TEST(CccFeature, AnAcknowledgmentOfManyPacketsIsAShareOfMany) {
   for (int i = 0; i < 60; ++i) {
     flow.now_ns += 48448;
     const dcc_ack ack = {flow.now_ns, flow.now_ns - 900000, 900000, 4 * 1514, 0, 0, 0};
-    dcc_ccc_ack(&flow.state, &flow.path, &flow.params, &ack, &flow.verdict);
+    dcc_ccc_ack(&flow.state, &flow.path, &flow.params, &ack, &flow.control);
   }
   EXPECT_NEAR(flow.rate(), 0.035, 0.001);
 }

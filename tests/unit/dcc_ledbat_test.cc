@@ -27,17 +27,17 @@ class Flow {
  public:
   explicit Flow(dcc_ledbat_params p = Unfiltered(), dcc_path path = {100000000000ULL, 12000, 1500})
       : path(path), params(p) {
-    dcc_ledbat_init(&state, &path, &params, &verdict);
+    dcc_ledbat_init(&state, &path, &params, &control);
   }
 
   bool Ack(u32 rtt_ns, u32 acked_bytes = 1500, u32 flags = 0, u32 inflight_bytes = 0xffffffff) {
     now_ns += 120;
     const dcc_ack ack = {now_ns, now_ns - rtt_ns, rtt_ns, acked_bytes, inflight_bytes, flags, 0};
-    return dcc_ledbat_ack(&state, &path, &params, &ack, &verdict);
+    return dcc_ledbat_ack(&state, &path, &params, &ack, &control);
   }
-  void Loss() { dcc_ledbat_loss(&state, &path, &params, now_ns, &verdict); }
-  void Rto() { dcc_ledbat_rto(&state, &path, &params, now_ns, &verdict); }
-  void Restart() { dcc_ledbat_restart(&state, &path, &params, now_ns, &verdict); }
+  void Loss() { dcc_ledbat_loss(&state, &path, &params, now_ns, &control); }
+  void Rto() { dcc_ledbat_rto(&state, &path, &params, now_ns, &control); }
+  void Restart() { dcc_ledbat_restart(&state, &path, &params, now_ns, &control); }
   void Wait(u64 ns) { now_ns += ns; }
 
   void Set(double packets) { state.cwnd_q24 = static_cast<u64>(packets * 16777216.0); }
@@ -46,7 +46,7 @@ class Flow {
   dcc_path path;
   dcc_ledbat_params params;
   dcc_ledbat state;
-  dcc_verdict verdict;
+  dcc_control control;
   u64 now_ns = 1000000000;
 };
 
@@ -91,8 +91,8 @@ TEST(LedbatTarget, IsNeverMoreThanTheRfcAllows) {
 TEST(Ledbat, StartsWithOneBdpAndNoOtherLimit) {
   const Flow flow;
   EXPECT_NEAR(flow.cwnd(), 100, 0.01);
-  EXPECT_EQ(flow.verdict.pacing_bps, 200000000000ULL);
-  EXPECT_EQ(flow.verdict.probe_ns, 0u);
+  EXPECT_EQ(flow.control.pacing_bps, 200000000000ULL);
+  EXPECT_EQ(flow.control.probe_ns, 0u);
 }
 
 TEST(Ledbat, StartsWithTheRfcsWindowIfToldTo) {
@@ -351,15 +351,15 @@ TEST(Ledbat, ZeroedStateSurvivesAnyCall) {
   for (int i = 0; i < 20; ++i) flow.Ack(12000);
   flow.state = {};
   flow.Loss();
-  EXPECT_GE(flow.verdict.cwnd_q16, 1u);
+  EXPECT_GE(flow.control.cwnd_q16, 1u);
   flow.state = {};
   flow.Rto();
-  EXPECT_GE(flow.verdict.cwnd_q16, 1u);
+  EXPECT_GE(flow.control.cwnd_q16, 1u);
   flow.Ack(12000);
-  EXPECT_GE(flow.verdict.cwnd_q16, 1u);
+  EXPECT_GE(flow.control.cwnd_q16, 1u);
 }
 
-TEST(Ledbat, EveryRateRttAndExtremeSampleGivesASaneVerdict) {
+TEST(Ledbat, EveryRateRttAndExtremeSampleGivesASaneControl) {
   for (const u64 rate : {1000000ULL, 10000000000ULL, 800000000000ULL})
     for (const u32 rtt : {1000u, 12000u, 1000000u, 1000000000u})
       for (const u32 wire : {64u, 1500u, 65535u})
@@ -370,10 +370,10 @@ TEST(Ledbat, EveryRateRttAndExtremeSampleGivesASaneVerdict) {
             Flow flow(params, {rate, rtt, wire});
             for (int i = 0; i < 200; ++i) {
               flow.Ack(sample, i % 2 ? wire : 0xffffffff);
-              ASSERT_GE(flow.verdict.cwnd_q16, 1u);
+              ASSERT_GE(flow.control.cwnd_q16, 1u);
               ASSERT_LE(flow.state.cwnd_q24, flow.state.max_cwnd_q24);
-              ASSERT_LE(flow.verdict.pacing_bps, 2 * rate);
-              ASSERT_GE(flow.verdict.pacing_bps, 1000u);
+              ASSERT_LE(flow.control.pacing_bps, 2 * rate);
+              ASSERT_GE(flow.control.pacing_bps, 1000u);
             }
           }
 }
@@ -383,8 +383,8 @@ TEST(Ledbat, ValuesOutsideAPathsRangeAreCutNotTrusted) {
        {dcc_path{0, 0, 0}, dcc_path{kMax, 0xffffffff, 0xffffffff}, dcc_path{1, 1, 1}}) {
     Flow flow(Params(), path);
     for (int i = 0; i < 1000; ++i) flow.Ack(12000 + static_cast<u32>(i));
-    EXPECT_GE(flow.verdict.cwnd_q16, 1u);
-    EXPECT_GE(flow.verdict.pacing_bps, 1000u);
+    EXPECT_GE(flow.control.cwnd_q16, 1u);
+    EXPECT_GE(flow.control.pacing_bps, 1000u);
   }
 }
 

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The fixed-point core against its double-precision twin on random traces: after every decision
-// window and rate agree within 1 %.
+// The fixed-point core against its double-precision reference model on random traces: after every
+// decision window and rate agree within 1 %.
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <string>
 
 #include "dcc_oscar.h"
-#include "oscar_twin.h"
+#include "oscar_reference.h"
 #include "random_path.h"
 
 namespace {
 
-using delaycc_test::OscarTwin;
+using delaycc_test::OscarReference;
 using delaycc_test::Random;
 
-// What the twin and the core are both shown.
+// What the reference and the core are both shown.
 class Trace {
  public:
   Trace(u64 seed, bool paper) : random_(seed) {
@@ -105,55 +105,57 @@ class Trace {
   bool extreme_ = false, app_limited_ = false;
 };
 
-class OscarAgainstTwin : public ::testing::TestWithParam<bool> {};
+class OscarAgainstReference : public ::testing::TestWithParam<bool> {};
 
-TEST_P(OscarAgainstTwin, WindowAndRateAgreeWithinOnePercent) {
+TEST_P(OscarAgainstReference, WindowAndRateAgreeWithinOnePercent) {
   int decisions = 0, edges = 0, undecided = 0;
   for (u64 seed = 1; seed <= 400; ++seed) {
     Trace trace(seed, GetParam());
-    OscarTwin twin(trace.path(), trace.params());
+    OscarReference reference(trace.path(), trace.params());
     dcc_oscar core;
-    dcc_verdict verdict;
-    dcc_oscar_init(&core, &trace.path(), &trace.params(), &verdict);
+    dcc_control control;
+    dcc_oscar_init(&core, &trace.path(), &trace.params(), &control);
     for (int i = 0; i < 3000; ++i) {
       const dcc_ack ack = trace.Next(core.u_q24 / 16777216.0);
       const bool core_decided =
-          dcc_oscar_ack(&core, &trace.path(), &trace.params(), &ack, &verdict);
-      const bool twin_decided = twin.Ack(ack);
+          dcc_oscar_ack(&core, &trace.path(), &trace.params(), &ack, &control);
+      const bool reference_decided = reference.Ack(ack);
       const std::string where = std::string(GetParam() ? "oscar_paper" : "oscar") + " seed " +
                                 std::to_string(seed) + " ack " + std::to_string(i) + " branch " +
                                 std::to_string(core.last.branch);
-      if (twin.undecided()) {
+      if (reference.undecided()) {
         ++undecided;
         break;  // the next seed
       }
-      if (twin.knife_edge()) {
+      if (reference.knife_edge()) {
         ++edges;
-        twin.Follow(core);
+        reference.Follow(core);
       } else {
-        ASSERT_EQ(core_decided, twin_decided) << where;
+        ASSERT_EQ(core_decided, reference_decided) << where;
       }
       if (core_decided) {
         ++decisions;
         // The core holds windows in 1/65536 packets, one unit at least.
-        ASSERT_NEAR(static_cast<double>(verdict.cwnd_q16), twin.window() * 65536,
-                    std::max(2.0, 0.01 * twin.window() * 65536))
+        ASSERT_NEAR(static_cast<double>(control.cwnd_q16), reference.window() * 65536,
+                    std::max(2.0, 0.01 * reference.window() * 65536))
             << where;
-        ASSERT_NEAR(static_cast<double>(verdict.pacing_bps), twin.rate(), 0.01 * twin.rate())
+        ASSERT_NEAR(static_cast<double>(control.pacing_bps), reference.rate(),
+                    0.01 * reference.rate())
             << where;
       }
-      ASSERT_NEAR(static_cast<double>(core.batch.gap_ns), twin.gap(), 0.01 * twin.gap()) << where;
-      ASSERT_NEAR(static_cast<double>(core.probe.to_ns), twin.probe_to(),
-                  1 + 0.01 * (twin.probe_to() - static_cast<double>(core.probe.from_ns)))
+      ASSERT_NEAR(static_cast<double>(core.batch.gap_ns), reference.gap(), 0.01 * reference.gap())
           << where;
-      twin.AdoptRounding(core);
+      ASSERT_NEAR(static_cast<double>(core.probe.to_ns), reference.probe_to(),
+                  1 + 0.01 * (reference.probe_to() - static_cast<double>(core.probe.from_ns)))
+          << where;
+      reference.AdoptRounding(core);
       if (trace.Loss()) {
-        dcc_oscar_loss(&core, &trace.path(), &trace.params(), ack.now_ns, &verdict);
-        twin.Loss(ack.now_ns);
+        dcc_oscar_loss(&core, &trace.path(), &trace.params(), ack.now_ns, &control);
+        reference.Loss(ack.now_ns);
       }
       if (trace.Rto()) {
-        dcc_oscar_rto(&core, &trace.path(), &trace.params(), ack.now_ns, &verdict);
-        twin.Rto(ack.now_ns);
+        dcc_oscar_rto(&core, &trace.path(), &trace.params(), ack.now_ns, &control);
+        reference.Rto(ack.now_ns);
       }
     }
   }
@@ -162,6 +164,6 @@ TEST_P(OscarAgainstTwin, WindowAndRateAgreeWithinOnePercent) {
   EXPECT_LT(undecided, 40) << "too many traces were cut short";
 }
 
-INSTANTIATE_TEST_SUITE_P(DefaultAndPaper, OscarAgainstTwin, ::testing::Bool());
+INSTANTIATE_TEST_SUITE_P(DefaultAndPaper, OscarAgainstReference, ::testing::Bool());
 
 }  // namespace

@@ -28,7 +28,7 @@ dcc_oscar_params Params(u32 paper) {
 class Flow {
  public:
   explicit Flow(u32 paper, dcc_path path = DataCenter()) : path(path), params(Params(paper)) {
-    dcc_oscar_init(&state, &path, &params, &verdict);
+    dcc_oscar_init(&state, &path, &params, &control);
   }
 
   // Acknowledges a packet sent spacing_ns after the one before.
@@ -36,7 +36,7 @@ class Flow {
     send_ns += spacing_ns;
     now_ns = send_ns + rtt_ns;
     const dcc_ack ack = {now_ns, send_ns, rtt_ns, path.wire_bytes, inflight_bytes, flags, 0};
-    return dcc_oscar_ack(&state, &path, &params, &ack, &verdict);
+    return dcc_oscar_ack(&state, &path, &params, &ack, &control);
   }
 
   // Constant delay and inflight until the next decision.
@@ -46,10 +46,10 @@ class Flow {
     FAIL() << "no decision in 1000 packets";
   }
 
-  void Loss() { dcc_oscar_loss(&state, &path, &params, now_ns, &verdict); }
-  void Rto() { dcc_oscar_rto(&state, &path, &params, now_ns, &verdict); }
+  void Loss() { dcc_oscar_loss(&state, &path, &params, now_ns, &control); }
+  void Rto() { dcc_oscar_rto(&state, &path, &params, now_ns, &control); }
 
-  // From now on packets are sent under the last verdict.
+  // From now on packets are sent under the last control.
   void SkipToNow() { send_ns = now_ns; }
 
   double u() const { return state.u_q24 / kOne; }
@@ -57,7 +57,7 @@ class Flow {
   dcc_path path;
   dcc_oscar_params params;
   dcc_oscar state;
-  dcc_verdict verdict;
+  dcc_control control;
   u64 send_ns = 1000000000;
   u64 now_ns = 1000000000;
 };
@@ -95,10 +95,10 @@ TEST(OscarParameters, PathsOfEveryLengthCanHaveOneQueue) {
     Flow flow(kOscar, {100000000000, base_ns, 1500});
     EXPECT_EQ(flow.state.scale.target_ns, base_ns + base_ns / 2);
     flow.params.target_queue_ns = 6000;
-    dcc_oscar_init(&flow.state, &flow.path, &flow.params, &flow.verdict);
+    dcc_oscar_init(&flow.state, &flow.path, &flow.params, &flow.control);
     EXPECT_EQ(flow.state.scale.target_ns, base_ns + 6000);
     flow.params.target_delay_ns = 100000;
-    dcc_oscar_init(&flow.state, &flow.path, &flow.params, &flow.verdict);
+    dcc_oscar_init(&flow.state, &flow.path, &flow.params, &flow.control);
     EXPECT_EQ(flow.state.scale.target_ns, 100000u);
   }
 }
@@ -108,16 +108,16 @@ INSTANTIATE_TEST_SUITE_P(DefaultAndPaper, OscarBoth, ::testing::Values(kOscar, k
 
 TEST_P(OscarBoth, StartsAtLineRateWithOneBdp) {
   const Flow flow(GetParam());
-  EXPECT_EQ(flow.verdict.pacing_bps, 100000000000ULL);
-  EXPECT_NEAR(flow.verdict.cwnd_q16 / 65536.0, 100, 0.01);
-  EXPECT_EQ(flow.verdict.probe_ns, 0u);
+  EXPECT_EQ(flow.control.pacing_bps, 100000000000ULL);
+  EXPECT_NEAR(flow.control.cwnd_q16 / 65536.0, 100, 0.01);
+  EXPECT_EQ(flow.control.probe_ns, 0u);
 }
 
 TEST_P(OscarBoth, AloneOnTheLinkStaysAtLineRate) {
   Flow flow(GetParam());
   for (int i = 0; i < 100; ++i) flow.Decide(12000, 120, 150000);
   EXPECT_EQ(flow.state.u_q24, DCC_RATIO_ONE);
-  EXPECT_EQ(flow.verdict.pacing_bps, 100000000000ULL);
+  EXPECT_EQ(flow.control.pacing_bps, 100000000000ULL);
 }
 
 TEST_P(OscarBoth, DecidesOncePerTau) {
@@ -134,7 +134,7 @@ TEST_P(OscarBoth, OneDecisionAfterAnIncastGivesTheFairShare) {
   flow.Decide(120000, 120, 150000);
   EXPECT_NEAR(flow.u(), 0.101, 0.002);
   EXPECT_EQ(flow.state.last.delay_ns, 120000u);
-  EXPECT_NEAR(flow.verdict.cwnd_q16 / 65536.0, 0.101 * 150, 0.3);
+  EXPECT_NEAR(flow.control.cwnd_q16 / 65536.0, 0.101 * 150, 0.3);
 }
 
 // While the queue still rises the gradient knows the same before the delay does.
@@ -159,12 +159,12 @@ TEST_P(OscarBoth, AtTheTargetNothingButTheAdditiveTermChanges) {
 TEST_P(OscarBoth, SendsMoreWhenTheQueueIsEmpty) {
   Flow flow(GetParam());
   flow.Decide(120000, 120, 150000);
-  const u64 before = flow.verdict.pacing_bps;
+  const u64 before = flow.control.pacing_bps;
   flow.SkipToNow();
   u64 highest = 0;
   for (int i = 0; i < 4; ++i) {
     flow.Decide(12500, 1200, 15000);
-    highest = std::max(highest, flow.verdict.pacing_bps);
+    highest = std::max(highest, flow.control.pacing_bps);
   }
   EXPECT_GT(highest, before + before / 25);
 }
@@ -231,26 +231,26 @@ TEST_P(OscarBoth, EveryRttOfLossesStillLeavesDecisionsBetween) {
 TEST_P(OscarBoth, ATimeoutLeavesOnePacket) {
   Flow flow(GetParam());
   flow.Rto();
-  EXPECT_NEAR(flow.verdict.cwnd_q16 / 65536.0, 1, 0.01);
+  EXPECT_NEAR(flow.control.cwnd_q16 / 65536.0, 1, 0.01);
   flow.Rto();
-  EXPECT_NEAR(flow.verdict.cwnd_q16 / 65536.0, 1, 0.01);
+  EXPECT_NEAR(flow.control.cwnd_q16 / 65536.0, 1, 0.01);
 }
 
 TEST_P(OscarBoth, ATimeoutNeverRaisesAWindowBelowOnePacket) {
   Flow flow(GetParam());
   flow.Decide(100000000, 120, 1500);
-  ASSERT_LT(flow.verdict.cwnd_q16, DCC_WINDOW_ONE);
-  const u64 before = flow.verdict.cwnd_q16;
+  ASSERT_LT(flow.control.cwnd_q16, DCC_WINDOW_ONE);
+  const u64 before = flow.control.cwnd_q16;
   flow.Rto();
-  EXPECT_EQ(flow.verdict.cwnd_q16, before);
+  EXPECT_EQ(flow.control.cwnd_q16, before);
 }
 
 TEST_P(OscarBoth, RestartsAtLineRate) {
   Flow flow(GetParam());
   flow.Decide(120000, 120, 150000);
-  dcc_oscar_restart(&flow.state, &flow.path, &flow.params, flow.send_ns + 1000000, &flow.verdict);
+  dcc_oscar_restart(&flow.state, &flow.path, &flow.params, flow.send_ns + 1000000, &flow.control);
   EXPECT_EQ(flow.state.u_q24, DCC_RATIO_ONE);
-  EXPECT_EQ(flow.verdict.pacing_bps, 100000000000ULL);
+  EXPECT_EQ(flow.control.pacing_bps, 100000000000ULL);
   EXPECT_EQ(flow.state.batch.count, 0u);
 }
 
@@ -262,7 +262,7 @@ TEST_P(OscarBoth, TakesUpAChangedPathWithoutLosingItsShare) {
   flow.path.base_rtt_ns = 20000;
   flow.Decide(120000, 1200, 15000);
   EXPECT_EQ(flow.state.u_q24, share);
-  EXPECT_NEAR(static_cast<double>(flow.verdict.pacing_bps), share / kOne * 40e9, 1e6);
+  EXPECT_NEAR(static_cast<double>(flow.control.pacing_bps), share / kOne * 40e9, 1e6);
   flow.Decide(60000, 1200, 15000);
   EXPECT_EQ(flow.state.scale.base_ns, 20000u);
 }
@@ -275,8 +275,8 @@ TEST_P(OscarBoth, ZeroedStateSurvivesAnyCall) {
   flow.Loss();
   flow.state = {};
   flow.Rto();
-  EXPECT_GE(flow.verdict.cwnd_q16, 1u);
-  EXPECT_GE(flow.verdict.pacing_bps, 1000u);
+  EXPECT_GE(flow.control.cwnd_q16, 1u);
+  EXPECT_GE(flow.control.pacing_bps, 1000u);
 }
 
 TEST_P(OscarBoth, RttOfZeroAndOfTheLargestValueStayWithinBounds) {
@@ -285,7 +285,7 @@ TEST_P(OscarBoth, RttOfZeroAndOfTheLargestValueStayWithinBounds) {
     for (int i = 0; i < 5000; ++i) flow.Ack(rtt_ns, 120, 150000);
     EXPECT_GE(flow.state.u_q24, DCC_OSCAR_RATIO_MIN);
     EXPECT_LE(flow.state.u_q24, DCC_RATIO_ONE);
-    EXPECT_GE(flow.verdict.cwnd_q16, 1u);
+    EXPECT_GE(flow.control.cwnd_q16, 1u);
   }
 }
 
@@ -298,20 +298,20 @@ TEST_P(OscarBoth, OnePacketPerRttStillGetsDecisions) {
   EXPECT_GE(decisions, 90);
 }
 
-TEST_P(OscarBoth, EveryRateAndRttGivesASaneVerdict) {
+TEST_P(OscarBoth, EveryRateAndRttGivesASaneControl) {
   for (const u64 rate : {1000000ULL, 10000000000ULL, 800000000000ULL}) {
     for (const u32 rtt : {1000u, 12000u, 1000000u, 1000000000u}) {
       for (const u32 wire : {64u, 1500u, 65535u}) {
         Flow flow(GetParam(), {rate, rtt, wire});
         const double bdp = static_cast<double>(rate) / 8e9 * rtt / wire;
-        EXPECT_NEAR(flow.verdict.cwnd_q16 / 65536.0, bdp, bdp * 1e-4 + 1.0 / 32768);
+        EXPECT_NEAR(flow.control.cwnd_q16 / 65536.0, bdp, bdp * 1e-4 + 1.0 / 32768);
         const u64 spacing = std::max<u64>(1, wire * 8000000000ULL / rate);
         for (int i = 0; i < 300; ++i)
           flow.Ack(std::min(4000000000u, rtt + rtt / 2), spacing,
                    static_cast<u32>(std::min(bdp * wire + wire, 4e9)));
-        EXPECT_LE(flow.verdict.pacing_bps, rate);
-        EXPECT_GE(flow.verdict.pacing_bps, 1000u);
-        EXPECT_LE(flow.verdict.cwnd_q16 / 65536.0, bdp * 1.0001 + 1.0 / 32768);
+        EXPECT_LE(flow.control.pacing_bps, rate);
+        EXPECT_GE(flow.control.pacing_bps, 1000u);
+        EXPECT_LE(flow.control.cwnd_q16 / 65536.0, bdp * 1.0001 + 1.0 / 32768);
       }
     }
   }
@@ -322,8 +322,8 @@ TEST_P(OscarBoth, ValuesOutsideAPathsRangeAreCutNotTrusted) {
        {dcc_path{0, 0, 0}, dcc_path{kMax, 0xffffffff, 0xffffffff}, dcc_path{1, 1, 1}}) {
     Flow flow(GetParam(), path);
     for (int i = 0; i < 1000; ++i) flow.Ack(12000 + static_cast<u32>(i), 120, 15000);
-    EXPECT_GE(flow.verdict.cwnd_q16, 1u);
-    EXPECT_GE(flow.verdict.pacing_bps, 1000u);
+    EXPECT_GE(flow.control.cwnd_q16, 1u);
+    EXPECT_GE(flow.control.pacing_bps, 1000u);
   }
 }
 
@@ -352,7 +352,7 @@ TEST(OscarPaper, UsesTheLargerLoopBelowTheTarget) {
 Flow HalfTheLine() {
   Flow flow(kOscar);
   flow.params.tau_ns = 24000;
-  dcc_oscar_init(&flow.state, &flow.path, &flow.params, &flow.verdict);
+  dcc_oscar_init(&flow.state, &flow.path, &flow.params, &flow.control);
   flow.Decide(24000, 120, 150000);
   flow.SkipToNow();
   for (int i = 0; i < 3; ++i) flow.Decide(18000, 240, 112500);
@@ -451,8 +451,8 @@ class OscarProbe : public ::testing::Test {
 TEST_F(OscarProbe, BeginsOnAnEmptyBatchAtTwiceTheRate) {
   EXPECT_EQ(flow_.state.last.branch, static_cast<u32>(DCC_OSCAR_PROBE_BEGIN));
   EXPECT_NEAR(flow_.u(), 0.103, 0.003) << "u itself stays";
-  EXPECT_NEAR(static_cast<double>(flow_.verdict.pacing_bps), 2 * flow_.u() * 100e9, 3e8);
-  EXPECT_GE(flow_.verdict.cwnd_q16 / 65536.0, 2 * flow_.u() * 100);
+  EXPECT_NEAR(static_cast<double>(flow_.control.pacing_bps), 2 * flow_.u() * 100e9, 3e8);
+  EXPECT_GE(flow_.control.cwnd_q16 / 65536.0, 2 * flow_.u() * 100);
 }
 
 TEST_F(OscarProbe, EndsAfterAQuarterOfABaseRttAndAwaitsItsEcho) {
@@ -460,7 +460,7 @@ TEST_F(OscarProbe, EndsAfterAQuarterOfABaseRttAndAwaitsItsEcho) {
   EXPECT_EQ(length, 3000u);
   while (flow_.state.probe.phase == DCC_OSCAR_PROBE_SENDING) flow_.Ack(12000, 600, 15000);
   EXPECT_EQ(flow_.state.probe.phase, DCC_OSCAR_PROBE_AWAITED);
-  EXPECT_NEAR(static_cast<double>(flow_.verdict.pacing_bps), flow_.u() * 100e9, 1e8);
+  EXPECT_NEAR(static_cast<double>(flow_.control.pacing_bps), flow_.u() * 100e9, 1e8);
 }
 
 TEST_F(OscarProbe, ThatMeetsNoQueueDoublesAndTriesAgain) {
@@ -543,7 +543,7 @@ TEST(OscarDefault, ASmallFlowGainsMoreOfItselfThanALargerOneAtLeastAsWithUaiAlon
 TEST(OscarDefault, AdditiveStepsFitTheirTypeAtTheLargestUai) {
   Flow flow(kOscar);
   flow.params.u_ai_ppm = DCC_OSCAR_U_AI_MAX_PPM;
-  dcc_oscar_init(&flow.state, &flow.path, &flow.params, &flow.verdict);
+  dcc_oscar_init(&flow.state, &flow.path, &flow.params, &flow.control);
   for (const double u : {1.0, 1.0 / 6, 0.0001}) {
     flow.state.u_q24 = static_cast<u32>(u * kOne);
     EXPECT_NEAR(dcc_oscar_ai_step(&flow.state) / kOne,
@@ -587,7 +587,7 @@ TEST(OscarDefault, ANewcomerWithHalfOfTheLinkIsLevelWithTheOthersIn1800Us) {
 TEST(OscarDefault, TheMeanExcessHoldsTheLongestTarget) {
   Flow flow(kOscar, {10000000, 1000000000, 1500});
   flow.params.target_delay_ns = DCC_OSCAR_TARGET_MAX_NS;
-  dcc_oscar_init(&flow.state, &flow.path, &flow.params, &flow.verdict);
+  dcc_oscar_init(&flow.state, &flow.path, &flow.params, &flow.control);
   for (int i = 0; i < 100; ++i) flow.Decide(2300000000, 1200000, 2500000);
   EXPECT_EQ(flow.state.last.branch, static_cast<u32>(DCC_OSCAR_NEAR));
   EXPECT_GT(flow.state.steer.excess_ns, 4000000000);

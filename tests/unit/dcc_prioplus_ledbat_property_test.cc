@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
 #define DCC_PRIOPLUS_ON_LEDBAT
-#define PRIOPLUS_SUITE PrioplusOnLedbatAgainstTwin
+#define PRIOPLUS_SUITE PrioplusOnLedbatAgainstReference
 #include "prioplus_property.h"

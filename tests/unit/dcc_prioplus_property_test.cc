@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-#define PRIOPLUS_SUITE PrioplusAgainstTwin
+#define PRIOPLUS_SUITE PrioplusAgainstReference
 #include "prioplus_property.h"

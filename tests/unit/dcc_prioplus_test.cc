@@ -28,13 +28,13 @@ class Flow {
  public:
   explicit Flow(dcc_prioplus_params p = Params(), dcc_path path = {100000000000ULL, 12000, 1500})
       : path(path), params(p) {
-    dcc_prioplus_init(&state, &path, &params, &verdict);
+    dcc_prioplus_init(&state, &path, &params, &control);
   }
 
   bool Ack(u32 rtt_ns, u32 flags = 0, u32 inflight_bytes = 0xffffffff) {
     now_ns += 120;
     const dcc_ack ack = {now_ns, now_ns - rtt_ns, rtt_ns, 1500, inflight_bytes, flags, 0};
-    return dcc_prioplus_ack(&state, &path, &params, &ack, &verdict);
+    return dcc_prioplus_ack(&state, &path, &params, &ack, &control);
   }
   // One acknowledgment that ends an RTT of this delay.
   bool Round(u32 rtt_ns) {
@@ -57,7 +57,7 @@ class Flow {
     }
     Set(packets);
   }
-  void Loss() { dcc_prioplus_loss(&state, &path, &params, now_ns, &verdict); }
+  void Loss() { dcc_prioplus_loss(&state, &path, &params, now_ns, &control); }
 
   void Set(double packets) { state.flow.cwnd_q24 = static_cast<u64>(packets * 16777216.0); }
   double cwnd() const { return static_cast<double>(state.flow.cwnd_q24) / 16777216.0; }
@@ -69,7 +69,7 @@ class Flow {
   dcc_path path;
   dcc_prioplus_params params;
   dcc_prioplus state;
-  dcc_verdict verdict;
+  dcc_control control;
   u64 now_ns = 1000000000;
 };
 
@@ -139,17 +139,17 @@ TEST(PrioplusChannels, WhatMayBeNoiseIsNoQueue) {
 TEST(PrioplusStart, AHighLevelSendsAtOnceALowOneProbes) {
   const Flow high(Params(7)), low(Params(0));
   EXPECT_FALSE(high.stopped());
-  EXPECT_EQ(high.verdict.probe_ns, 0u);
+  EXPECT_EQ(high.control.probe_ns, 0u);
   EXPECT_NEAR(high.cwnd(), 100, 0.1) << "W_LS of a high level is a BDP";
   EXPECT_TRUE(low.stopped());
-  EXPECT_EQ(low.verdict.probe_ns, 1u) << "at once";
+  EXPECT_EQ(low.control.probe_ns, 1u) << "at once";
 }
 
 TEST(PrioplusStart, TheProbeOfAnIdlePathStartsWithTheLevelsStep) {
   Flow low(Params(0)), medium(Params(4));
   EXPECT_TRUE(low.Reply(11900));
   EXPECT_NEAR(low.cwnd(), 12.5, 0.01);
-  EXPECT_EQ(low.verdict.probe_ns, 0u);
+  EXPECT_EQ(low.control.probe_ns, 0u);
   medium.Reply(11900);
   EXPECT_NEAR(medium.cwnd(), 25, 0.01);
 }
@@ -158,9 +158,9 @@ TEST(PrioplusStart, StaysStoppedWhileAHigherLevelSends) {
   Flow flow(Params(0));
   for (int i = 0; i < 50; ++i) {
     EXPECT_TRUE(flow.Reply(44000));
-    EXPECT_GE(flow.verdict.probe_ns, 44000u - 16000u) << "not before the queue can have fallen";
+    EXPECT_GE(flow.control.probe_ns, 44000u - 16000u) << "not before the queue can have fallen";
     // A probe saves the time of two packets at least.
-    EXPECT_LE(flow.verdict.probe_ns, 44000u + 240u - 16000u + 12000u);
+    EXPECT_LE(flow.control.probe_ns, 44000u + 240u - 16000u + 12000u);
   }
 }
 
@@ -172,16 +172,16 @@ TEST(PrioplusProbe, TimesOfTwoFlowsDiffer) {
   for (int i = 0; i < 20; ++i) {
     a.Reply(44000);
     b.Reply(44000);
-    equal += a.verdict.probe_ns == b.verdict.probe_ns;
+    equal += a.control.probe_ns == b.control.probe_ns;
   }
   EXPECT_LT(equal, 3);
 }
 
 TEST(PrioplusProbe, AReplyToAFlowThatSendsIsIgnored) {
   Flow flow;
-  const dcc_verdict before = flow.verdict;
+  const dcc_control before = flow.control;
   EXPECT_FALSE(flow.Reply(12000));
-  EXPECT_EQ(flow.verdict.cwnd_q16, before.cwnd_q16);
+  EXPECT_EQ(flow.control.cwnd_q16, before.cwnd_q16);
 }
 
 TEST(PrioplusProbe, IsTakenForAFullPacket) {
@@ -263,19 +263,19 @@ TEST(PrioplusStop, TwoLongDelaysInARowStopTheFlow) {
   Flow flow(Listing());
   flow.Over(60000);
   EXPECT_TRUE(flow.stopped());
-  EXPECT_GE(flow.verdict.probe_ns, 16000u);
-  EXPECT_LE(flow.verdict.probe_ns, 28001u);
+  EXPECT_GE(flow.control.probe_ns, 16000u);
+  EXPECT_LE(flow.control.probe_ns, 28001u);
 }
 
 TEST(PrioplusStop, WhatArrivesWhileStoppedChangesNothing) {
   Flow flow(Listing());
   flow.Over(60000);
-  const u64 probe_ns = flow.verdict.probe_ns;
+  const u64 probe_ns = flow.control.probe_ns;
   EXPECT_FALSE(flow.Ack(12000));
   EXPECT_FALSE(flow.Ack(80000));
   flow.Loss();
   EXPECT_TRUE(flow.stopped());
-  EXPECT_EQ(flow.verdict.probe_ns, probe_ns);
+  EXPECT_EQ(flow.control.probe_ns, probe_ns);
 }
 
 TEST(PrioplusStop, AcksOfPacketsFromBeforeTheStopAreIgnoredAfterIt) {
@@ -493,7 +493,7 @@ TEST(PrioplusHold, DoesNotResumeInTheMiddleOfAQueueAfterYielding) {
   for (int i = 0; i < 7; ++i) {
     flow.Reply(20000);
     ASSERT_TRUE(flow.stopped()) << i;
-    ASSERT_GT(flow.verdict.probe_ns, 0u);
+    ASSERT_GT(flow.control.probe_ns, 0u);
   }
   flow.Reply(20000);
   EXPECT_FALSE(flow.stopped()) << "a queue that stays is a lower level's";
@@ -518,8 +518,8 @@ TEST(PrioplusHold, WaitsForThoseBetweenItAndALevelFarAbove) {
   flow.Over(44000);  // six levels above
   flow.Reply(11900);
   EXPECT_TRUE(flow.stopped());
-  EXPECT_GE(flow.verdict.probe_ns, 3 * 24000u);
-  EXPECT_LE(flow.verdict.probe_ns, 3 * 24000u + 4001u);
+  EXPECT_GE(flow.control.probe_ns, 3 * 24000u);
+  EXPECT_LE(flow.control.probe_ns, 3 * 24000u + 4001u);
   flow.Reply(11900);
   EXPECT_FALSE(flow.stopped()) << "confirmed";
 }
@@ -531,7 +531,7 @@ TEST(PrioplusHold, AsksTwiceWhetherTheHigherLevelFailedToCome) {
   flow.Over(40000);
   flow.Reply(11900);
   EXPECT_TRUE(flow.stopped()) << "its own leaving has emptied the queue";
-  EXPECT_GE(flow.verdict.probe_ns, 12000u);
+  EXPECT_GE(flow.control.probe_ns, 12000u);
   flow.Reply(11900);
   EXPECT_FALSE(flow.stopped());
 }
@@ -543,8 +543,8 @@ TEST(PrioplusHold, AsksTheLessOftenTheFurtherTheHighestLevelIs) {
     flow.Settle(10);
     flow.Over(60000);
     flow.Reply(44000);
-    EXPECT_GE(flow.verdict.probe_ns, (6 - priority) * 24000u);
-    EXPECT_LE(flow.verdict.probe_ns, (6 - priority) * 24000u + (7 - priority) * 4000u + 12241u);
+    EXPECT_GE(flow.control.probe_ns, (6 - priority) * 24000u);
+    EXPECT_LE(flow.control.probe_ns, (6 - priority) * 24000u + (7 - priority) * 4000u + 12241u);
   }
 }
 
@@ -604,7 +604,7 @@ TEST(Prioplus, ALossCutsOncePerRtt) {
   flow.Loss();
   EXPECT_NEAR(flow.cwnd(), 20, 1e-6);
   flow.now_ns += 12000;
-  dcc_prioplus_rto(&flow.state, &flow.path, &flow.params, flow.now_ns, &flow.verdict);
+  dcc_prioplus_rto(&flow.state, &flow.path, &flow.params, flow.now_ns, &flow.control);
   EXPECT_NEAR(flow.cwnd(), 10, 1e-6);
 }
 
@@ -626,9 +626,9 @@ TEST(Prioplus, RestartsAsANewFlow) {
   Flow flow(Params(0));
   flow.Reply(11900);
   flow.Settle(20);
-  dcc_prioplus_restart(&flow.state, &flow.path, &flow.params, flow.now_ns, &flow.verdict);
+  dcc_prioplus_restart(&flow.state, &flow.path, &flow.params, flow.now_ns, &flow.control);
   EXPECT_TRUE(flow.stopped()) << "a low level asks before it sends";
-  EXPECT_EQ(flow.verdict.probe_ns, 1u);
+  EXPECT_EQ(flow.control.probe_ns, 1u);
   EXPECT_EQ(flow.hold(), 0);
 }
 
@@ -642,10 +642,10 @@ TEST(Prioplus, ZeroedStateSurvivesAnyCall) {
   flow.Loss();
   flow.state = {};
   flow.Reply(12000);
-  EXPECT_GE(flow.verdict.cwnd_q16, 1u);
+  EXPECT_GE(flow.control.cwnd_q16, 1u);
 }
 
-TEST(Prioplus, EveryRateRttAndExtremeSampleGivesASaneVerdict) {
+TEST(Prioplus, EveryRateRttAndExtremeSampleGivesASaneControl) {
   for (const u64 rate : {1000000ULL, 10000000000ULL, 800000000000ULL})
     for (const u32 rtt : {1000u, 12000u, 1000000u, 1000000000u})
       for (const u32 wire : {64u, 1500u, 65535u})
@@ -659,10 +659,10 @@ TEST(Prioplus, EveryRateRttAndExtremeSampleGivesASaneVerdict) {
                 flow.Reply(i % 3 ? sample : rtt);
               else
                 flow.Round(sample);
-              ASSERT_GE(flow.verdict.cwnd_q16, 1u);
-              ASSERT_LT(flow.verdict.pacing_bps, rate);
-              ASSERT_GE(flow.verdict.pacing_bps, 1000u);
-              ASSERT_EQ(flow.verdict.probe_ns != 0, flow.stopped());
+              ASSERT_GE(flow.control.cwnd_q16, 1u);
+              ASSERT_LT(flow.control.pacing_bps, rate);
+              ASSERT_GE(flow.control.pacing_bps, 1000u);
+              ASSERT_EQ(flow.control.probe_ns != 0, flow.stopped());
             }
           }
 }
@@ -675,7 +675,7 @@ TEST(Prioplus, ValuesOutsideAPathsRangeAreCutNotTrusted) {
       flow.Ack(12000 + static_cast<u32>(i));
       flow.Reply(12000);
     }
-    EXPECT_GE(flow.verdict.cwnd_q16, 1u);
+    EXPECT_GE(flow.control.cwnd_q16, 1u);
   }
 }
 

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SQCC's fixed-point core against its double-precision twin on random traces: after every decision
-// window and rate agree within 1 %.
+// SQCC's fixed-point core against its double-precision reference model on random traces: after
+// every decision window and rate agree within 1 %.
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <string>
 
 #include "dcc_sqcc.h"
-#include "sqcc_twin.h"
+#include "sqcc_reference.h"
 
 namespace {
 
 using delaycc_test::RateTrace;
-using delaycc_test::SqccTwin;
+using delaycc_test::SqccReference;
 
 struct Version {
   u32 paper, parts;
@@ -35,8 +35,8 @@ dcc_sqcc_params RandomParams(RateTrace& random, const Version& version) {
         2e4, 2e9));
   // A span that is not a handful of nanoseconds.
   dcc_sqcc core;
-  dcc_verdict verdict;
-  dcc_sqcc_init(&core, &random.path(), &p, &verdict);
+  dcc_control control;
+  dcc_sqcc_init(&core, &random.path(), &p, &control);
   if (core.span_ns < 1000 && p.t_high_ns) p.t_high_ns = 0;
   if (random.OneIn(3)) p.alpha_ppm = static_cast<u32>(1 + random.Below(1000000));
   if (random.OneIn(3)) p.beta_ppm = static_cast<u32>(random.LogUniform(100, 1e6));
@@ -47,56 +47,58 @@ dcc_sqcc_params RandomParams(RateTrace& random, const Version& version) {
   return p;
 }
 
-class SqccAgainstTwin : public ::testing::TestWithParam<Version> {};
+class SqccAgainstReference : public ::testing::TestWithParam<Version> {};
 
-TEST_P(SqccAgainstTwin, WindowAndRateAgreeWithinOnePercent) {
+TEST_P(SqccAgainstReference, WindowAndRateAgreeWithinOnePercent) {
   int decisions = 0, edges = 0;
   int branches[DCC_SQCC_RTO + 1] = {};
   for (u64 seed = 1; seed <= 150; ++seed) {
     RateTrace trace(seed);
     const dcc_sqcc_params params = RandomParams(trace, GetParam());
     ASSERT_TRUE(dcc_sqcc_params_valid(&params));
-    SqccTwin twin(trace.path(), params);
+    SqccReference reference(trace.path(), params);
     dcc_sqcc core;
-    dcc_verdict verdict;
-    dcc_sqcc_init(&core, &trace.path(), &params, &verdict);
+    dcc_control control;
+    dcc_sqcc_init(&core, &trace.path(), &params, &control);
     for (int i = 0; i < 3000; ++i) {
       const dcc_ack ack = trace.Next(static_cast<double>(core.rate_q8) / 256, core.t_high_ns);
-      const bool core_decided = dcc_sqcc_ack(&core, &trace.path(), &params, &ack, &verdict);
-      const bool twin_decided = twin.Ack(ack);
+      const bool core_decided = dcc_sqcc_ack(&core, &trace.path(), &params, &ack, &control);
+      const bool reference_decided = reference.Ack(ack);
       const std::string where =
           "seed " + std::to_string(seed) + " ack " + std::to_string(i) + " branch " +
           std::to_string(core.last.branch) + " rtt " + std::to_string(ack.rtt_ns) + " T_low " +
-          std::to_string(core.t_low_ns) + " " + std::to_string(twin.t_low()) + " N " +
-          std::to_string(core.last.flows) + " " + std::to_string(twin.flows());
-      if (twin.knife_edge()) {
+          std::to_string(core.t_low_ns) + " " + std::to_string(reference.t_low()) + " N " +
+          std::to_string(core.last.flows) + " " + std::to_string(reference.flows());
+      if (reference.knife_edge()) {
         ++edges;
-        twin.Follow(core);
+        reference.Follow(core);
         continue;
       }
-      ASSERT_EQ(core_decided, twin_decided) << where;
+      ASSERT_EQ(core_decided, reference_decided) << where;
       if (core_decided) {
         ++decisions;
         ++branches[core.last.branch];
-        ASSERT_NEAR(static_cast<double>(verdict.pacing_bps), twin.rate(), 1 + 0.01 * twin.rate())
+        ASSERT_NEAR(static_cast<double>(control.pacing_bps), reference.rate(),
+                    1 + 0.01 * reference.rate())
             << where;
-        ASSERT_NEAR(verdict.cwnd_q16 / 65536.0, twin.window(), 0.01 * twin.window()) << where;
+        ASSERT_NEAR(control.cwnd_q16 / 65536.0, reference.window(), 0.01 * reference.window())
+            << where;
       }
       if (core_decided && core.decided_ns == ack.now_ns) {
-        ASSERT_NEAR(core.t_low_ns, twin.t_low(), 2 + 0.01 * twin.t_low()) << where;
-        ASSERT_NEAR(core.last.flows, twin.flows(), 1 + 0.01 * twin.flows()) << where;
-        ASSERT_NEAR(static_cast<double>(core.due_ns - core.decided_ns), twin.interval(),
-                    9 + 0.01 * twin.interval())
+        ASSERT_NEAR(core.t_low_ns, reference.t_low(), 2 + 0.01 * reference.t_low()) << where;
+        ASSERT_NEAR(core.last.flows, reference.flows(), 1 + 0.01 * reference.flows()) << where;
+        ASSERT_NEAR(static_cast<double>(core.due_ns - core.decided_ns), reference.interval(),
+                    9 + 0.01 * reference.interval())
             << where;
       }
-      twin.AdoptRounding(core);
+      reference.AdoptRounding(core);
       if (trace.OneIn(400)) {
-        dcc_sqcc_loss(&core, &trace.path(), &params, ack.now_ns, &verdict);
-        twin.Loss(ack.now_ns);
+        dcc_sqcc_loss(&core, &trace.path(), &params, ack.now_ns, &control);
+        reference.Loss(ack.now_ns);
       }
       if (trace.OneIn(3000)) {
-        dcc_sqcc_rto(&core, &trace.path(), &params, ack.now_ns, &verdict);
-        twin.Rto(ack.now_ns);
+        dcc_sqcc_rto(&core, &trace.path(), &params, ack.now_ns, &control);
+        reference.Rto(ack.now_ns);
       }
     }
   }
@@ -111,7 +113,7 @@ TEST_P(SqccAgainstTwin, WindowAndRateAgreeWithinOnePercent) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Versions, SqccAgainstTwin,
+INSTANTIATE_TEST_SUITE_P(Versions, SqccAgainstReference,
                          ::testing::Values(Version{1, DCC_SQCC_PARTS_ERROR},
                                            Version{1, DCC_SQCC_PARTS_DELTA},
                                            Version{1, DCC_SQCC_PARTS_ALL},

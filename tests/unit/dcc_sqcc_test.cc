@@ -37,13 +37,13 @@ dcc_sqcc_params Fixed(u32 n, u32 paper = 0, u32 parts = DCC_SQCC_PARTS_ALL) {
 class Flow {
  public:
   explicit Flow(dcc_sqcc_params params, dcc_path path = TenGigabit()) : path(path), params(params) {
-    dcc_sqcc_init(&state, &this->path, &this->params, &verdict);
+    dcc_sqcc_init(&state, &this->path, &this->params, &control);
   }
 
   bool Ack(u32 rtt_ns, u64 after_ns, u32 flows = 0, u32 flags = 0, u32 bytes = 1000) {
     now_ns += after_ns;
     const dcc_ack ack = {now_ns, now_ns - rtt_ns, rtt_ns, bytes, 10000, flags, flows};
-    return dcc_sqcc_ack(&state, &path, &params, &ack, &verdict);
+    return dcc_sqcc_ack(&state, &path, &params, &ack, &control);
   }
   // The next decision that is due, on an acknowledgment with this RTT.
   void Decide(u32 rtt_ns, u32 flows = 0, u32 flags = 0, u32 bytes = 62500) {
@@ -59,7 +59,7 @@ class Flow {
   dcc_path path;
   dcc_sqcc_params params;
   dcc_sqcc state;
-  dcc_verdict verdict;
+  dcc_control control;
   u64 now_ns = 1000000000;
 };
 
@@ -141,7 +141,7 @@ class Incast {
   void Send(size_t i) {
     Member& m = flows_[i];
     m.waiting = false;
-    while (m.inflight < std::max<u64>(1, m.flow.verdict.cwnd_q16 >> 16)) {
+    while (m.inflight < std::max<u64>(1, m.flow.control.cwnd_q16 >> 16)) {
       if (m.next_ns > now_) {
         m.waiting = true;
         Push(m.next_ns, i, kSend);
@@ -152,7 +152,7 @@ class Incast {
       sent_[i] += 1000;
       ++m.inflight;
       Push(free_ns_ + 3200 + m.farther_ns, i, kArrival, now_);
-      m.next_ns = now_ + 8000000000000ULL / m.flow.verdict.pacing_bps;
+      m.next_ns = now_ + 8000000000000ULL / m.flow.control.pacing_bps;
     }
   }
   // All of the network behind the queue is in the time of this event.
@@ -178,7 +178,7 @@ class Incast {
     const dcc_ack ack = {
         now_,  sent_at,         static_cast<u32>(now_ - sent_at), 1000 * packets, 10000,
         flags, told(flow, now_)};
-    dcc_sqcc_ack(&m.flow.state, &m.flow.path, &m.flow.params, &ack, &m.flow.verdict);
+    dcc_sqcc_ack(&m.flow.state, &m.flow.path, &m.flow.params, &ack, &m.flow.control);
     if (!m.waiting) Send(flow);
   }
 
@@ -317,7 +317,7 @@ TEST(SqccDefault, TheRttAtRestTellsTheNumberOfFlows) {
     const u32 rtt = 5000 + static_cast<u32>(QueueAtRest(Fixed(n), n) * 800);
     for (int i = 0; i < 2000; ++i) flow.Ack(rtt, 50000);
     EXPECT_NEAR(flow.state.last.flows, n, 0.03 * n + 1);
-    EXPECT_EQ(flow.state.last.told, 0u);
+    EXPECT_EQ(flow.state.last.reported, 0u);
   }
 }
 
@@ -415,26 +415,26 @@ TEST(SqccDefault, TheReceiversCountIsBelievedAndNamed) {
   Flow flow(Params());
   for (int i = 0; i < 100; ++i) flow.Ack(130000, 100000, 60);
   EXPECT_NEAR(flow.state.last.flows, 60, 1);
-  EXPECT_EQ(flow.state.last.told, 1u);
+  EXPECT_EQ(flow.state.last.reported, 1u);
 }
 
 TEST(SqccDefault, WithoutNewsForLongTheCountIsForgotten) {
   Flow flow(Params());
   flow.Decide(130000, 60);
   for (int i = 0; i < 1000; ++i) flow.Ack(130000, 100000);
-  EXPECT_EQ(flow.state.last.told, 0u);
+  EXPECT_EQ(flow.state.last.reported, 0u);
 }
 
 TEST(SqccDefault, ACountThatTheRttContradictsForLongIsDropped) {
   Flow flow(Params());
   const u32 rtt = 5000 + static_cast<u32>(QueueAtRest(Fixed(100), 100) * 800);
   for (int i = 0; i < 400; ++i) flow.Ack(rtt, 100000, 10000);
-  EXPECT_EQ(flow.state.last.told, 1u) << "40 ms";
+  EXPECT_EQ(flow.state.last.reported, 1u) << "40 ms";
   for (int i = 0; i < 1000; ++i) flow.Ack(rtt, 100000, 10000);
-  EXPECT_EQ(flow.state.last.told, 0u) << "140 ms";
+  EXPECT_EQ(flow.state.last.reported, 0u) << "140 ms";
   EXPECT_NEAR(flow.state.last.flows, 100, 5);
   for (int i = 0; i < 1000; ++i) flow.Ack(rtt, 100000, 120);
-  EXPECT_EQ(flow.state.last.told, 1u) << "they agree again";
+  EXPECT_EQ(flow.state.last.reported, 1u) << "they agree again";
 }
 
 TEST(SqccDefault, JumpingCountsAverageInTheLogarithm) {
@@ -449,7 +449,7 @@ TEST(SqccDefault, EstimateOnlyIgnoresWhatTheReceiverTells) {
   Flow flow(params);
   for (int i = 0; i < 100; ++i) flow.Ack(90000, 100000, 1000);
   EXPECT_LT(flow.state.last.flows, 20u);
-  EXPECT_EQ(flow.state.last.told, 0u);
+  EXPECT_EQ(flow.state.last.reported, 0u);
 }
 
 class SqccSources : public ::testing::TestWithParam<u32> {};
@@ -550,21 +550,21 @@ TEST(SqccLoss, HalvesOncePerRttAndCostsAnEighthWithoutAQueue) {
   Flow flow(Fixed(10));
   flow.Decide(200000);
   const double before = flow.mbps();
-  dcc_sqcc_loss(&flow.state, &flow.path, &flow.params, flow.now_ns, &flow.verdict);
-  dcc_sqcc_loss(&flow.state, &flow.path, &flow.params, flow.now_ns + 100, &flow.verdict);
+  dcc_sqcc_loss(&flow.state, &flow.path, &flow.params, flow.now_ns, &flow.control);
+  dcc_sqcc_loss(&flow.state, &flow.path, &flow.params, flow.now_ns + 100, &flow.control);
   EXPECT_NEAR(flow.mbps(), before / 2, 0.01);
   Flow idle(Fixed(10));
   idle.state.rate_q8 = 2000000000ULL * 256;  // above its share: nothing to fill
   idle.Decide(20000);
   const double full = idle.mbps();
-  dcc_sqcc_loss(&idle.state, &idle.path, &idle.params, idle.now_ns, &idle.verdict);
+  dcc_sqcc_loss(&idle.state, &idle.path, &idle.params, idle.now_ns, &idle.control);
   EXPECT_NEAR(idle.mbps(), full * 7 / 8, 0.01);
 }
 
 TEST(SqccLoss, ATimeoutLeavesAPacketPerRtt) {
   Flow flow(Fixed(10));
   flow.Decide(100000);
-  dcc_sqcc_rto(&flow.state, &flow.path, &flow.params, flow.now_ns, &flow.verdict);
+  dcc_sqcc_rto(&flow.state, &flow.path, &flow.params, flow.now_ns, &flow.control);
   EXPECT_NEAR(flow.mbps(), 80, 0.1);
 }
 
@@ -572,9 +572,9 @@ TEST(SqccIdle, KeepsTheRateAndForgetsTheRest) {
   Flow flow(Params());
   for (int i = 0; i < 100; ++i) flow.Ack(130000, 100000, 60);
   const double before = flow.mbps();
-  dcc_sqcc_restart(&flow.state, &flow.path, &flow.params, flow.now_ns, &flow.verdict);
+  dcc_sqcc_restart(&flow.state, &flow.path, &flow.params, flow.now_ns, &flow.control);
   EXPECT_EQ(flow.mbps(), before);
-  EXPECT_EQ(flow.state.told_ns, 0u);
+  EXPECT_EQ(flow.state.reported_ns, 0u);
   EXPECT_EQ(flow.state.gradient.valid, 0u);
 }
 
@@ -603,11 +603,11 @@ TEST_P(SqccBoth, SurvivesEveryExtremeOfAPath) {
         for (u32 sample : {0u, 1u, 50000u, 0xffffffffu, 0u})
           for (u32 flows : {0u, 1u, 0xffffffffu})
             flow.Ack(sample, 10000000000, flows, 0, kMax >> 32);
-        dcc_sqcc_loss(&flow.state, &flow.path, &flow.params, flow.now_ns, &flow.verdict);
-        dcc_sqcc_rto(&flow.state, &flow.path, &flow.params, flow.now_ns, &flow.verdict);
-        EXPECT_GE(flow.verdict.cwnd_q16, 2 * DCC_WINDOW_ONE);
-        EXPECT_GE(flow.verdict.pacing_bps, 1000u);
-        EXPECT_LE(flow.verdict.pacing_bps, 800000000000u);
+        dcc_sqcc_loss(&flow.state, &flow.path, &flow.params, flow.now_ns, &flow.control);
+        dcc_sqcc_rto(&flow.state, &flow.path, &flow.params, flow.now_ns, &flow.control);
+        EXPECT_GE(flow.control.cwnd_q16, 2 * DCC_WINDOW_ONE);
+        EXPECT_GE(flow.control.pacing_bps, 1000u);
+        EXPECT_LE(flow.control.pacing_bps, 800000000000u);
       }
 }
 

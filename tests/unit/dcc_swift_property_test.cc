@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Swift's fixed-point core against its double-precision twin on random traces: windows agree within
-// 1 %.
+// Swift's fixed-point core against its double-precision reference model on random traces: windows
+// agree within 1 %.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -9,13 +9,13 @@
 
 #include "dcc_swift.h"
 #include "random_path.h"
-#include "swift_twin.h"
+#include "swift_reference.h"
 
 namespace {
 
 using delaycc_test::Random;
 using delaycc_test::RandomPath;
-using delaycc_test::SwiftTwin;
+using delaycc_test::SwiftReference;
 
 dcc_swift_params RandomParams(Random& random, const dcc_path& path) {
   dcc_swift_params p;
@@ -39,24 +39,24 @@ dcc_swift_params RandomParams(Random& random, const dcc_path& path) {
   return p;
 }
 
-TEST(SwiftAgainstTwin, WindowsAgreeWithinOnePercent) {
+TEST(SwiftAgainstReference, WindowsAgreeWithinOnePercent) {
   int decreases = 0, increases = 0, small = 0, edges = 0, acks = 0;
   for (u64 seed = 1; seed <= 600; ++seed) {
     Random random(seed);
     const dcc_path path = RandomPath(random);
     const dcc_swift_params params = RandomParams(random, path);
     ASSERT_TRUE(dcc_swift_params_valid(&params)) << seed;
-    SwiftTwin twin(path, params);
+    SwiftReference reference(path, params);
     dcc_swift core;
-    dcc_verdict verdict;
-    dcc_swift_init(&core, &path, &params, &verdict);
+    dcc_control control;
+    dcc_swift_init(&core, &path, &params, &control);
     const bool extreme = random.OneIn(5);
     const double flows = random.LogUniform(1, 1000);
     u64 now = 1 + random.Below(1ULL << 50);
     for (int i = 0; i < 2000; ++i) {
       // The delay of a link that such flows share, with noise.
       const double packet_ns = path.wire_bytes * 8e9 / static_cast<double>(path.line_rate_bps);
-      double delay = std::max<double>(path.base_rtt_ns, twin.cwnd() * flows * packet_ns);
+      double delay = std::max<double>(path.base_rtt_ns, reference.cwnd() * flows * packet_ns);
       delay *= 1 + 0.3 * random.Unit();
       u32 rtt = static_cast<u32>(std::min(delay, 4e9));
       if (extreme && random.OneIn(50)) rtt = random.OneIn(2) ? 0 : 0xffffffff;
@@ -68,41 +68,41 @@ TEST(SwiftAgainstTwin, WindowsAgreeWithinOnePercent) {
       ack.send_ns = now - rtt;
       ack.acked_bytes = path.wire_bytes * static_cast<u32>(random.OneIn(5) ? random.Below(60) : 1);
       if (random.OneIn(100)) ack.acked_bytes = 0xffffffff;
-      ack.inflight_bytes = static_cast<u32>(
-          std::min(4e9, std::ceil(twin.cwnd()) * path.wire_bytes * random.LogUniform(0.3, 1.3)));
+      ack.inflight_bytes = static_cast<u32>(std::min(
+          4e9, std::ceil(reference.cwnd()) * path.wire_bytes * random.LogUniform(0.3, 1.3)));
       if (random.OneIn(50)) ack.flags |= DCC_ACK_NO_RTT;
       if (random.OneIn(50)) ack.flags |= DCC_ACK_DELAYED;
       if (random.OneIn(20)) ack.flags |= DCC_ACK_APP_LIMITED;
       const std::string where = "seed " + std::to_string(seed) + " ack " + std::to_string(i) +
                                 " branch " + std::to_string(core.last.branch);
       ++acks;
-      const bool decided = dcc_swift_ack(&core, &path, &params, &ack, &verdict);
-      ASSERT_EQ(decided, twin.Ack(ack)) << where;
-      if (twin.knife_edge()) {
+      const bool decided = dcc_swift_ack(&core, &path, &params, &ack, &control);
+      ASSERT_EQ(decided, reference.Ack(ack)) << where;
+      if (reference.knife_edge()) {
         ++edges;
-        twin.Follow(core);
+        reference.Follow(core);
       }
       decreases += decided && core.last.branch == DCC_SWIFT_DECREASE;
       increases += decided && core.last.branch == DCC_SWIFT_INCREASE;
-      small += twin.cwnd() < 1;
+      small += reference.cwnd() < 1;
       if (random.OneIn(300)) {
-        dcc_swift_loss(&core, &path, &params, now, &verdict);
-        twin.Loss(now);
+        dcc_swift_loss(&core, &path, &params, now, &control);
+        reference.Loss(now);
       }
       for (u64 timeouts = random.OneIn(500) ? 1 + random.Below(7) : 0; timeouts > 0; --timeouts) {
         now += random.Below(1000000000);
-        dcc_swift_rto(&core, &path, &params, now, &verdict);
-        twin.Rto(now);
+        dcc_swift_rto(&core, &path, &params, now, &control);
+        reference.Rto(now);
       }
       if (random.OneIn(1000)) {
-        dcc_swift_restart(&core, &path, &params, now, &verdict);
-        twin.Restart();
+        dcc_swift_restart(&core, &path, &params, now, &control);
+        reference.Restart();
       }
-      ASSERT_NEAR(static_cast<double>(core.cwnd_q24), twin.cwnd() * 16777216.0,
-                  2 + 0.01 * twin.cwnd() * 16777216.0)
+      ASSERT_NEAR(static_cast<double>(core.cwnd_q24), reference.cwnd() * 16777216.0,
+                  2 + 0.01 * reference.cwnd() * 16777216.0)
           << where;
-      ASSERT_EQ(verdict.cwnd_q16, dcc_max_u64(core.cwnd_q24 >> 8, 1)) << where;
-      const double target = twin.TargetAt(static_cast<double>(core.cwnd_q24) / 16777216.0);
+      ASSERT_EQ(control.cwnd_q16, dcc_max_u64(core.cwnd_q24 >> 8, 1)) << where;
+      const double target = reference.TargetAt(static_cast<double>(core.cwnd_q24) / 16777216.0);
       ASSERT_NEAR(dcc_swift_target_ns(&core, core.cwnd_q24), target, 2 + 1e-4 * target) << where;
     }
   }

@@ -21,16 +21,16 @@ class Flow {
  public:
   explicit Flow(dcc_swift_params p = Params(), dcc_path path = {100000000000ULL, 12000, 1500})
       : path(path), params(p) {
-    dcc_swift_init(&state, &path, &params, &verdict);
+    dcc_swift_init(&state, &path, &params, &control);
   }
 
   bool Ack(u32 rtt_ns, u32 acked_bytes = 1500, u32 flags = 0) {
     now_ns += 120;
     const dcc_ack ack = {now_ns, now_ns - rtt_ns, rtt_ns, acked_bytes, inflight_bytes, flags, 0};
-    return dcc_swift_ack(&state, &path, &params, &ack, &verdict);
+    return dcc_swift_ack(&state, &path, &params, &ack, &control);
   }
-  void Loss() { dcc_swift_loss(&state, &path, &params, now_ns, &verdict); }
-  void Rto() { dcc_swift_rto(&state, &path, &params, now_ns, &verdict); }
+  void Loss() { dcc_swift_loss(&state, &path, &params, now_ns, &control); }
+  void Rto() { dcc_swift_rto(&state, &path, &params, now_ns, &control); }
   void Wait(u64 ns) { now_ns += ns; }
 
   void Set(double packets) { state.cwnd_q24 = static_cast<u64>(packets * 16777216.0); }
@@ -42,7 +42,7 @@ class Flow {
   dcc_path path;
   dcc_swift_params params;
   dcc_swift state;
-  dcc_verdict verdict;
+  dcc_control control;
   u64 now_ns = 1000000000;
   u32 inflight_bytes = 4000000000;
 };
@@ -79,9 +79,9 @@ TEST(SwiftParameters, RefusesEachValueOutsideItsRange) {
 TEST(Swift, StartsWithOneBdpAndTheLine) {
   const Flow flow;
   EXPECT_NEAR(flow.cwnd(), 100, 0.01);
-  EXPECT_NEAR(static_cast<double>(flow.verdict.cwnd_q16) / 65536, 100, 0.01);
-  EXPECT_EQ(flow.verdict.pacing_bps, 200000000000ULL) << "the window is the limit, not the pace";
-  EXPECT_EQ(flow.verdict.probe_ns, 0u);
+  EXPECT_NEAR(static_cast<double>(flow.control.cwnd_q16) / 65536, 100, 0.01);
+  EXPECT_EQ(flow.control.pacing_bps, 200000000000ULL) << "the window is the limit, not the pace";
+  EXPECT_EQ(flow.control.probe_ns, 0u);
 }
 
 TEST(Swift, StartsWithTheWindowThatTheParameterSays) {
@@ -257,7 +257,7 @@ TEST(Swift, AnAckBetweenTimeoutsBeginsTheCountAnew) {
 TEST(Swift, RestartsAsANewFlow) {
   Flow flow;
   flow.Set(3);
-  dcc_swift_restart(&flow.state, &flow.path, &flow.params, flow.now_ns, &flow.verdict);
+  dcc_swift_restart(&flow.state, &flow.path, &flow.params, flow.now_ns, &flow.control);
   EXPECT_NEAR(flow.cwnd(), 100, 0.01);
 }
 
@@ -324,10 +324,10 @@ TEST(Swift, ZeroedStateSurvivesAnyCall) {
   flow.state = {};
   flow.Rto();
   flow.Ack(12000);
-  EXPECT_GE(flow.verdict.cwnd_q16, 1u);
+  EXPECT_GE(flow.control.cwnd_q16, 1u);
 }
 
-TEST(Swift, EveryRateRttAndExtremeSampleGivesASaneVerdict) {
+TEST(Swift, EveryRateRttAndExtremeSampleGivesASaneControl) {
   for (const u64 rate : {1000000ULL, 10000000000ULL, 800000000000ULL})
     for (const u32 rtt : {1000u, 12000u, 1000000u, 1000000000u})
       for (const u32 wire : {64u, 1500u, 65535u})
@@ -335,10 +335,10 @@ TEST(Swift, EveryRateRttAndExtremeSampleGivesASaneVerdict) {
           Flow flow(Params(), {rate, rtt, wire});
           for (int i = 0; i < 200; ++i) {
             flow.Ack(sample, i % 2 ? wire : 0xffffffff);
-            ASSERT_GE(flow.verdict.cwnd_q16, 1u);
+            ASSERT_GE(flow.control.cwnd_q16, 1u);
             ASSERT_LE(flow.state.cwnd_q24, flow.state.max_cwnd_q24);
-            ASSERT_EQ(flow.verdict.pacing_bps, 2 * rate);
-            ASSERT_GE(flow.verdict.pacing_bps, 1000u);
+            ASSERT_EQ(flow.control.pacing_bps, 2 * rate);
+            ASSERT_GE(flow.control.pacing_bps, 1000u);
           }
         }
 }
@@ -348,8 +348,8 @@ TEST(Swift, ValuesOutsideAPathsRangeAreCutNotTrusted) {
        {dcc_path{0, 0, 0}, dcc_path{kMax, 0xffffffff, 0xffffffff}, dcc_path{1, 1, 1}}) {
     Flow flow(Params(), path);
     for (int i = 0; i < 1000; ++i) flow.Ack(12000 + static_cast<u32>(i));
-    EXPECT_GE(flow.verdict.cwnd_q16, 1u);
-    EXPECT_GE(flow.verdict.pacing_bps, 1000u);
+    EXPECT_GE(flow.control.cwnd_q16, 1u);
+    EXPECT_GE(flow.control.pacing_bps, 1000u);
   }
 }
 

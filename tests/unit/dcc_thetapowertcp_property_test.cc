@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// theta-PowerTCP's fixed-point core against its double-precision twin on random traces: windows,
-// rates and power agree within 1 %.
+// theta-PowerTCP's fixed-point core against its double-precision reference model on random traces:
+// windows, rates and power agree within 1 %.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -9,13 +9,13 @@
 
 #include "dcc_thetapowertcp.h"
 #include "random_path.h"
-#include "thetapowertcp_twin.h"
+#include "thetapowertcp_reference.h"
 
 namespace {
 
 using delaycc_test::Random;
 using delaycc_test::RandomPath;
-using delaycc_test::ThetaPowerTcpTwin;
+using delaycc_test::ThetaPowerTcpReference;
 
 dcc_thetapowertcp_params RandomParams(Random& random) {
   dcc_thetapowertcp_params p;
@@ -30,17 +30,17 @@ dcc_thetapowertcp_params RandomParams(Random& random) {
   return p;
 }
 
-TEST(ThetaPowerTcpAgainstTwin, WindowRateAndPowerAgreeWithinOnePercent) {
+TEST(ThetaPowerTcpAgainstReference, WindowRateAndPowerAgreeWithinOnePercent) {
   int decisions = 0, below_line = 0;
   for (u64 seed = 1; seed <= 600; ++seed) {
     Random random(seed);
     const dcc_path path = RandomPath(random);
     const dcc_thetapowertcp_params params = RandomParams(random);
     ASSERT_TRUE(dcc_thetapowertcp_params_valid(&params)) << seed;
-    ThetaPowerTcpTwin twin(path, params);
+    ThetaPowerTcpReference reference(path, params);
     dcc_thetapowertcp core;
-    dcc_verdict verdict;
-    dcc_thetapowertcp_init(&core, &path, &params, &verdict);
+    dcc_control control;
+    dcc_thetapowertcp_init(&core, &path, &params, &control);
     const bool extreme = random.OneIn(5);
     const double flows = random.LogUniform(1, 1000);
     const double packet_ns = path.wire_bytes * 8e9 / static_cast<double>(path.line_rate_bps);
@@ -52,7 +52,7 @@ TEST(ThetaPowerTcpAgainstTwin, WindowRateAndPowerAgreeWithinOnePercent) {
       now += static_cast<u64>(step);
       if (extreme && random.OneIn(500)) now -= std::min(now - 1, random.Below(1ULL << 40));
       // A queue that follows the windows, with noise.
-      const double level = std::max<double>(path.base_rtt_ns, twin.cwnd() * flows * packet_ns);
+      const double level = std::max<double>(path.base_rtt_ns, reference.cwnd() * flows * packet_ns);
       delay += (level - delay) * std::min(1.0, step / path.base_rtt_ns);
       u32 rtt = static_cast<u32>(std::min(delay * (1 + 0.02 * random.Unit()), 4e9));
       if (extreme && random.OneIn(50)) rtt = random.OneIn(2) ? 0 : 0xffffffff;
@@ -65,34 +65,35 @@ TEST(ThetaPowerTcpAgainstTwin, WindowRateAndPowerAgreeWithinOnePercent) {
       if (random.OneIn(50)) ack.flags |= DCC_ACK_DELAYED;
       const std::string where = "seed " + std::to_string(seed) + " ack " + std::to_string(i);
       // What is left of an enormous power after nearly a tau is rounding.
-      const double rounding = 1e-5 * twin.power() * 16777216.0;
-      const bool decided = dcc_thetapowertcp_ack(&core, &path, &params, &ack, &verdict);
-      ASSERT_EQ(decided, twin.Ack(ack)) << where;
+      const double rounding = 1e-5 * reference.power() * 16777216.0;
+      const bool decided = dcc_thetapowertcp_ack(&core, &path, &params, &ack, &control);
+      ASSERT_EQ(decided, reference.Ack(ack)) << where;
       decisions += decided;
-      below_line += decided && verdict.pacing_bps < path.line_rate_bps;
+      below_line += decided && control.pacing_bps < path.line_rate_bps;
       if (random.OneIn(300)) {
-        dcc_thetapowertcp_loss(&core, &path, &params, now, &verdict);
-        twin.Loss(now);
+        dcc_thetapowertcp_loss(&core, &path, &params, now, &control);
+        reference.Loss(now);
       }
       if (random.OneIn(500)) {
-        dcc_thetapowertcp_rto(&core, &path, &params, now, &verdict);
-        twin.Rto(now);
+        dcc_thetapowertcp_rto(&core, &path, &params, now, &control);
+        reference.Rto(now);
       }
       if (random.OneIn(1000)) {
-        dcc_thetapowertcp_restart(&core, &path, &params, now, &verdict);
-        twin.Restart(now);
+        dcc_thetapowertcp_restart(&core, &path, &params, now, &control);
+        reference.Restart(now);
       }
-      ASSERT_NEAR(static_cast<double>(core.power_q24), twin.power() * 16777216.0,
-                  2 + rounding + 0.01 * twin.power() * 16777216.0)
+      ASSERT_NEAR(static_cast<double>(core.power_q24), reference.power() * 16777216.0,
+                  2 + rounding + 0.01 * reference.power() * 16777216.0)
           << where;
-      ASSERT_NEAR(static_cast<double>(core.cwnd_q24), twin.cwnd() * 16777216.0,
-                  2 + 0.01 * twin.cwnd() * 16777216.0)
+      ASSERT_NEAR(static_cast<double>(core.cwnd_q24), reference.cwnd() * 16777216.0,
+                  2 + 0.01 * reference.cwnd() * 16777216.0)
           << where;
-      ASSERT_NEAR(static_cast<double>(verdict.cwnd_q16), twin.cwnd() * 65536,
-                  2 + 0.01 * twin.cwnd() * 65536)
+      ASSERT_NEAR(static_cast<double>(control.cwnd_q16), reference.cwnd() * 65536,
+                  2 + 0.01 * reference.cwnd() * 65536)
           << where;
-      // At the cap the core is at line rate, the twin may be a rounding below it.
-      ASSERT_NEAR(static_cast<double>(verdict.pacing_bps), twin.rate(), 0.01 * twin.rate())
+      // At the cap the core is at line rate, the reference may be a rounding below it.
+      ASSERT_NEAR(static_cast<double>(control.pacing_bps), reference.rate(),
+                  0.01 * reference.rate())
           << where;
     }
   }

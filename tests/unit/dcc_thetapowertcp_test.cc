@@ -23,13 +23,13 @@ class Flow {
   explicit Flow(dcc_thetapowertcp_params p = Params(),
                 dcc_path path = {100000000000ULL, 12000, 1500})
       : path(path), params(p) {
-    dcc_thetapowertcp_init(&state, &path, &params, &verdict);
+    dcc_thetapowertcp_init(&state, &path, &params, &control);
   }
 
   bool Ack(u32 rtt_ns, u64 spacing_ns = 120, u32 flags = 0) {
     now_ns += spacing_ns;
     const dcc_ack ack = {now_ns, now_ns - rtt_ns, rtt_ns, path.wire_bytes, 15000, flags, 0};
-    return dcc_thetapowertcp_ack(&state, &path, &params, &ack, &verdict);
+    return dcc_thetapowertcp_ack(&state, &path, &params, &ack, &control);
   }
   // Constant delay for so long; returns the number of decisions.
   int Hold(u32 rtt_ns, u64 time_ns, u64 spacing_ns = 120) {
@@ -37,8 +37,8 @@ class Flow {
     for (u64 t = 0; t < time_ns; t += spacing_ns) decisions += Ack(rtt_ns, spacing_ns);
     return decisions;
   }
-  void Loss() { dcc_thetapowertcp_loss(&state, &path, &params, now_ns, &verdict); }
-  void Rto() { dcc_thetapowertcp_rto(&state, &path, &params, now_ns, &verdict); }
+  void Loss() { dcc_thetapowertcp_loss(&state, &path, &params, now_ns, &control); }
+  void Rto() { dcc_thetapowertcp_rto(&state, &path, &params, now_ns, &control); }
 
   void Set(double packets) { state.cwnd_q24 = static_cast<u64>(packets * 16777216.0); }
   double cwnd() const { return static_cast<double>(state.cwnd_q24) / 16777216.0; }
@@ -47,7 +47,7 @@ class Flow {
   dcc_path path;
   dcc_thetapowertcp_params params;
   dcc_thetapowertcp state;
-  dcc_verdict verdict;
+  dcc_control control;
   u64 now_ns = 1000000000;
 };
 
@@ -75,8 +75,8 @@ TEST(ThetaPowerTcpParameters, RefusesEachValueOutsideItsRange) {
 TEST(ThetaPowerTcp, StartsWithOneBdpAtLineRate) {
   const Flow flow;
   EXPECT_NEAR(flow.cwnd(), 100, 0.001);
-  EXPECT_EQ(flow.verdict.pacing_bps, 100000000000ULL);
-  EXPECT_EQ(flow.verdict.probe_ns, 0u);
+  EXPECT_EQ(flow.control.pacing_bps, 100000000000ULL);
+  EXPECT_EQ(flow.control.probe_ns, 0u);
 }
 
 TEST(ThetaPowerTcp, BetaIsTheBdpOverTheFlowsUnlessItIsGiven) {
@@ -95,7 +95,7 @@ TEST(ThetaPowerTcp, AloneOnTheLinkStaysAtLineRate) {
   Flow flow;
   flow.Hold(12000, 1200000);
   EXPECT_NEAR(flow.cwnd(), 100, 0.001);
-  EXPECT_EQ(flow.verdict.pacing_bps, 100000000000ULL);
+  EXPECT_EQ(flow.control.pacing_bps, 100000000000ULL);
   EXPECT_EQ(flow.state.last.branch, static_cast<u32>(DCC_THETAPOWERTCP_CAP));
 }
 
@@ -158,7 +158,7 @@ TEST(ThetaPowerTcp, TheWindowIsTheOldOneOverThePowerAndBeta) {
   while (!flow.Ack(24000)) {
   }
   EXPECT_NEAR(flow.cwnd(), 0.9 * (40 / 2.0 + 100.0 / 64) + 0.1 * 40, 0.05);
-  EXPECT_NEAR(static_cast<double>(flow.verdict.pacing_bps), flow.cwnd() / 100 * 1e11, 1e8);
+  EXPECT_NEAR(static_cast<double>(flow.control.pacing_bps), flow.cwnd() / 100 * 1e11, 1e8);
 }
 
 TEST(ThetaPowerTcp, AnIdleLinkIsFoundByBetaAlone) {
@@ -204,7 +204,7 @@ TEST(ThetaPowerTcp, RestartsAtLineRate) {
   Flow flow;
   flow.Hold(60000, 600000);
   ASSERT_LT(flow.cwnd(), 10);
-  dcc_thetapowertcp_restart(&flow.state, &flow.path, &flow.params, flow.now_ns, &flow.verdict);
+  dcc_thetapowertcp_restart(&flow.state, &flow.path, &flow.params, flow.now_ns, &flow.control);
   EXPECT_NEAR(flow.cwnd(), 100, 0.001);
   EXPECT_NEAR(flow.power(), 1, 1e-6);
 }
@@ -250,11 +250,11 @@ TEST(ThetaPowerTcp, ZeroedStateSurvivesAnyCall) {
   flow.state = {};
   flow.Rto();
   flow.Ack(12000);
-  EXPECT_GE(flow.verdict.cwnd_q16, 1u);
-  EXPECT_GE(flow.verdict.pacing_bps, 1000u);
+  EXPECT_GE(flow.control.cwnd_q16, 1u);
+  EXPECT_GE(flow.control.pacing_bps, 1000u);
 }
 
-TEST(ThetaPowerTcp, EveryRateRttAndExtremeSampleGivesASaneVerdict) {
+TEST(ThetaPowerTcp, EveryRateRttAndExtremeSampleGivesASaneControl) {
   for (const u64 rate : {1000000ULL, 10000000000ULL, 800000000000ULL})
     for (const u32 rtt : {1000u, 12000u, 1000000u, 1000000000u})
       for (const u32 wire : {64u, 1500u, 65535u})
@@ -262,9 +262,9 @@ TEST(ThetaPowerTcp, EveryRateRttAndExtremeSampleGivesASaneVerdict) {
           Flow flow(Params(), {rate, rtt, wire});
           for (int i = 0; i < 200; ++i) {
             flow.Ack(i % 3 ? sample : rtt, static_cast<u64>(i) * rtt / 50);
-            ASSERT_GE(flow.verdict.cwnd_q16, 1u);
-            ASSERT_LE(flow.verdict.pacing_bps, rate);
-            ASSERT_GE(flow.verdict.pacing_bps, 1000u);
+            ASSERT_GE(flow.control.cwnd_q16, 1u);
+            ASSERT_LE(flow.control.pacing_bps, rate);
+            ASSERT_GE(flow.control.pacing_bps, 1000u);
             ASSERT_LE(flow.state.power_q24, DCC_THETAPOWERTCP_POWER_MAX);
           }
         }
@@ -275,8 +275,8 @@ TEST(ThetaPowerTcp, ValuesOutsideAPathsRangeAreCutNotTrusted) {
        {dcc_path{0, 0, 0}, dcc_path{kMax, 0xffffffff, 0xffffffff}, dcc_path{1, 1, 1}}) {
     Flow flow(Params(), path);
     for (int i = 0; i < 1000; ++i) flow.Ack(12000 + static_cast<u32>(i));
-    EXPECT_GE(flow.verdict.cwnd_q16, 1u);
-    EXPECT_GE(flow.verdict.pacing_bps, 1000u);
+    EXPECT_GE(flow.control.cwnd_q16, 1u);
+    EXPECT_GE(flow.control.pacing_bps, 1000u);
   }
 }
 

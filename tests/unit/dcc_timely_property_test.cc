@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The fixed-point cores of TIMELY and its patch against their double-precision twin on random
-// traces: after every decision window and rate agree within 1 %.
+// The fixed-point cores of TIMELY and its patch against their double-precision reference model on
+// random traces: after every decision window and rate agree within 1 %.
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <string>
 
 #include "dcc_timely.h"
-#include "timely_twin.h"
+#include "timely_reference.h"
 
 namespace {
 
 using delaycc_test::RateTrace;
-using delaycc_test::TimelyTwin;
+using delaycc_test::TimelyReference;
 
 dcc_timely_params RandomParams(RateTrace& random, u32 patched) {
   dcc_timely_params p;
@@ -37,55 +37,57 @@ dcc_timely_params RandomParams(RateTrace& random, u32 patched) {
   return p;
 }
 
-class TimelyAgainstTwin : public ::testing::TestWithParam<u32> {};
+class TimelyAgainstReference : public ::testing::TestWithParam<u32> {};
 
-TEST_P(TimelyAgainstTwin, WindowAndRateAgreeWithinOnePercent) {
+TEST_P(TimelyAgainstReference, WindowAndRateAgreeWithinOnePercent) {
   int decisions = 0, edges = 0;
   int branches[DCC_TIMELY_RTO + 1] = {};
   for (u64 seed = 1; seed <= 400; ++seed) {
     RateTrace trace(seed);
     const dcc_timely_params params = RandomParams(trace, GetParam());
     ASSERT_TRUE(dcc_timely_params_valid(&params));
-    TimelyTwin twin(trace.path(), params);
+    TimelyReference reference(trace.path(), params);
     dcc_timely core;
-    dcc_verdict verdict;
-    dcc_timely_init(&core, &trace.path(), &params, &verdict);
+    dcc_control control;
+    dcc_timely_init(&core, &trace.path(), &params, &control);
     const double high = std::max(params.t_low_ns, params.t_high_ns);
     for (int i = 0; i < 3000; ++i) {
       const dcc_ack ack = trace.Next(static_cast<double>(core.rate_q8) / 256, high);
       const dcc_timely before = core;
-      const bool core_decided = dcc_timely_ack(&core, &trace.path(), &params, &ack, &verdict);
-      const bool twin_decided = twin.Ack(ack);
+      const bool core_decided = dcc_timely_ack(&core, &trace.path(), &params, &ack, &control);
+      const bool reference_decided = reference.Ack(ack);
       const std::string where = "seed " + std::to_string(seed) + " ack " + std::to_string(i) +
                                 " branch " + std::to_string(core.last.branch) + " gradient " +
                                 std::to_string(core.last.gradient_q16);
-      ASSERT_EQ(core_decided, twin_decided) << where;
+      ASSERT_EQ(core_decided, reference_decided) << where;
       // Within rounding of a gradient of 0, or of four fifths of the rate, the two may disagree.
       if (core_decided && ((std::abs(core.last.gradient_q16) <= 2 && core.last.gradient_q16) ||
                            (ack.flags & DCC_ACK_APP_LIMITED && ack.now_ns >= before.decided_ns &&
                             std::fabs(before.acked_bytes * 8e9 / 0.8 -
-                                      twin.rate() * (ack.now_ns - before.decided_ns)) <
-                                0.005 * twin.rate() * (ack.now_ns - before.decided_ns)))) {
+                                      reference.rate() * (ack.now_ns - before.decided_ns)) <
+                                0.005 * reference.rate() * (ack.now_ns - before.decided_ns)))) {
         ++edges;
-        twin.Follow(core);
+        reference.Follow(core);
       } else if (core_decided) {
         ++decisions;
         ++branches[core.last.branch];
-        ASSERT_NEAR(static_cast<double>(verdict.pacing_bps), twin.rate(), 1 + 0.01 * twin.rate())
+        ASSERT_NEAR(static_cast<double>(control.pacing_bps), reference.rate(),
+                    1 + 0.01 * reference.rate())
             << where;
-        ASSERT_NEAR(verdict.cwnd_q16 / 65536.0, twin.window(), 0.01 * twin.window()) << where;
-        ASSERT_NEAR(static_cast<double>(core.due_ns - core.decided_ns), twin.interval(),
-                    1 + 0.01 * twin.interval())
+        ASSERT_NEAR(control.cwnd_q16 / 65536.0, reference.window(), 0.01 * reference.window())
+            << where;
+        ASSERT_NEAR(static_cast<double>(core.due_ns - core.decided_ns), reference.interval(),
+                    1 + 0.01 * reference.interval())
             << where;
       }
-      twin.AdoptRounding(core);
+      reference.AdoptRounding(core);
       if (trace.OneIn(400)) {
-        dcc_timely_loss(&core, &trace.path(), &params, ack.now_ns, &verdict);
-        twin.Loss(ack.now_ns);
+        dcc_timely_loss(&core, &trace.path(), &params, ack.now_ns, &control);
+        reference.Loss(ack.now_ns);
       }
       if (trace.OneIn(3000)) {
-        dcc_timely_rto(&core, &trace.path(), &params, ack.now_ns, &verdict);
-        twin.Rto(ack.now_ns);
+        dcc_timely_rto(&core, &trace.path(), &params, ack.now_ns, &control);
+        reference.Rto(ack.now_ns);
       }
     }
   }
@@ -103,6 +105,6 @@ TEST_P(TimelyAgainstTwin, WindowAndRateAgreeWithinOnePercent) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(TimelyAndPatched, TimelyAgainstTwin, ::testing::Range<u32>(0, 2));
+INSTANTIATE_TEST_SUITE_P(TimelyAndPatched, TimelyAgainstReference, ::testing::Range<u32>(0, 2));
 
 }  // namespace

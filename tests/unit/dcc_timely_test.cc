@@ -20,26 +20,26 @@ class Flow {
     params.start_kbps = 1000000;
     Start();
   }
-  void Start() { dcc_timely_init(&state, &path, &params, &verdict); }
+  void Start() { dcc_timely_init(&state, &path, &params, &control); }
 
   bool Ack(u32 rtt_ns, u64 after_ns, u32 flags = 0, u32 bytes = 1000) {
     now_ns += after_ns;
     const dcc_ack ack = {now_ns, now_ns - rtt_ns, rtt_ns, bytes, 10000, flags, 0};
-    return dcc_timely_ack(&state, &path, &params, &ack, &verdict);
+    return dcc_timely_ack(&state, &path, &params, &ack, &control);
   }
   // One segment at full rate, all of it with this RTT.
   void Segment(u32 rtt_ns, u32 flags = 0, u32 bytes = 64000) {
     ASSERT_TRUE(Ack(rtt_ns, dcc_rate_interval_ns(64000, state.rate_q8, 5000), flags, bytes));
   }
-  void Loss() { dcc_timely_loss(&state, &path, &params, now_ns, &verdict); }
-  void Rto() { dcc_timely_rto(&state, &path, &params, now_ns, &verdict); }
-  double mbps() const { return verdict.pacing_bps / 1e6; }
+  void Loss() { dcc_timely_loss(&state, &path, &params, now_ns, &control); }
+  void Rto() { dcc_timely_rto(&state, &path, &params, now_ns, &control); }
+  double mbps() const { return control.pacing_bps / 1e6; }
   u32 branch() const { return state.last.branch; }
 
   dcc_path path;
   dcc_timely_params params;
   dcc_timely state;
-  dcc_verdict verdict;
+  dcc_control control;
   u64 now_ns = 1000000000;
 };
 
@@ -77,8 +77,8 @@ TEST(Timely, StartsAtLineRateAndThePatchAtAnEighthOfIt) {
   timely.params.start_kbps = patched.params.start_kbps = 0;
   timely.Start();
   patched.Start();
-  EXPECT_EQ(timely.verdict.pacing_bps, 10000000000ULL);
-  EXPECT_EQ(patched.verdict.pacing_bps, 1250000000ULL);
+  EXPECT_EQ(timely.control.pacing_bps, 10000000000ULL);
+  EXPECT_EQ(patched.control.pacing_bps, 1250000000ULL);
 }
 
 TEST(Timely, DecidesOncePerSegmentAtItsRate) {
@@ -256,7 +256,7 @@ TEST_P(BothVersions, KeepsItsRateOverAPauseAndForgetsTheGradient) {
   flow.Segment(100000);
   flow.Segment(140000);
   const double before = flow.mbps();
-  dcc_timely_restart(&flow.state, &flow.path, &flow.params, flow.now_ns, &flow.verdict);
+  dcc_timely_restart(&flow.state, &flow.path, &flow.params, flow.now_ns, &flow.control);
   EXPECT_EQ(flow.mbps(), before);
   flow.Segment(300000);
   EXPECT_EQ(flow.state.last.gradient_q16, 0);
@@ -279,14 +279,14 @@ TEST_P(BothVersions, TheWindowLeavesTwiceTheRoomThatTheRateNeeds) {
   flow.params.delta_kbps = 1;
   flow.Segment(40000);
   // 800 Mbit/s * 40 us are 4 packets.
-  EXPECT_NEAR(flow.verdict.cwnd_q16 / 65536.0, 10, 0.01);
+  EXPECT_NEAR(flow.control.cwnd_q16 / 65536.0, 10, 0.01);
 }
 
 TEST_P(BothVersions, AQueueAboveTHighDoesNotWidenTheWindow) {
   Flow flow(GetParam());
   flow.Segment(500000);
   flow.Segment(50000000);
-  EXPECT_LT(flow.verdict.cwnd_q16 / 65536.0, 2 + 2 * 1010 * 500 / 8000.0);
+  EXPECT_LT(flow.control.cwnd_q16 / 65536.0, 2 + 2 * 1010 * 500 / 8000.0);
 }
 
 TEST_P(BothVersions, AClockThatGoesBackStopsNothing) {
@@ -316,9 +316,9 @@ TEST_P(BothVersions, SurvivesEveryExtremeOfAPath) {
           for (int i = 0; i < 3; ++i) flow.Ack(sample, 10000000000, 0, 0xffffffff);
         flow.Loss();
         flow.Rto();
-        EXPECT_GE(flow.verdict.cwnd_q16, 2 * DCC_WINDOW_ONE);
-        EXPECT_GE(flow.verdict.pacing_bps, 1000u);
-        EXPECT_LE(flow.verdict.pacing_bps, 800000000000u);
+        EXPECT_GE(flow.control.cwnd_q16, 2 * DCC_WINDOW_ONE);
+        EXPECT_GE(flow.control.pacing_bps, 1000u);
+        EXPECT_LE(flow.control.pacing_bps, 800000000000u);
       }
 }
 

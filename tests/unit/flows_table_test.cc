@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernel's table of active flows (kernel/delaycc_flows.h) in user space: one thread at a time,
-// and many at once under ThreadSanitizer, to which READ_ONCE() and WRITE_ONCE() are relaxed atomics
-// as they are to the kernel's own race detector.
+// The kernel's table of active flows (kernel/count/delaycc_flows.h) in user space: one thread at a
+// time, and many at once under ThreadSanitizer, to which READ_ONCE() and WRITE_ONCE() are relaxed
+// atomics as they are to the kernel's own race detector.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -49,7 +49,7 @@ u32 hash_ptr(const void* pointer, u32 bits) {
                           (64 - bits));
 }
 
-#include "delaycc_flows.h"
+#include "count/delaycc_flows.h"
 
 // ---- the table ----
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PrioPlus's fixed-point core against its double-precision twin on random traces; included by one
-// test for each base core.  At each step the twin begins with the core's windows, and the step's
-// result agrees within 1 %; everything that is counted is the twin's own throughout and agrees
-// exactly.
+// PrioPlus's fixed-point core against its double-precision reference model on random traces;
+// included by one test for each base core.  At each step the reference begins with the core's
+// windows, and the step's result agrees within 1 %; everything that is counted is the reference's
+// own throughout and agrees exactly.
 #ifndef DELAYCC_TESTS_UNIT_PRIOPLUS_PROPERTY_H_
 #define DELAYCC_TESTS_UNIT_PRIOPLUS_PROPERTY_H_
 
@@ -13,7 +13,7 @@
 #include <string>
 
 #include "dcc_prioplus.h"
-#include "prioplus_twin.h"
+#include "prioplus_reference.h"
 #include "random_path.h"
 
 namespace delaycc_test {
@@ -47,8 +47,8 @@ dcc_prioplus_params RandomParams(Random& random) {
   return p;
 }
 
-PrioplusTwin::Discrete Discrete(const dcc_prioplus_flow& f) {
-  PrioplusTwin::Discrete d;
+PrioplusReference::Discrete Discrete(const dcc_prioplus_flow& f) {
+  PrioplusReference::Discrete d;
   d.countdown = f.countdown;
   d.rounds = f.rounds;
   d.settled = f.settled;
@@ -67,18 +67,19 @@ PrioplusTwin::Discrete Discrete(const dcc_prioplus_flow& f) {
 }
 
 // A delay of one of the kinds that PrioPlus tells apart.
-double RandomDelay(Random& random, const PrioplusTwin& twin, const dcc_path& path, u64 kind) {
-  const double base = path.base_rtt_ns, gap = twin.target() - base;
+double RandomDelay(Random& random, const PrioplusReference& reference, const dcc_path& path,
+                   u64 kind) {
+  const double base = path.base_rtt_ns, gap = reference.target() - base;
   switch (kind) {
     case 0:
-      return base + (twin.idle() - base) * random.Unit();
+      return base + (reference.idle() - base) * random.Unit();
     case 1:
       return base + gap * random.Unit();
     case 2:
     case 3:
-      return twin.target() + gap * 0.02 * (random.Unit() - 0.5);
+      return reference.target() + gap * 0.02 * (random.Unit() - 0.5);
     default:
-      return twin.target() + gap * random.LogUniform(0.01, 5);
+      return reference.target() + gap * random.LogUniform(0.01, 5);
   }
 }
 
@@ -89,17 +90,17 @@ TEST(PRIOPLUS_SUITE, EachStepAgreesWithinOnePercent) {
     const dcc_path path = RandomPath(random);
     const dcc_prioplus_params params = RandomParams(random);
     ASSERT_TRUE(dcc_prioplus_params_valid(&params)) << seed;
-    PrioplusTwin twin(path, params);
+    PrioplusReference reference(path, params);
     dcc_prioplus core;
-    dcc_verdict verdict;
-    dcc_prioplus_init(&core, &path, &params, &verdict);
-    ASSERT_EQ(verdict.probe_ns != 0, twin.d.stopped) << seed;
-    ASSERT_EQ(core.target_ns, twin.target()) << seed;
+    dcc_control control;
+    dcc_prioplus_init(&core, &path, &params, &control);
+    ASSERT_EQ(control.probe_ns != 0, reference.d.stopped) << seed;
+    ASSERT_EQ(core.target_ns, reference.target()) << seed;
     const bool extreme = random.OneIn(5);
     u64 now = 1 + random.Below(1ULL << 50), kind = 0;
     for (int i = 0; i < 1500; ++i) {
       if (random.OneIn(25)) kind = random.Below(5);
-      const double delay = RandomDelay(random, twin, path, kind);
+      const double delay = RandomDelay(random, reference, path, kind);
       dcc_ack ack = {};
       ack.rtt_ns = static_cast<u32>(std::clamp(delay, 0.0, 4.2e9));
       if (extreme && random.OneIn(50)) ack.rtt_ns = random.OneIn(2) ? 0 : 0xffffffff;
@@ -109,65 +110,66 @@ TEST(PRIOPLUS_SUITE, EachStepAgreesWithinOnePercent) {
       ack.send_ns = now - ack.rtt_ns;
       ack.acked_bytes = path.wire_bytes * static_cast<u32>(random.OneIn(5) ? random.Below(60) : 1);
       ack.inflight_bytes = static_cast<u32>(
-          std::min(4e9, twin.cwnd * path.wire_bytes * (random.OneIn(3) ? random.Unit() : 1)));
+          std::min(4e9, reference.cwnd * path.wire_bytes * (random.OneIn(3) ? random.Unit() : 1)));
       if (random.OneIn(50)) ack.flags |= DCC_ACK_NO_RTT;
       if (random.OneIn(50)) ack.flags |= DCC_ACK_DELAYED;
       if (random.OneIn(20)) ack.flags |= DCC_ACK_APP_LIMITED;
-      if (twin.d.stopped ? !random.OneIn(5) : random.OneIn(50)) {
+      if (reference.d.stopped ? !random.OneIn(5) : random.OneIn(50)) {
         ack.flags = DCC_ACK_PROBE;
         if (random.OneIn(5)) ack.flags |= DCC_ACK_PROBE_DATA;
       }
       const std::string where = "seed " + std::to_string(seed) + " ack " + std::to_string(i);
-      twin.Follow(core.flow);
-      twin.knife_edge = false;
-      const u64 probe_before = verdict.probe_ns;
-      const bool decided = dcc_prioplus_ack(&core, &path, &params, &ack, &verdict);
+      reference.Follow(core.flow);
+      reference.knife_edge = false;
+      const u64 probe_before = control.probe_ns;
+      const bool decided = dcc_prioplus_ack(&core, &path, &params, &ack, &control);
       ++acks;
       if (ack.flags & DCC_ACK_PROBE)
-        ASSERT_EQ(decided, twin.NewProbeAck(ack)) << where;
+        ASSERT_EQ(decided, reference.NewProbeAck(ack)) << where;
       else
-        ASSERT_EQ(decided, twin.NewAck(ack)) << where;
+        ASSERT_EQ(decided, reference.NewAck(ack)) << where;
       const std::string after = where + " branch " + std::to_string(core.last.branch);
-      if (twin.knife_edge && decided) {
+      if (reference.knife_edge && decided) {
         // A comparison of rounded values: begin anew.
         ++edges;
-        dcc_prioplus_restart(&core, &path, &params, now, &verdict);
-        twin.Start();
+        dcc_prioplus_restart(&core, &path, &params, now, &control);
+        reference.Start();
         continue;
       }
       if (decided) {
         ++branches[core.last.branch];
-        ASSERT_EQ(verdict.probe_ns != 0, twin.probe_least != 0) << after;
-        ASSERT_GE(static_cast<double>(verdict.probe_ns), twin.probe_least) << after;
-        ASSERT_LE(static_cast<double>(verdict.probe_ns), twin.probe_below) << after;
+        ASSERT_EQ(control.probe_ns != 0, reference.probe_least != 0) << after;
+        ASSERT_GE(static_cast<double>(control.probe_ns), reference.probe_least) << after;
+        ASSERT_LE(static_cast<double>(control.probe_ns), reference.probe_below) << after;
       } else {
-        ASSERT_EQ(verdict.probe_ns, probe_before) << after;
+        ASSERT_EQ(control.probe_ns, probe_before) << after;
       }
       if (random.OneIn(300)) {
-        // A decrease below the core's resolution is one in the twin only.
-        twin.last_decrease = core.flow.decreased_ns;
-        dcc_prioplus_loss(&core, &path, &params, now, &verdict);
-        twin.Loss(now);
+        // A decrease below the core's resolution is one in the reference only.
+        reference.last_decrease = core.flow.decreased_ns;
+        dcc_prioplus_loss(&core, &path, &params, now, &control);
+        reference.Loss(now);
       }
       if (random.OneIn(1000)) {
-        dcc_prioplus_restart(&core, &path, &params, now, &verdict);
-        ASSERT_EQ(twin.Start(), verdict.probe_ns != 0) << after;
+        dcc_prioplus_restart(&core, &path, &params, now, &control);
+        ASSERT_EQ(reference.Start(), control.probe_ns != 0) << after;
       }
-      ASSERT_TRUE(Discrete(core.flow) == twin.d) << after;
+      ASSERT_TRUE(Discrete(core.flow) == reference.d) << after;
       // W_AI has 16 fraction bits in Swift, for each packet.
       const double few = 1000 + 256.0 * ack.acked_bytes / path.wire_bytes;
       const auto near = [few](u64 q24, double packets) {
         return std::fabs(static_cast<double>(q24) - packets * 16777216.0) <=
                few + 0.01 * packets * 16777216.0;
       };
-      ASSERT_TRUE(near(core.flow.cwnd_q24, twin.cwnd))
-          << after << " " << core.flow.cwnd_q24 / 16777216.0 << " " << twin.cwnd;
-      ASSERT_TRUE(near(core.flow.hold_q24, twin.hold)) << after;
-      ASSERT_TRUE(near(core.flow.step_q24, twin.adaptive))
-          << after << " " << core.flow.step_q24 / 16777216.0 << " " << twin.adaptive;
-      ASSERT_NEAR(core.flow.flows_q8, twin.flows * 256, 1.5 + 0.01 * twin.flows * 256) << after;
-      ASSERT_EQ(core.flow.stopped != 0, verdict.probe_ns != 0) << after;
-      ASSERT_EQ(verdict.cwnd_q16, dcc_max_u64(core.flow.cwnd_q24 >> 8, 1)) << after;
+      ASSERT_TRUE(near(core.flow.cwnd_q24, reference.cwnd))
+          << after << " " << core.flow.cwnd_q24 / 16777216.0 << " " << reference.cwnd;
+      ASSERT_TRUE(near(core.flow.hold_q24, reference.hold)) << after;
+      ASSERT_TRUE(near(core.flow.step_q24, reference.adaptive))
+          << after << " " << core.flow.step_q24 / 16777216.0 << " " << reference.adaptive;
+      ASSERT_NEAR(core.flow.flows_q8, reference.flows * 256, 1.5 + 0.01 * reference.flows * 256)
+          << after;
+      ASSERT_EQ(core.flow.stopped != 0, control.probe_ns != 0) << after;
+      ASSERT_EQ(control.cwnd_q16, dcc_max_u64(core.flow.cwnd_q24 >> 8, 1)) << after;
     }
   }
   for (u32 branch : {DCC_PRIOPLUS_CHANNEL, DCC_PRIOPLUS_LINEAR, DCC_PRIOPLUS_ADAPTIVE,

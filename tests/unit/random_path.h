@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random numbers and paths for the traces on which cores are held against their twins.
+// Random numbers and paths for the traces on which cores are held against their reference models.
 #ifndef DELAYCC_TESTS_UNIT_RANDOM_PATH_H_
 #define DELAYCC_TESTS_UNIT_RANDOM_PATH_H_
 

@@ -344,7 +344,7 @@ test_tracepoint_tells_each_decision()
 		echo >/sys/kernel/tracing/trace && transfer_with oscar 10.0.0.2 1000000 -c oscar || return 1
 	echo 0 >/sys/kernel/tracing/events/delaycc/ack/enable
 	grep -c 'ack: name=oscar' /sys/kernel/tracing/trace
-	has "ack: name=oscar sport=[0-9]* dport=$port rtt_ns=[1-9][0-9]* delay_ns=[1-9][0-9]* gradient_q16=-*[0-9]* ratio_ppm=[1-9][0-9]* cwnd_milli=[1-9][0-9]* pacing_bps=[1-9][0-9]* branch=[0-9]* flows=0 told=0 detail=[0-9]*\$" \
+	has "ack: name=oscar sport=[0-9]* dport=$port rtt_ns=[1-9][0-9]* delay_ns=[1-9][0-9]* gradient_q16=-*[0-9]* ratio_ppm=[1-9][0-9]* cwnd_milli=[1-9][0-9]* pacing_bps=[1-9][0-9]* branch=[0-9]* flows=0 reported=0 detail=[0-9]*\$" \
 		/sys/kernel/tracing/trace
 }
 

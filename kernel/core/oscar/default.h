@@ -43,7 +43,7 @@ static inline void dcc_oscar_steer_init(struct dcc_oscar_steer *m, u64 not_befor
 /* ---- every acknowledgment ----------------------------------------------- */
 
 /* The clock went back, and every remembered time is in the future. */
-static DCC_APART void dcc_oscar_forget_times(struct dcc_oscar *s)
+static DCC_NOINLINE void dcc_oscar_forget_times(struct dcc_oscar *s)
 {
 	dcc_oscar_forget_points(s);
 	s->probe.phase = DCC_OSCAR_PROBE_NONE;
@@ -54,7 +54,7 @@ static DCC_APART void dcc_oscar_forget_times(struct dcc_oscar *s)
 }
 
 /* The queue has drained: take the predicted share.  True when u rose to it. */
-static DCC_APART bool dcc_oscar_refill(struct dcc_oscar *s, const struct dcc_ack *ack)
+static DCC_NOINLINE bool dcc_oscar_refill(struct dcc_oscar *s, const struct dcc_ack *ack)
 {
 	u32 share_q24 = s->drain.predicted_q24;
 
@@ -71,7 +71,7 @@ static DCC_APART bool dcc_oscar_refill(struct dcc_oscar *s, const struct dcc_ack
 }
 
 /* An acknowledgment in which there may be news.  True when window or rate change. */
-static DCC_APART bool dcc_oscar_watch_closely(struct dcc_oscar *s, const struct dcc_ack *ack)
+static DCC_NOINLINE bool dcc_oscar_watch_closely(struct dcc_oscar *s, const struct dcc_ack *ack)
 {
 	struct dcc_oscar_drain *d = &s->drain;
 	u64 send_ns = ack->send_ns;
@@ -91,11 +91,11 @@ static DCC_APART bool dcc_oscar_watch_closely(struct dcc_oscar *s, const struct 
 	dcc_oscar_remember(s, send_ns, rtt_ns);
 
 	if (s->probe.phase != DCC_OSCAR_PROBE_NONE)
-		changed = DCC_STEP(dcc_oscar_probe_step)(s, ack);
+		changed = DCC_BPF_SUBPROG(dcc_oscar_probe_step)(s, ack);
 	if (send_ns >= d->due_ns) {
 		/* A look back, if there was a drop at all. */
 		if (dcc_sub_sat_u32(d->peak_ns, rtt_ns) >= s->scale.drop_ns)
-			DCC_STEP(dcc_oscar_measure_drop)(s, ack);
+			DCC_BPF_SUBPROG(dcc_oscar_measure_drop)(s, ack);
 		dcc_oscar_note_point(s, ack);
 	}
 	if (d->predicted_q24 && rtt_ns <= s->scale.empty_ns)

@@ -56,7 +56,7 @@ static inline bool dcc_oscar_calm(const struct dcc_oscar *s, u64 send_ns)
  * short spans.  A span that is not wholly within the drain predicts too little,
  * so the largest prediction counts.
  */
-static DCC_APART void dcc_oscar_measure_drop(struct dcc_oscar *s, const struct dcc_ack *ack)
+static DCC_NOINLINE void dcc_oscar_measure_drop(struct dcc_oscar *s, const struct dcc_ack *ack)
 {
 	const struct dcc_oscar_scale *c = &s->scale;
 	struct dcc_oscar_drain *d = &s->drain;
@@ -105,7 +105,7 @@ static inline void dcc_oscar_note_point(struct dcc_oscar *s, const struct dcc_ac
 }
 
 /* A drop of the delay across a pause of this flow's own is not the queue's slope. */
-static DCC_APART void dcc_oscar_forget_points(struct dcc_oscar *s)
+static DCC_NOINLINE void dcc_oscar_forget_points(struct dcc_oscar *s)
 {
 	u32 i;
 

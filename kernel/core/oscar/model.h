@@ -118,7 +118,7 @@ static_assert(sizeof(struct dcc_oscar) <= 768, "state is one object of at most 7
 
 /* ---- window and rate --------------------------------------------------- */
 
-static inline void dcc_oscar_verdict(const struct dcc_oscar *s, struct dcc_verdict *out)
+static inline void dcc_oscar_control(const struct dcc_oscar *s, struct dcc_control *out)
 {
 	const struct dcc_oscar_scale *c = &s->scale;
 	u64 window = dcc_scale_q24(c->target_window_q16, s->u_q24);
@@ -243,7 +243,8 @@ static inline u32 dcc_oscar_coordinate(const struct dcc_estimate *e, bool accele
 /* ---- application-limited batches ---------------------------------------- */
 
 /* Bytes in flight and rate are the application's doing; the delay is not. */
-static DCC_APART u32 dcc_oscar_app_limited(const struct dcc_oscar *s, const struct dcc_estimate *e)
+static DCC_NOINLINE u32 dcc_oscar_app_limited(const struct dcc_oscar *s,
+					      const struct dcc_estimate *e)
 {
 	if (e->delay_ns < s->scale.target_ns)
 		return s->u_q24;
@@ -256,8 +257,8 @@ static DCC_APART u32 dcc_oscar_app_limited(const struct dcc_oscar *s, const stru
  * once had too little to send.  A batch that was sent at the pace or with the
  * window that its ratio allowed was not limited by the application.
  */
-static DCC_APART bool dcc_oscar_used_its_share(const struct dcc_oscar *s,
-					       const struct dcc_estimate *e)
+static DCC_NOINLINE bool dcc_oscar_used_its_share(const struct dcc_oscar *s,
+						  const struct dcc_estimate *e)
 {
 	const struct dcc_oscar_scale *c = &s->scale;
 	u32 us_q24 = dcc_oscar_ratio_at(s, e->first_ns);

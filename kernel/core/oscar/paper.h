@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * OSCAR: Algorithm 2 of the paper as printed (the algorithm oscar_paper).
- * Lines 12 and 13, window and rate, are dcc_oscar_verdict() in model.h.
+ * Lines 12 and 13, window and rate, are dcc_oscar_control() in model.h.
  */
 #ifndef DCC_OSCAR_PAPER_H
 #define DCC_OSCAR_PAPER_H

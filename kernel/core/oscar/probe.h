@@ -99,7 +99,7 @@ static inline bool dcc_oscar_probe_judge(struct dcc_oscar *s, const struct dcc_a
 }
 
 /* Every sample while a probe is under way.  True when window or rate change. */
-static DCC_APART bool dcc_oscar_probe_step(struct dcc_oscar *s, const struct dcc_ack *ack)
+static DCC_NOINLINE bool dcc_oscar_probe_step(struct dcc_oscar *s, const struct dcc_ack *ack)
 {
 	struct dcc_oscar_probe *p = &s->probe;
 	bool changed = false;

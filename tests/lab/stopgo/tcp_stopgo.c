@@ -12,7 +12,7 @@
 
 #include "core/dcc_cc.h"
 #include "core/dcc_math.h"
-#include "delaycc.h"
+#include "glue/delaycc.h"
 
 enum { STOPGO_STOP = 1, STOPGO_STAY, STOPGO_GO };
 
@@ -47,7 +47,7 @@ static void dcc_stopgo_params_default(struct dcc_stopgo_params *p)
 
 static void stopgo_go(const struct dcc_path *path,
 		      const struct dcc_stopgo_params *p,
-		      struct dcc_verdict *out)
+		      struct dcc_control *out)
 {
 	out->cwnd_q16 = div_u64((u64)p->cwnd_milli * DCC_WINDOW_ONE, 1000);
 	out->pacing_bps = path->line_rate_bps;
@@ -57,7 +57,7 @@ static void stopgo_go(const struct dcc_path *path,
 static void dcc_stopgo_init(struct dcc_stopgo *core,
 			    const struct dcc_path *path,
 			    const struct dcc_stopgo_params *p,
-			    struct dcc_verdict *out)
+			    struct dcc_control *out)
 {
 	stopgo_go(path, p, out);
 	core->left = p->first_probes;
@@ -67,7 +67,7 @@ static void dcc_stopgo_init(struct dcc_stopgo *core,
 
 static bool dcc_stopgo_ack(struct dcc_stopgo *core, const struct dcc_path *path,
 			   const struct dcc_stopgo_params *p,
-			   const struct dcc_ack *ack, struct dcc_verdict *out)
+			   const struct dcc_ack *ack, struct dcc_control *out)
 {
 	core->priority = p->priority;
 	if (!out->probe_ns) {
@@ -99,20 +99,20 @@ static bool dcc_stopgo_ack(struct dcc_stopgo *core, const struct dcc_path *path,
 static void dcc_stopgo_loss(struct dcc_stopgo *core,
 			    const struct dcc_path *path,
 			    const struct dcc_stopgo_params *p, u64 now_ns,
-			    struct dcc_verdict *out)
+			    struct dcc_control *out)
 {
 }
 
 static void dcc_stopgo_rto(struct dcc_stopgo *core, const struct dcc_path *path,
 			   const struct dcc_stopgo_params *p, u64 now_ns,
-			   struct dcc_verdict *out)
+			   struct dcc_control *out)
 {
 }
 
 static void dcc_stopgo_restart(struct dcc_stopgo *core,
 			       const struct dcc_path *path,
 			       const struct dcc_stopgo_params *p, u64 now_ns,
-			       struct dcc_verdict *out)
+			       struct dcc_control *out)
 {
 }
 
@@ -148,7 +148,7 @@ static void shell_socket_params(const struct sock *sk,
 #define DELAYCC_PROBES
 #define DELAYCC_SOCKET_PARAMS
 #define DELAYCC_ALG stopgo
-#include "delaycc_shell.h"
+#include "glue/delaycc_hooks.h"
 
 MODULE_DESCRIPTION("A test's stop and go");
 MODULE_LICENSE("GPL");

@@ -6,11 +6,11 @@
 #include <linux/module.h>
 #include <net/tcp.h>
 
-#include "delaycc.h"
-#include "delaycc_count.h"
+#include "glue/delaycc.h"
+#include "count/delaycc_count.h"
 
 struct told_ca {
-	struct delaycc_told *told;
+	struct delaycc_report *reported;
 };
 
 static struct told_ca *told_ca(const struct sock *sk)
@@ -20,13 +20,13 @@ static struct told_ca *told_ca(const struct sock *sk)
 
 static void told_init(struct sock *sk)
 {
-	told_ca(sk)->told = delaycc_count_open(sk);
+	told_ca(sk)->reported = delaycc_count_open(sk);
 }
 
 static void told_release(struct sock *sk)
 {
-	delaycc_count_close(told_ca(sk)->told);
-	told_ca(sk)->told = NULL;
+	delaycc_count_close(told_ca(sk)->reported);
+	told_ca(sk)->reported = NULL;
 }
 
 static void told_in_ack_event(struct sock *sk, u32 flags)
@@ -34,10 +34,10 @@ static void told_in_ack_event(struct sock *sk, u32 flags)
 	struct delaycc_decision decision = { .name = "told" };
 
 	/* TCP shows the handshake's last ACK before init(). */
-	if (!told_ca(sk)->told)
+	if (!told_ca(sk)->reported)
 		return;
-	decision.flows = delaycc_count_flows(sk, told_ca(sk)->told);
-	decision.flows_told = decision.flows;
+	decision.flows = delaycc_count_flows(sk, told_ca(sk)->reported);
+	decision.flows_reported = decision.flows;
 	delaycc_trace(sk, &decision);
 }
 

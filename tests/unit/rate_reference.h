@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the twins of TIMELY and SQCC have in common, in double precision, and the random traces that
-// both are held against their cores on.
+// What the reference models of TIMELY and SQCC have in common, in double precision, and the random
+// traces that both are held against their cores on.
 #ifndef DELAYCC_TESTS_UNIT_RATE_TWIN_H_
 #define DELAYCC_TESTS_UNIT_RATE_TWIN_H_
 
@@ -15,7 +15,7 @@
 namespace delaycc_test {
 
 // rttDiff over D_minRTT.
-class GradientTwin {
+class GradientReference {
  public:
   void Reset() {
     diff_ = 0;
@@ -33,10 +33,10 @@ class GradientTwin {
   std::optional<double> previous_;
 };
 
-inline double WeightTwin(double gradient) { return std::clamp(2 * gradient + 0.5, 0.0, 1.0); }
+inline double WeightReference(double gradient) { return std::clamp(2 * gradient + 0.5, 0.0, 1.0); }
 
 // Packets: twice rate * RTT, and two.
-inline double WindowTwin(double rate, double rtt, double wire_bytes) {
+inline double WindowReference(double rate, double rtt, double wire_bytes) {
   return 2 * rate * rtt / 8e9 / wire_bytes + 2;
 }
 

@@ -13,9 +13,9 @@
 
 namespace delaycc_test {
 
-class LedbatTwin {
+class LedbatReference {
  public:
-  LedbatTwin(const dcc_path& path, const dcc_ledbat_params& p) : p_(p) {
+  LedbatReference(const dcc_path& path, const dcc_ledbat_params& p) : p_(p) {
     const double mu = static_cast<double>(path.line_rate_bps) / 8e9;  // bytes per nanosecond
     wire_ = path.wire_bytes;
     rtt_base_ = path.base_rtt_ns;

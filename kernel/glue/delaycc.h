@@ -2,13 +2,13 @@
 /*
  * What delaycc.ko offers to the shells, the modules tcp_<name>.ko.
  *
- * A shell (delaycc_shell.h, the same for all) puts a struct delaycc_sock into
+ * A shell (delaycc_hooks.h, the same for all) puts a struct delaycc_sock into
  * each socket's state and calls, for one acknowledgment and in this order,
  *
  *	delaycc_path_update()	the route, its rate and base RTT, a packet's size
  *	delaycc_sample()	the kernel's ACK as the core wants it
  *	(the core)
- *	delaycc_apply()		the core's verdict as window and pacing rate
+ *	delaycc_apply()		the core's control as window and pacing rate
  *	delaycc_note_sent()	remember send times, in ns, for the next ACK
  *
  * plus delaycc_note_xmit() from .min_tso_segs.  All of these need the socket
@@ -118,7 +118,7 @@ struct delaycc_sock {
 	u32 data_segs_in;	/* at the last ACK */
 	u32 paused_delivered;	/* tp->delivered when the flow last ran out of data */
 	u8 tcp_pacing_shift; /* as TCP had it */
-	u32 flows; /* the receiver's count; 0: it has not told */
+	u32 flows; /* active flows as reported by the receiver; 0 if unknown */
 	struct delaycc_sent sent[DELAYCC_SENT_MAX];
 };
 
@@ -129,7 +129,7 @@ bool delaycc_path_update(struct sock *sk, struct delaycc_sock *ds);
 bool delaycc_sample(struct sock *sk, struct delaycc_sock *ds,
 		    const struct rate_sample *rs, struct dcc_ack *ack);
 void delaycc_apply(struct sock *sk, struct delaycc_sock *ds,
-		   const struct dcc_verdict *verdict);
+		   const struct dcc_control *control);
 void delaycc_note_sent(struct sock *sk, struct delaycc_sock *ds,
 		       const struct rate_sample *rs);
 void delaycc_note_xmit(struct sock *sk, struct delaycc_sock *ds);
@@ -188,7 +188,7 @@ struct delaycc_decision {
 	u64 pacing_bps;
 	u32 branch;	   /* the number of the rule that decided */
 	u32 flows;	   /* N that the algorithm reckons with; 0: it does not */
-	bool flows_told;   /* N is the receiver's count, not an estimate */
+	bool flows_reported;   /* N is the receiver's count, not an estimate */
 	u64 detail;	   /* of the algorithm's own; docs/<name>.md says what */
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // PrioPlus in double precision, written from the paper's Algorithm 1 and from the rules and
-// differences that dcc_prioplus.h lists.  The base core's law is the twin's own too: Swift, or
+// differences that dcc_prioplus.h lists.  The base core's law is the reference's own too: Swift, or
 // LEDBAT where DCC_PRIOPLUS_ON_LEDBAT is defined.
 #ifndef DELAYCC_TESTS_UNIT_PRIOPLUS_TWIN_H_
 #define DELAYCC_TESTS_UNIT_PRIOPLUS_TWIN_H_
@@ -20,7 +20,7 @@ inline namespace on_ledbat {
 inline namespace on_swift {
 #endif
 
-class PrioplusTwin {
+class PrioplusReference {
  public:
   // Small whole numbers and truth values: these the core must hit exactly.
   struct Discrete {
@@ -36,7 +36,7 @@ class PrioplusTwin {
     }
   };
 
-  PrioplusTwin(const dcc_path& path, const dcc_prioplus_params& p) : p_(p) {
+  PrioplusReference(const dcc_path& path, const dcc_prioplus_params& p) : p_(p) {
     mu_ = static_cast<double>(path.line_rate_bps) / 8e9 / path.wire_bytes;  // packets per ns
     wire_ = path.wire_bytes;
     base_ = path.base_rtt_ns;

@@ -3,7 +3,7 @@
  * Stop and probe: a flow that sends nothing but, now and then, one byte that
  * asks how long the queue is.
  *
- * The gate.  TCP's pacing holds back what a verdict has stopped: whenever TCP
+ * The gate.  TCP's pacing holds back what a control has stopped: whenever TCP
  * is about to send, it asks .min_tso_segs first, and there the earliest
  * departure time is set one nanosecond ahead of the clock, with TCP's own
  * pacing timer armed for the time that the probe is due.  One nanosecond, and

@@ -12,9 +12,9 @@
 
 namespace delaycc_test {
 
-class SwiftTwin {
+class SwiftReference {
  public:
-  SwiftTwin(const dcc_path& path, const dcc_swift_params& p) : p_(p) {
+  SwiftReference(const dcc_path& path, const dcc_swift_params& p) : p_(p) {
     const double mu = static_cast<double>(path.line_rate_bps) / 8e9;  // bytes per nanosecond
     wire_ = path.wire_bytes;
     base_ = path.base_rtt_ns;

@@ -13,9 +13,9 @@
 
 namespace delaycc_test {
 
-class CccTwin {
+class CccReference {
  public:
-  CccTwin(const dcc_path& path, const dcc_ccc_params& p) : features_(p.features) {
+  CccReference(const dcc_path& path, const dcc_ccc_params& p) : features_(p.features) {
     line_ = static_cast<double>(path.line_rate_bps);
     base_ = path.base_rtt_ns;
     wire_ = path.wire_bytes;

@@ -11,11 +11,11 @@
 
 #include <net/sock.h>
 
-/* What the receiver has told about one socket. */
-struct delaycc_told;
+/* What the receiver has reported about one socket. */
+struct delaycc_report;
 
-struct delaycc_told *delaycc_count_open(struct sock *sk);
-void delaycc_count_close(struct delaycc_told *told);
-u32 delaycc_count_flows(const struct sock *sk, const struct delaycc_told *told);
+struct delaycc_report *delaycc_count_open(struct sock *sk);
+void delaycc_count_close(struct delaycc_report *report);
+u32 delaycc_count_flows(const struct sock *sk, const struct delaycc_report *report);
 
 #endif /* DELAYCC_COUNT_H */

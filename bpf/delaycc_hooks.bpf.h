@@ -5,7 +5,7 @@
  *	#include "delaycc_core.bpf.h"
  *	(steps) #include "dcc_<name>.h" (steps)
  *	#define DELAYCC_ALG <name>
- *	#include "delaycc_shell.bpf.h"
+ *	#include "delaycc_hooks.bpf.h"
  *
  * The kernel then has an algorithm "bpf_<name>"; where that is longer than 15
  * characters, define DELAYCC_BPF_NAME.  DELAYCC_BPF_ADJUST(params), if defined,
@@ -122,7 +122,7 @@ struct shell_sock {
 	struct DELAYCC_CORE() core;
 	struct dcc_path path;
 	struct DELAYCC_CORE(_params) params;
-	struct dcc_verdict verdict;
+	struct dcc_control control;
 	u64 bytes_acked;
 	u64 last_ack_ns;
 	u32 rtt_ns;	    /* newest */
@@ -176,12 +176,12 @@ static __always_inline void shell_read_path(struct tcp_sock *tp, struct shell_so
 					   DCC_PATH_WIRE_MAX_BYTES);
 }
 
-/* Window and pace as the verdict says. */
+/* Window and pace as the control says. */
 static __always_inline void shell_apply(struct tcp_sock *tp, struct shell_sock *s)
 {
 	struct sock *sk = (struct sock *)tp;
-	u64 cwnd_q16 = s->verdict.cwnd_q16;
-	u64 pacing_bps = s->verdict.pacing_bps;
+	u64 cwnd_q16 = s->control.cwnd_q16;
+	u64 pacing_bps = s->control.pacing_bps;
 	u64 cwnd = (cwnd_q16 + DCC_WINDOW_ONE - 1) >> DCC_WINDOW_SHIFT;
 	u64 least = s->delayed_acks || (s->stretched_acks &&
 					tp->delivered - s->paused_delivered < SHELL_PAUSE_PACKETS) ?
@@ -197,13 +197,13 @@ static __always_inline void shell_apply(struct tcp_sock *tp, struct shell_sock *
 							(u64)s->rtt_ns << DCC_WINDOW_SHIFT));
 	}
 #ifdef DELAYCC_PROBES
-	if (s->verdict.probe_ns) {
+	if (s->control.probe_ns) {
 		if (!s->stopped_ns)
 			s->stopped_ns = dcc_max_u64(tp->tcp_clock_cache, 1);
 		cwnd = least;
 		/* The packet's own RTT passes before its ACK asks for the next. */
 		pacing_bps = dcc_div_u64((u64)s->path.wire_bytes * 8 * 1000000000,
-					 s->verdict.probe_ns + s->rtt_ns);
+					 s->control.probe_ns + s->rtt_ns);
 	} else {
 		s->stopped_ns = 0;
 	}
@@ -280,7 +280,7 @@ void BPF_PROG(dcc_shell_init, struct sock *sk)
 	s->paused_delivered = tp->delivered - SHELL_PAUSE_PACKETS;
 	s->last_ack_ns = 0;
 
-	DELAYCC_CORE(_init)(&s->core, &s->path, &s->params, &s->verdict);
+	DELAYCC_CORE(_init)(&s->core, &s->path, &s->params, &s->control);
 	if (!sk->sk_pacing_status)
 		sk->sk_pacing_status = SK_PACING_NEEDED;
 	shell_apply(tp, s);
@@ -478,7 +478,7 @@ void dcc_shell_cong_control(unsigned long long *ctx)
 	shell_read_path(tp, s);
 	if (s->loss_seen) {
 		s->loss_seen = 0;
-		DELAYCC_CORE(_loss)(&s->core, &s->path, &s->params, tp->tcp_clock_cache, &s->verdict);
+		DELAYCC_CORE(_loss)(&s->core, &s->path, &s->params, tp->tcp_clock_cache, &s->control);
 		__sync_fetch_and_add(&dcc_losses, 1);
 	}
 	shell_sample(tp, s, rs, &ack);
@@ -497,7 +497,7 @@ void dcc_shell_cong_control(unsigned long long *ctx)
 							    DCC_PATH_RTT_MAX_NS);
 	}
 #endif
-	if (DELAYCC_CORE(_ack)(&s->core, &s->path, &s->params, &ack, &s->verdict))
+	if (DELAYCC_CORE(_ack)(&s->core, &s->path, &s->params, &ack, &s->control))
 		__sync_fetch_and_add(&dcc_decisions, 1);
 	s->last_ack_ns = ack.now_ns;
 	__sync_fetch_and_add(&dcc_acks, 1);
@@ -507,7 +507,7 @@ void dcc_shell_cong_control(unsigned long long *ctx)
 static __always_inline void shell_timeout(struct tcp_sock *tp, struct shell_sock *s)
 {
 	s->loss_seen = 0;
-	DELAYCC_CORE(_rto)(&s->core, &s->path, &s->params, tp->tcp_clock_cache, &s->verdict);
+	DELAYCC_CORE(_rto)(&s->core, &s->path, &s->params, tp->tcp_clock_cache, &s->control);
 	__sync_fetch_and_add(&dcc_timeouts, 1);
 	shell_apply(tp, s);
 }
@@ -552,7 +552,7 @@ void BPF_PROG(dcc_shell_cwnd_event, struct sock *sk, enum tcp_ca_event event)
 		   now_ns - s->last_ack_ns > SHELL_IDLE_RTTS * (u64)s->rtt_ns) {
 		/* With this, one restart per pause. */
 		s->last_ack_ns = now_ns;
-		DELAYCC_CORE(_restart)(&s->core, &s->path, &s->params, now_ns, &s->verdict);
+		DELAYCC_CORE(_restart)(&s->core, &s->path, &s->params, now_ns, &s->control);
 		shell_apply(tp, s);
 	}
 }

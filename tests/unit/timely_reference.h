@@ -6,13 +6,13 @@
 #define DELAYCC_TESTS_UNIT_TIMELY_TWIN_H_
 
 #include "dcc_timely.h"
-#include "rate_twin.h"
+#include "rate_reference.h"
 
 namespace delaycc_test {
 
-class TimelyTwin {
+class TimelyReference {
  public:
-  TimelyTwin(const dcc_path& path, const dcc_timely_params& p)
+  TimelyReference(const dcc_path& path, const dcc_timely_params& p)
       : patched_(p.patched != 0),
         line_(static_cast<double>(path.line_rate_bps)),
         base_(path.base_rtt_ns),
@@ -34,7 +34,9 @@ class TimelyTwin {
   }
 
   double rate() const { return rate_; }
-  double window() const { return WindowTwin(rate_, std::max(base_, std::min(rtt_, high_)), wire_); }
+  double window() const {
+    return WindowReference(rate_, std::max(base_, std::min(rtt_, high_)), wire_);
+  }
   // The core's time of the next decision differs by its rounding; with one clock both decide on
   // the same acknowledgments.
   void AdoptRounding(const dcc_timely& core) { due_ = core.due_ns; }
@@ -84,7 +86,7 @@ class TimelyTwin {
     if (rtt_ < low_) return rate_ + delta_;
     if (rtt_ > high_) return shrink(beta_ * (1 - high_ / rtt_));
     if (patched_) {
-      const double w = WeightTwin(gradient);
+      const double w = WeightReference(gradient);
       const double fraction = beta_ * ((rtt_ - ref_) / ref_) * w;
       return delta_ * (1 - w) + rate_ * (1 - std::clamp(fraction, -0.5, 0.5));
     }
@@ -98,7 +100,7 @@ class TimelyTwin {
   double line_, base_, wire_, alpha_, beta_, low_, high_, ref_, delta_, floor_, seg_bits_;
   u32 hai_events_;
   double rate_ = 0, rtt_ = 0, acked_ = 0;
-  GradientTwin gradient_;
+  GradientReference gradient_;
   u32 falling_ = 0;
   u64 due_ = 0;
   std::optional<u64> decided_, loss_;

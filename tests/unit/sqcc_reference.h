@@ -6,13 +6,13 @@
 #define DELAYCC_TESTS_UNIT_SQCC_TWIN_H_
 
 #include "dcc_sqcc.h"
-#include "rate_twin.h"
+#include "rate_reference.h"
 
 namespace delaycc_test {
 
-class SqccTwin {
+class SqccReference {
  public:
-  SqccTwin(const dcc_path& path, const dcc_sqcc_params& p)
+  SqccReference(const dcc_path& path, const dcc_sqcc_params& p)
       : p_(p),
         line_(static_cast<double>(path.line_rate_bps)),
         base_(path.base_rtt_ns),
@@ -40,7 +40,7 @@ class SqccTwin {
   double rate() const { return rate_; }
   double window() const {
     const double most = smooth_ ? 2 * low0_ : high_;
-    return WindowTwin(rate_, std::max(base_, std::min(rtt_, most)), wire_);
+    return WindowReference(rate_, std::max(base_, std::min(rtt_, most)), wire_);
   }
   double t_low() const { return low_; }
   double delta() const { return delta_; }
@@ -238,7 +238,7 @@ class SqccTwin {
     if (rtt_ < low_) return rate_ + delta_;
     if (rtt_ > high_)
       return smooth_ ? rate_ : rate_ * (1 - std::min(0.5, beta_ * (1 - high_ / rtt_)));
-    const double w = WeightTwin(gradient);
+    const double w = WeightReference(gradient);
     const double e = rtt_ < high_ ? high_ * (rtt_ - low_) / (low_ * (high_ - rtt_)) : 1e18;
     return delta_ * (1 - w) + rate_ * (1 - std::min(0.5, beta_ * std::min(e, 65536.0) * w));
   }
@@ -252,7 +252,7 @@ class SqccTwin {
   double rate_ = 0, rtt_ = 0, acked_ = 0, mean_ = 0, told_lg_ = 0, doubt_ = 0;
   double low_ = 0, delta_ = 0, flows_ = 1, share_ = 0, interval_ = 0, turn_ = 0, held_ = 0;
   bool doubted_ = false, trusted_ = false, knife_edge_ = false;
-  GradientTwin gradient_;
+  GradientReference gradient_;
   u64 due_ = 0;
   std::optional<u64> decided_, loss_, seen_, told_, cut_, filled_;
 };

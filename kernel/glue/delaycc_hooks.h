@@ -14,11 +14,11 @@
  *				   struct delaycc_decision *d) { ... }
  *
  *	#define DELAYCC_ALG <name>
- *	#include "delaycc_shell.h"
+ *	#include "delaycc_hooks.h"
  *
  * and its MODULE_ macros.  shell_describe() fills in what the core knows of its
  * last decision: delay_ns, gradient_q16, branch, and where they apply flows,
- * flows_told, detail, ratio_ppm.  Optional, to be defined before:
+ * flows_reported, detail, ratio_ppm.  Optional, to be defined before:
  *
  *	DELAYCC_VARIANTS	{ "first", "second" }: one module, several names.
  *				void shell_variant(unsigned int index, struct
@@ -31,7 +31,7 @@
  *				for a law that needs news while it recovers
  *	DELAYCC_SHOWS_FLOWS	`ss -i` shows N as cwnd_gain; half of one more
  *				says that it is an estimate
- *	DELAYCC_PROBES		the core stops flows: verdict.probe_ns counts, and
+ *	DELAYCC_PROBES		the core stops flows: control.probe_ns counts, and
  *				a reply comes to it with DCC_ACK_PROBE
  *	DELAYCC_SOCKET_PARAMS	void shell_socket_params(const struct sock *, struct
  *				dcc_<name>_params *) sets what differs between
@@ -66,7 +66,7 @@
 #include <net/tcp.h>
 
 #ifdef DELAYCC_WANTS_FLOWS
-#include "delaycc_count.h"
+#include "count/delaycc_count.h"
 #endif
 
 #define DELAYCC_CORE(part) __DELAYCC_PASTE(DELAYCC_ALG, part)
@@ -105,7 +105,7 @@ struct shell_sock {
 	struct delaycc_sock dcc;
 	struct SHELL_CORE core;
 	struct SHELL_PARAMS params;
-	struct dcc_verdict verdict;
+	struct dcc_control control;
 	u64 last_ack_ns;
 	int generation; /* of params */
 	u8 variant;
@@ -117,7 +117,7 @@ struct shell_sock {
 	u32 priority; /* of params */
 #endif
 #ifdef DELAYCC_WANTS_FLOWS
-	struct delaycc_told *told;
+	struct delaycc_report *report;
 #endif
 };
 
@@ -129,7 +129,7 @@ struct shell_ca {
 	u64 line_rate_bps;
 	u32 base_rtt_ns;
 	u32 flows;
-	bool flows_told;
+	bool flows_reported;
 };
 
 static struct shell_ca *shell_ca(const struct sock *sk)
@@ -179,13 +179,13 @@ static void shell_apply(struct sock *sk, struct shell_sock *s)
 		return;
 	}
 #endif
-	delaycc_apply(sk, &s->dcc, &s->verdict);
+	delaycc_apply(sk, &s->dcc, &s->control);
 #ifdef DELAYCC_PROBES
 	/* The first packet after a stop leaves at once, however small the window. */
 	if (s->probe.go_ns == tcp_sk(sk)->tcp_clock_cache)
 		delaycc_probe_go(sk, &s->probe);
 #endif
-	WRITE_ONCE(ca->rate_bps, s->verdict.pacing_bps);
+	WRITE_ONCE(ca->rate_bps, s->control.pacing_bps);
 }
 
 /* Tells those who look of a decision. */
@@ -194,8 +194,8 @@ static void shell_show(struct sock *sk, const struct shell_sock *s, u32 rtt_ns)
 	struct delaycc_decision decision = {
 		.name = shell_names[s->variant],
 		.rtt_ns = rtt_ns,
-		.cwnd_q16 = s->verdict.cwnd_q16,
-		.pacing_bps = s->verdict.pacing_bps,
+		.cwnd_q16 = s->control.cwnd_q16,
+		.pacing_bps = s->control.pacing_bps,
 	};
 #ifdef DELAYCC_SHOWS_FLOWS
 	struct shell_ca *ca = shell_ca(sk);
@@ -207,20 +207,20 @@ static void shell_show(struct sock *sk, const struct shell_sock *s, u32 rtt_ns)
 	shell_describe(&s->core, &decision);
 #ifdef DELAYCC_SHOWS_FLOWS
 	WRITE_ONCE(ca->flows, decision.flows);
-	WRITE_ONCE(ca->flows_told, decision.flows_told);
+	WRITE_ONCE(ca->flows_reported, decision.flows_reported);
 #endif
 	if (!delaycc_trace_enabled())
 		return;
 	if (!decision.ratio_ppm)
 		decision.ratio_ppm =
-			dcc_q24_to_ppm(dcc_ratio_q24(s->verdict.pacing_bps,
+			dcc_q24_to_ppm(dcc_ratio_q24(s->control.pacing_bps,
 						     s->dcc.path.line_rate_bps));
 	delaycc_trace(sk, &decision);
 }
 
 #ifdef DELAYCC_PROBES
 /*
- * Stops or goes on, as the verdict says; answered: it is the answer to an ACK,
+ * Stops or goes on, as the control says; answered: it is the answer to an ACK,
  * with a new time for the probe.
  */
 static void shell_stop_or_go(struct sock *sk, struct shell_sock *s,
@@ -228,12 +228,12 @@ static void shell_stop_or_go(struct sock *sk, struct shell_sock *s,
 {
 	struct delaycc_probe *p = &s->probe;
 
-	if (!s->verdict.probe_ns) {
+	if (!s->control.probe_ns) {
 		if (p->stopped)
 			delaycc_probe_go(sk, p);
 	} else if (answered || !p->stopped) {
 		delaycc_probe_stop(sk, p, tcp_sk(sk)->tcp_clock_cache,
-				   s->verdict.probe_ns);
+				   s->control.probe_ns);
 	}
 }
 
@@ -249,7 +249,7 @@ static void shell_in_ack_event(struct sock *sk, u32 flags)
 	delaycc_path_update(sk, &s->dcc);
 	shell_read_params(sk, s);
 	answered = DELAYCC_CORE(_ack)(&s->core, &s->dcc.path, &s->params, &ack,
-				      &s->verdict);
+				      &s->control);
 	if (answered)
 		shell_show(sk, s, ack.rtt_ns);
 	s->last_ack_ns = ack.now_ns;
@@ -280,11 +280,11 @@ static void shell_main(struct sock *sk, const struct rate_sample *rs)
 	if (unlikely(loss_seen)) {
 		s->loss_seen = false;
 		DELAYCC_CORE(_loss)(&s->core, &s->dcc.path, &s->params,
-				    tcp_sk(sk)->tcp_clock_cache, &s->verdict);
+				    tcp_sk(sk)->tcp_clock_cache, &s->control);
 		shell_stop_or_go(sk, s, false);
 	}
 #ifdef DELAYCC_WANTS_FLOWS
-	s->dcc.flows = delaycc_count_flows(sk, s->told);
+	s->dcc.flows = delaycc_count_flows(sk, s->report);
 #endif
 	if (delaycc_sample(sk, &s->dcc, rs, &ack)) {
 		if (unlikely(loss_seen))
@@ -293,7 +293,7 @@ static void shell_main(struct sock *sk, const struct rate_sample *rs)
 		delaycc_probe_sampled(sk, &s->dcc, &s->probe, &ack);
 #endif
 		answered = DELAYCC_CORE(_ack)(&s->core, &s->dcc.path,
-					      &s->params, &ack, &s->verdict);
+					      &s->params, &ack, &s->control);
 		if (answered)
 			shell_show(sk, s, ack.rtt_ns);
 		s->last_ack_ns = ack.now_ns;
@@ -320,7 +320,7 @@ static void shell_timeout(struct sock *sk, struct shell_sock *s)
 {
 	s->loss_seen = false;
 	DELAYCC_CORE(_rto)(&s->core, &s->dcc.path, &s->params,
-			   tcp_sk(sk)->tcp_clock_cache, &s->verdict);
+			   tcp_sk(sk)->tcp_clock_cache, &s->control);
 	shell_stop_or_go(sk, s, false);
 	shell_apply(sk, s);
 }
@@ -369,7 +369,7 @@ static void shell_check_idle(struct sock *sk, struct shell_sock *s)
 	/* With this, one restart per pause. */
 	s->last_ack_ns = now_ns;
 	DELAYCC_CORE(_restart)(&s->core, &s->dcc.path, &s->params, now_ns,
-			       &s->verdict);
+			       &s->control);
 	shell_stop_or_go(sk, s, false);
 	shell_apply(sk, s);
 }
@@ -437,7 +437,7 @@ static size_t shell_get_info(struct sock *sk, u32 ext, int *attr,
 		    (DCC_RATIO_SHIFT - 8), 1U);
 #ifdef DELAYCC_SHOWS_FLOWS
 	info->bbr.bbr_cwnd_gain = min(READ_ONCE(ca->flows), 1U << 23) << 8;
-	if (info->bbr.bbr_cwnd_gain && !READ_ONCE(ca->flows_told))
+	if (info->bbr.bbr_cwnd_gain && !READ_ONCE(ca->flows_reported))
 		info->bbr.bbr_cwnd_gain += 1 << 7;
 #endif
 	*attr = INET_DIAG_BBRINFO;
@@ -473,17 +473,17 @@ static void shell_init(struct sock *sk)
 #endif
 	s->variant = inet_csk(sk)->icsk_ca_ops - shell_ops;
 	shell_read_params(sk, s);
-	DELAYCC_CORE(_init)(&s->core, &s->dcc.path, &s->params, &s->verdict);
+	DELAYCC_CORE(_init)(&s->core, &s->dcc.path, &s->params, &s->control);
 #ifdef DELAYCC_WANTS_FLOWS
-	s->told = delaycc_count_open(sk);
+	s->report = delaycc_count_open(sk);
 #endif
 	ca->flows = 0;
 	ca->state = s;
 #ifdef DELAYCC_PROBES
 	/* Not at an ACK: the clock may have stood still for long. */
-	if (s->verdict.probe_ns)
+	if (s->control.probe_ns)
 		delaycc_probe_stop(sk, &s->probe, tcp_clock_ns(),
-				   s->verdict.probe_ns);
+				   s->control.probe_ns);
 #endif
 	shell_apply(sk, s);
 	return;
@@ -504,7 +504,7 @@ static void shell_release(struct sock *sk)
 #endif
 	delaycc_release(sk, &ca->state->dcc);
 #ifdef DELAYCC_WANTS_FLOWS
-	delaycc_count_close(ca->state->told);
+	delaycc_count_close(ca->state->report);
 #endif
 	kfree(ca->state);
 	ca->state = NULL;

@@ -25,7 +25,7 @@ TRACE_EVENT(ack,
 			     __field(u64, pacing_bps)
 			     __field(u32, branch)
 			     __field(u32, flows)
-			     __field(bool, flows_told)
+			     __field(bool, flows_reported)
 			     __field(u64, detail)),
 	    TP_fast_assign(strscpy(__entry->name, d->name, TCP_CA_NAME_MAX);
 			   __entry->sport = ntohs(inet_sk(sk)->inet_sport);
@@ -39,14 +39,14 @@ TRACE_EVENT(ack,
 			   __entry->pacing_bps = d->pacing_bps;
 			   __entry->branch = d->branch;
 			   __entry->flows = d->flows;
-			   __entry->flows_told = d->flows_told;
+			   __entry->flows_reported = d->flows_reported;
 			   __entry->detail = d->detail;),
-	    TP_printk("name=%s sport=%u dport=%u rtt_ns=%u delay_ns=%u gradient_q16=%d ratio_ppm=%u cwnd_milli=%llu pacing_bps=%llu branch=%u flows=%u told=%u detail=%llu",
+	    TP_printk("name=%s sport=%u dport=%u rtt_ns=%u delay_ns=%u gradient_q16=%d ratio_ppm=%u cwnd_milli=%llu pacing_bps=%llu branch=%u flows=%u reported=%u detail=%llu",
 		      __entry->name, __entry->sport, __entry->dport,
 		      __entry->rtt_ns, __entry->delay_ns, __entry->gradient_q16,
 		      __entry->ratio_ppm, __entry->cwnd_milli,
 		      __entry->pacing_bps, __entry->branch, __entry->flows,
-		      __entry->flows_told, __entry->detail)
+		      __entry->flows_reported, __entry->detail)
 );
 
 #endif /* DELAYCC_TRACE_H */

@@ -48,7 +48,7 @@
 #include <net/tcp.h>
 
 #include "core/dcc_option.h"
-#include "delaycc.h"
+#include "glue/delaycc.h"
 #include "delaycc_count.h"
 #include "delaycc_flows.h"
 
@@ -65,7 +65,7 @@ enum {
 };
 
 /* Values of count_flows. */
-#define COUNT_FLOWS_ALL 1   /* every flow is told */
+#define COUNT_FLOWS_ALL 1   /* every flow's sender gets a report */
 #define COUNT_FLOWS_ALIKE 2 /* those whose socket here runs an algorithm that wants N, too */
 
 static const struct delaycc_param count_params[COUNT_PARAMS] = {
@@ -126,12 +126,12 @@ struct count_wanted {
 	int ifindex, iifindex; /* one that a packet of these devices is for */
 };
 
-struct delaycc_told {
+struct delaycc_report {
 	struct rhash_head node;
 	struct count_key key;
 	const struct sock *sk;
 	u32 flows;
-	unsigned long told; /* when, in jiffies */
+	unsigned long reported; /* when, in jiffies */
 	struct rcu_head rcu;
 };
 
@@ -183,28 +183,28 @@ static u32 count_flow(struct flows_table *t, const struct sock *sk,
 			  ktime_get_ns(), active_us);
 }
 
-/* ---- who has been told what -------------------------------------------- */
+/* ---- what has been reported to whom --------------------------------- */
 
 static int count_compare(struct rhashtable_compare_arg *arg, const void *object)
 {
 	const struct count_wanted *wanted = arg->key;
-	const struct delaycc_told *told = object;
+	const struct delaycc_report *report = object;
 	int bound;
 
-	if (memcmp(&told->key, &wanted->key, sizeof(told->key)))
+	if (memcmp(&report->key, &wanted->key, sizeof(report->key)))
 		return 1;
 	if (wanted->sk)
-		return told->sk != wanted->sk;
+		return report->sk != wanted->sk;
 	/* Devices of several VRFs may have connections of the same name. */
-	bound = READ_ONCE(told->sk->sk_bound_dev_if);
+	bound = READ_ONCE(report->sk->sk_bound_dev_if);
 	return bound && bound != wanted->ifindex && bound != wanted->iifindex;
 }
 
-static struct rhashtable count_told;
+static struct rhashtable count_reports;
 
-static const struct rhashtable_params count_told_params = {
-	.head_offset = offsetof(struct delaycc_told, node),
-	.key_offset = offsetof(struct delaycc_told, key),
+static const struct rhashtable_params count_reports_params = {
+	.head_offset = offsetof(struct delaycc_report, node),
+	.key_offset = offsetof(struct delaycc_report, key),
 	.key_len = sizeof(struct count_key),
 	.obj_cmpfn = count_compare,
 	.automatic_shrinking = true,
@@ -256,39 +256,39 @@ static void count_arrange_later(struct count_net *cn, unsigned long delay)
  * Return: for the other two functions; NULL without memory, which they take as
  * a receiver that never tells.
  */
-struct delaycc_told *delaycc_count_open(struct sock *sk)
+struct delaycc_report *delaycc_count_open(struct sock *sk)
 {
 	struct count_net *cn = count_pernet(sock_net(sk));
-	struct delaycc_told *told = delaycc_zalloc(sk, sizeof(*told));
+	struct delaycc_report *report = delaycc_zalloc(sk, sizeof(*report));
 
-	if (!told)
+	if (!report)
 		return NULL;
-	told->sk = sk;
-	count_socket_key(sk, &told->key);
-	if (rhashtable_insert_fast(&count_told, &told->node,
-				   count_told_params)) {
-		kfree(told);
+	report->sk = sk;
+	count_socket_key(sk, &report->key);
+	if (rhashtable_insert_fast(&count_reports, &report->node,
+				   count_reports_params)) {
+		kfree(report);
 		return NULL;
 	}
 	if (atomic_inc_return(&cn->wanting) == 1)
 		count_arrange_later(cn, 0);
-	return told;
+	return report;
 }
 EXPORT_SYMBOL_GPL(delaycc_count_open);
 
 /**
  * delaycc_count_close() - no longer
- * @told: from delaycc_count_open(), or NULL
+ * @report: from delaycc_count_open(), or NULL
  */
-void delaycc_count_close(struct delaycc_told *told)
+void delaycc_count_close(struct delaycc_report *report)
 {
 	struct count_net *cn;
 
-	if (!told)
+	if (!report)
 		return;
-	cn = count_pernet(told->key.net);
-	rhashtable_remove_fast(&count_told, &told->node, count_told_params);
-	kfree_rcu(told, rcu);
+	cn = count_pernet(report->key.net);
+	rhashtable_remove_fast(&count_reports, &report->node, count_reports_params);
+	kfree_rcu(report, rcu);
 	/* Before the others can see that there is none. */
 	WRITE_ONCE(cn->unwanted, jiffies);
 	if (atomic_dec_and_test(&cn->wanting))
@@ -299,24 +299,24 @@ EXPORT_SYMBOL_GPL(delaycc_count_close);
 /**
  * delaycc_count_flows() - what the receiver says
  * @sk: the socket, locked
- * @told: from delaycc_count_open(), or NULL
+ * @report: from delaycc_count_open(), or NULL
  *
- * Return: N, 1..DCC_OPTION_FLOWS_MAX; 0: it has not told, or not lately.
+ * Return: N, 1..DCC_OPTION_FLOWS_MAX; 0: none reported, or not lately.
  */
-u32 delaycc_count_flows(const struct sock *sk, const struct delaycc_told *told)
+u32 delaycc_count_flows(const struct sock *sk, const struct delaycc_report *report)
 {
 	unsigned long stale;
 	u32 flows;
 
-	if (!told)
+	if (!report)
 		return 0;
-	flows = READ_ONCE(told->flows);
+	flows = READ_ONCE(report->flows);
 	if (!flows)
 		return 0;
 	/* srtt_us has eighths: 8 RTTs. */
 	stale = max(msecs_to_jiffies(COUNT_STALE_MS),
 		    usecs_to_jiffies(tcp_sk(sk)->srtt_us));
-	return time_after(jiffies, READ_ONCE(told->told) + stale) ? 0 : flows;
+	return time_after(jiffies, READ_ONCE(report->reported) + stale) ? 0 : flows;
 }
 EXPORT_SYMBOL_GPL(delaycc_count_flows);
 
@@ -327,7 +327,7 @@ static bool count_is_wanted_by(const struct sock *sk)
 	struct count_wanted wanted = { .sk = sk };
 
 	count_socket_key(sk, &wanted.key);
-	return rhashtable_lookup_fast(&count_told, &wanted, count_told_params);
+	return rhashtable_lookup_fast(&count_reports, &wanted, count_reports_params);
 }
 
 /* Whether a segment of so many bytes is an ACK, its options, and nothing else. */
@@ -486,7 +486,7 @@ static void count_arrived(struct sk_buff *skb, int at, u8 family,
 {
 	struct count_net *cn = count_pernet(wanted->key.net);
 	u8 area[DCC_OPTION_SPACE];
-	struct delaycc_told *told;
+	struct delaycc_report *report;
 	struct tcphdr head;
 	const struct tcphdr *th;
 	const u8 *options;
@@ -509,16 +509,16 @@ static void count_arrived(struct sk_buff *skb, int at, u8 family,
 	wanted->key.remote_port = th->source;
 	wanted->ifindex = skb->dev->ifindex;
 	wanted->iifindex = skb->skb_iif;
-	told = rhashtable_lookup_fast(&count_told, wanted, count_told_params);
-	if (!told)
+	report = rhashtable_lookup_fast(&count_reports, wanted, count_reports_params);
+	if (!report)
 		return;
-	if (!count_is_plausible(told->sk, th) ||
+	if (!count_is_plausible(report->sk, th) ||
 	    nf_checksum(skb, NF_INET_LOCAL_IN, at, IPPROTO_TCP, family)) {
 		this_cpu_inc(cn->stats->refused);
 		return;
 	}
-	WRITE_ONCE(told->told, jiffies);
-	WRITE_ONCE(told->flows, flows);
+	WRITE_ONCE(report->reported, jiffies);
+	WRITE_ONCE(report->flows, flows);
 	this_cpu_inc(cn->stats->read);
 }
 
@@ -847,16 +847,16 @@ static int __init count_module_init(void)
 	count_queue = alloc_workqueue("delaycc_count", WQ_UNBOUND, 0);
 	if (!count_queue)
 		return -ENOMEM;
-	err = rhashtable_init(&count_told, &count_told_params);
+	err = rhashtable_init(&count_reports, &count_reports_params);
 	if (err)
 		goto destroy_queue;
 	err = register_pernet_subsys(&count_net_ops);
 	if (err)
-		goto destroy_told;
+		goto destroy_reports;
 	return 0;
 
-destroy_told:
-	rhashtable_destroy(&count_told);
+destroy_reports:
+	rhashtable_destroy(&count_reports);
 destroy_queue:
 	destroy_workqueue(count_queue);
 	return err;
@@ -866,7 +866,7 @@ static void __exit count_module_exit(void)
 {
 	/* No algorithm is left that could have sockets in the table. */
 	unregister_pernet_subsys(&count_net_ops);
-	rhashtable_destroy(&count_told);
+	rhashtable_destroy(&count_reports);
 	destroy_workqueue(count_queue);
 	/* kfree_rcu() needs no code of ours. */
 }

@@ -21,7 +21,7 @@
 namespace delaycc_test {
 
 // Algorithm 1, with its rules for pauses, wide batches and time that goes back.
-class BatchTwin {
+class BatchReference {
  public:
   struct Estimate {
     double delay = 0;  // rounded down to a nanosecond
@@ -185,9 +185,9 @@ class BatchTwin {
   bool irregular_ = false, undecided_ = false;
 };
 
-class OscarTwin {
+class OscarReference {
  public:
-  OscarTwin(const dcc_path& path, const dcc_oscar_params& params) : paper_(params.paper) {
+  OscarReference(const dcc_path& path, const dcc_oscar_params& params) : paper_(params.paper) {
     mu_ = static_cast<double>(path.line_rate_bps) / 8e9;  // bytes per nanosecond
     packet_ = path.wire_bytes;
     base_ = path.base_rtt_ns;
@@ -251,7 +251,7 @@ class OscarTwin {
 
   // Times that follow from the ratio, which the core holds rounded, decide to the nanosecond: the
   // longest pause within a batch and the end of a probe.  The test compares them, then has the
-  // twin take the core's.  A core at exactly 1 is at 1.
+  // reference take the core's.  A core at exactly 1 is at 1.
   double gap() const { return gap_; }
   double probe_to() const { return static_cast<double>(probe_to_); }
   void AdoptRounding(const dcc_oscar& core) {
@@ -295,7 +295,7 @@ class OscarTwin {
     double delay = 0;
     double delivered = 0;
   };
-  using Estimate = BatchTwin::Estimate;
+  using Estimate = BatchReference::Estimate;
 
   void ReactedToLoss(u64 now) {
     batch_.Restart(now);
@@ -574,7 +574,7 @@ class OscarTwin {
 
   bool paper_;
   double mu_, packet_, base_, target_, tau_, empty_, band_, near_, high_, drop_, u_ai_, u_hai_;
-  BatchTwin batch_;
+  BatchReference batch_;
   double u_ = 1;
   double gap_ = static_cast<double>(DCC_BATCH_NO_GAP);
   std::deque<Ratio> ratios_;
@@ -584,7 +584,7 @@ class OscarTwin {
   bool loss_holds_ = false, knife_edge_ = false;
 
   // Of oscar alone.
-  BatchTwin echo_;
+  BatchReference echo_;
   u32 probe_ = DCC_OSCAR_PROBE_NONE;
   double probe_u_ = 0, probe_delay_ = 0, sample_ = 0;
   s64 excess_ = 0;

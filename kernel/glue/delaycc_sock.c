@@ -621,7 +621,7 @@ bool delaycc_sample(struct sock *sk, struct delaycc_sock *ds,
 }
 EXPORT_SYMBOL_GPL(delaycc_sample);
 
-/* ---- verdicts ---------------------------------------------------------- */
+/* ---- controls ---------------------------------------------------------- */
 
 /*
  * The RTT that a small window is spread over.  That of a start-up which is
@@ -724,19 +724,19 @@ static u32 delaycc_least_window(const struct tcp_sock *tp,
 }
 
 /**
- * delaycc_apply() - window and pacing rate of a verdict
+ * delaycc_apply() - window and pacing rate of a control
  * @sk: the socket
  * @ds: its state
- * @verdict: the core's
+ * @control: the core's
  *
  * To be called for each ACK, since TCP itself changes the window in recovery.
  */
 void delaycc_apply(struct sock *sk, struct delaycc_sock *ds,
-		   const struct dcc_verdict *verdict)
+		   const struct dcc_control *control)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
-	u64 rate = verdict->pacing_bps / BITS_PER_BYTE;
-	u64 cwnd_q16 = verdict->cwnd_q16;
+	u64 rate = control->pacing_bps / BITS_PER_BYTE;
+	u64 cwnd_q16 = control->cwnd_q16;
 	u64 old_rate = sk->sk_pacing_rate;
 	u32 cwnd;
 
@@ -761,15 +761,15 @@ void delaycc_apply(struct sock *sk, struct delaycc_sock *ds,
 	 * At line rate the pace is the limit, so those packets make no queue.
 	 * A pace above it says that the window is to be the limit.
 	 */
-	if (verdict->pacing_bps == ds->path.line_rate_bps)
+	if (control->pacing_bps == ds->path.line_rate_bps)
 		cwnd_q16 += (u64)(DELAYCC_ACK_SLACK + delaycc_burst(sk, ds))
 			    << DCC_WINDOW_SHIFT;
 	cwnd = min_t(u64, cwnd_q16 >> DCC_WINDOW_SHIFT,
 		     min(tp->snd_cwnd_clamp, DELAYCC_CWND_MAX));
 	tcp_snd_cwnd_set(tp, max(cwnd, delaycc_least_window(tp, ds)));
 
-	if (verdict->cwnd_q16 < DCC_WINDOW_ONE)
-		delaycc_hold_back(sk, ds, verdict->cwnd_q16);
+	if (control->cwnd_q16 < DCC_WINDOW_ONE)
+		delaycc_hold_back(sk, ds, control->cwnd_q16);
 	if (rate == old_rate)
 		return;
 	WRITE_ONCE(sk->sk_pacing_rate, rate);

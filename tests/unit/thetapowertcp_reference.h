@@ -12,9 +12,9 @@
 
 namespace delaycc_test {
 
-class ThetaPowerTcpTwin {
+class ThetaPowerTcpReference {
  public:
-  ThetaPowerTcpTwin(const dcc_path& path, const dcc_thetapowertcp_params& p) {
+  ThetaPowerTcpReference(const dcc_path& path, const dcc_thetapowertcp_params& p) {
     host_bw_ = static_cast<double>(path.line_rate_bps) / 8e9;  // bytes per nanosecond
     tau_ = path.base_rtt_ns;
     wire_ = path.wire_bytes;
