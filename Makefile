@@ -47,7 +47,7 @@ tools: $(BUILD)/CMakeCache.txt ## build the C++ part: build/delaycc and the test
 # What `make run` needs of it, without waiting for the tests.
 .PHONY: command
 command: $(BUILD)/CMakeCache.txt
-	@cmake --build $(BUILD) -j$(JOBS) --target delaycc delaycc-agent -- --no-print-directory
+	@cmake --build $(BUILD) -j$(JOBS) --target delaycc delaycc-runner -- --no-print-directory
 
 .PHONY: modules
 modules: ## build the kernel modules (KDIR=/lib/modules/.../build)
@@ -57,7 +57,7 @@ modules: ## build the kernel modules (KDIR=/lib/modules/.../build)
 # $(call lab_modules,FLAVOUR): build/FLAVOUR gets the modules beside the kernel.
 define lab_modules
 @mkdir -p $(BUILD)/$(1) $(BUILD)/modules/dccport-$(1)
-@for f in Kbuild sch_dccport.c dccport.h; do ln -sfn $(CURDIR)/harness/lab/$$f $(BUILD)/modules/dccport-$(1)/$$f; done
+@for f in Kbuild sch_dccport.c dccport.h; do ln -sfn $(CURDIR)/harness/backend/lab/kernel/$$f $(BUILD)/modules/dccport-$(1)/$$f; done
 @$(MAKE) -s --no-print-directory -C $(BUILD)/$(1)-kernel ARCH=um M=$(BUILD)/modules/dccport-$(1) modules
 @$(MAKE) -s --no-print-directory -C kernel KDIR=$(BUILD)/$(1)-kernel ARCH=um TAG=$(1)
 @ln -sfn $(BUILD)/$(1)-kernel/linux $(BUILD)/$(1)/linux
@@ -66,12 +66,12 @@ endef
 
 .PHONY: lab
 lab: ## build the lab kernel and the modules for it (build/lab)
-	@harness/lab/build.sh --out $(BUILD)/lab-kernel
+	@harness/backend/lab/kernel/build.sh --out $(BUILD)/lab-kernel
 	$(call lab_modules,lab)
 
 .PHONY: lab-debug
 lab-debug: ## the same with KASAN, UBSAN, lockdep, kmemleak (build/lab-debug)
-	@harness/lab/build.sh --debug --out $(BUILD)/lab-debug-kernel
+	@harness/backend/lab/kernel/build.sh --debug --out $(BUILD)/lab-debug-kernel
 	$(call lab_modules,lab-debug)
 
 ##### Running
@@ -148,7 +148,7 @@ modules-sparse:
 	$(MAKE) --no-print-directory -C kernel KDIR=$$headers TAG=sparse clean && \
 	$(MAKE) --no-print-directory -C kernel KDIR=$$headers TAG=sparse C=2 && \
 	mkdir -p $(BUILD)/modules/dccport-sparse && \
-	for f in Kbuild sch_dccport.c dccport.h; do ln -sfn $(CURDIR)/harness/lab/$$f $(BUILD)/modules/dccport-sparse/$$f; done && \
+	for f in Kbuild sch_dccport.c dccport.h; do ln -sfn $(CURDIR)/harness/backend/lab/kernel/$$f $(BUILD)/modules/dccport-sparse/$$f; done && \
 	$(MAKE) --no-print-directory -C $$headers M=$(BUILD)/modules/dccport-sparse C=2 modules
 
 .PHONY: clean

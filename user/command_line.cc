@@ -11,8 +11,8 @@
 #include <iostream>
 #include <string_view>
 
-#include "scenario.h"
-#include "suggest.h"
+#include "base/suggest.h"
+#include "scenario/scenario_file.h"
 
 namespace delaycc {
 

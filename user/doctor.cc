@@ -23,8 +23,8 @@
 #include <set>
 #include <string>
 
-#include "lab.h"
-#include "plan.h"
+#include "backend/lab/lab.h"
+#include "plan/plan.h"
 
 namespace delaycc {
 namespace {

@@ -13,10 +13,10 @@
 #include <thread>
 
 #include "command_line.h"
-#include "eval_result.h"
-#include "model_based.h"
-#include "report.h"
-#include "slurm.h"
+#include "eval/eval_result.h"
+#include "eval/model_based.h"
+#include "eval/slurm.h"
+#include "report/report.h"
 
 namespace delaycc {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "evaluate.h"
+#include "eval/evaluate.h"
 
 namespace delaycc {
 

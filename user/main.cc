@@ -14,16 +14,16 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "backend/lab/lab.h"
+#include "base/suggest.h"
 #include "command_line.h"
-#include "compile.h"
 #include "doctor.h"
 #include "eval_command.h"
-#include "experiment.h"
-#include "lab.h"
-#include "report.h"
-#include "scenario.h"
-#include "suggest.h"
-#include "summary.h"
+#include "plan/compile.h"
+#include "report/report.h"
+#include "run/experiment.h"
+#include "run/summary.h"
+#include "scenario/scenario_file.h"
 
 namespace delaycc {
 namespace {

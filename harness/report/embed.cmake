@@ -2,7 +2,7 @@
 # cmake -DOUT=... -DTEMPLATE=... -DSTYLE=... -DSCRIPT=... -DLIBRARY=... -P embed.cmake
 # Writes a C++ file that holds these files as arrays. Its content follows from theirs alone.
 
-set(text "// Written by embed.cmake.\n#include \"report_assets.h\"\n\nnamespace {\n")
+set(text "// Written by embed.cmake.\n#include \"report/report_assets.h\"\n\nnamespace {\n")
 foreach(part IN ITEMS Template Style Script Library)
   string(TOUPPER ${part} variable)
   file(READ "${${variable}}" hex HEX)

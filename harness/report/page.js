@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Fills the page from the JSON in #data (schema: harness/src/report.h; render_report() has completed
+ * Fills the page from the JSON in #data (schema: harness/report/report.h; render_report() has completed
  * "metrics", "order", "main_metric" and "title"). All text goes in as text nodes, never as markup.
  */
 (() => {

@@ -4,7 +4,7 @@
 
     picture.py RESULT OUT.svg [--algorithms a,b] [--window FROM TO] [--dark]
 
-RESULT is a report page (DIR/report.html) or the data it is made from (schema: harness/src/report.h).
+RESULT is a report page (DIR/report.html) or the data it is made from (schema: harness/report/report.h).
 The same input and matplotlib give the same bytes. Needs Debian's python3-matplotlib.
 """
 

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <string>
 
-#include "report.h"
+#include "report/report.h"
 
 namespace {
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench.h"
+#include "study/bench.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "random.h"
+#include "base/random.h"
 
 namespace delaycc {
 namespace {
@@ -21,22 +21,22 @@ const char* quantile_name(size_t index) {
   return names[index];
 }
 
-StandInTrial Bench::of(FlowSampler& sampler, int trial, const StandInLaw& law) const {
-  return run_stand_in(net, sampler.draw(flows), sizes, mean_bytes, law, seed,
-                      static_cast<uint64_t>(trial));
+SurrogateTrial Bench::of(FlowSampler& sampler, int trial, const SurrogateLaw& law) const {
+  return run_surrogate(net, sampler.draw(flows), sizes, mean_bytes, law, seed,
+                       static_cast<uint64_t>(trial));
 }
 
-StandInTrial Bench::plain(int trial, const StandInLaw& law) const {
+SurrogateTrial Bench::plain(int trial, const SurrogateLaw& law) const {
   PlainSampler sampler(seed, trial, 0);
   return of(sampler, trial, law);
 }
 
-StandInTrial Bench::stratified(int trial, int group, const StandInLaw& law) const {
+SurrogateTrial Bench::stratified(int trial, int group, const SurrogateLaw& law) const {
   StratifiedSampler sampler(seed, trial, 0, group);
   return of(sampler, trial, law);
 }
 
-StandInTrial Bench::tail(int trial, double from, double share) const {
+SurrogateTrial Bench::tail(int trial, double from, double share) const {
   TailSampler sampler(seed, trial, 0, from, share);
   return of(sampler, trial, {});
 }
@@ -64,13 +64,13 @@ double FineQuantile::quantile(double p) const {
   return kSmallest * std::exp(static_cast<double>(kBins) * kBinWidth);
 }
 
-Truth find_truth(const Bench& bench, int64_t trials, const StandInLaw& law,
+Truth find_truth(const Bench& bench, int64_t trials, const SurrogateLaw& law,
                  const std::function<void(double)>& done) {
   const Bench own = bench.again(1, 0);
   std::array<Moments, 4> trial;
   FineQuantile pooled;
   for (int64_t t = 0; t < trials; ++t) {
-    const StandInTrial run = own.plain(static_cast<int>(t), law);
+    const SurrogateTrial run = own.plain(static_cast<int>(t), law);
     if (t % 10000 == 0) done(static_cast<double>(t) / static_cast<double>(trials));
     if (run.response_s.empty()) continue;
     for (double r : run.response_s) pooled.add(r);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the studies on the stand-in share: its workload, ways to draw a trial, the true values.
-#ifndef DELAYCC_HARNESS_BENCH_H_
-#define DELAYCC_HARNESS_BENCH_H_
+// What the studies on the surrogate share: its workload, ways to draw a trial, the true values.
+#ifndef DELAYCC_HARNESS_STUDY_BENCH_H_
+#define DELAYCC_HARNESS_STUDY_BENCH_H_
 
 #include <array>
 #include <cstdint>
 #include <vector>
 
-#include "estimator.h"
-#include "stand_in.h"
-#include "study.h"
+#include "eval/estimator.h"
+#include "study/study.h"
+#include "study/surrogate.h"
 
 namespace delaycc {
 
@@ -19,17 +19,17 @@ const char* quantile_name(size_t index);
 
 // WebSearch at 30 % of 100 Gbit/s for 0.02 s: 44 flows a trial.
 struct Bench {
-  StandIn net;
+  Surrogate net;
   EmpiricalCdf sizes = EmpiricalCdf::find("websearch");
   double mean_bytes = sizes.mean();
   double flows = net.flows(mean_bytes);
   uint64_t seed = 1;
 
   explicit Bench(uint64_t with_seed) : seed(with_seed) {}
-  StandInTrial plain(int trial, const StandInLaw& law = {}) const;
-  StandInTrial stratified(int trial, int group, const StandInLaw& law = {}) const;
-  StandInTrial tail(int trial, double from, double share) const;
-  StandInTrial of(FlowSampler& sampler, int trial, const StandInLaw& law) const;
+  SurrogateTrial plain(int trial, const SurrogateLaw& law = {}) const;
+  SurrogateTrial stratified(int trial, int group, const SurrogateLaw& law = {}) const;
+  SurrogateTrial tail(int trial, double from, double share) const;
+  SurrogateTrial of(FlowSampler& sampler, int trial, const SurrogateLaw& law) const;
   // Another one with a seed of its own: `purpose` and `number` tell them apart.
   Bench again(uint64_t purpose, uint64_t number) const;
 };
@@ -53,7 +53,7 @@ struct Truth {
   std::array<double, 4> trial_deviation{};  // of a trial's own quantile
 };
 // `done` goes from 0 to 1.
-Truth find_truth(const Bench& bench, int64_t trials, const StandInLaw& law,
+Truth find_truth(const Bench& bench, int64_t trials, const SurrogateLaw& law,
                  const std::function<void(double)>& done);
 
 // How often an interval held the truth.
@@ -81,4 +81,4 @@ int64_t trials_needed(double deviation, double trials, double truth, double marg
 
 }  // namespace delaycc
 
-#endif  // DELAYCC_HARNESS_BENCH_H_
+#endif  // DELAYCC_HARNESS_STUDY_BENCH_H_

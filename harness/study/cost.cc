@@ -6,7 +6,7 @@
 #include <chrono>
 #include <cmath>
 
-#include "bench.h"
+#include "study/bench.h"
 
 namespace delaycc {
 namespace {
@@ -86,7 +86,7 @@ void study_cost(const StudyOptions& options, StudyResult& result) {
   model.flows_per_cycle = bench.flows;
   StudyTable search{"Importance sampling, mended: trials beside those of the estimate", {}};
   for (int64_t most : {4000, 8000, 16000}) {
-    const CycleSource source = stand_in_cycles(bench.net, bench.flows, fit.sizes, options.seed);
+    const CycleSource source = surrogate_cycles(bench.net, bench.flows, fit.sizes, options.seed);
     model.goal.relative_margin = 1e-6;
     const ModelBasedResult m = model_based_quantile(source, fit.sizes, model, most);
     search.rows.push_back({{"trials of the estimate", m.estimate.trials},

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <map>
 
-#include "bench.h"
-#include "random.h"
+#include "base/random.h"
+#include "study/bench.h"
 
 namespace delaycc {
 namespace {
@@ -80,7 +80,7 @@ PooledOptions::Method const kMethods[] = {PooledOptions::Method::kRatio,
                                           PooledOptions::Method::kBatches};
 const char* const kMethodNames[] = {"ratio", "20 sections", "20 batches"};
 
-// All estimators over the same trials of the stand-in.
+// All estimators over the same trials of the surrogate.
 struct Counters {
   std::map<std::pair<size_t, int>, std::array<Coverage, 4>> means;   // quantile, n
   std::map<std::pair<size_t, int>, std::array<Coverage, 3>> pooled;  // quantile, n
@@ -95,7 +95,7 @@ constexpr int kGroup = 20;
 
 struct NamedLaw {
   const char* name;
-  StandInLaw law;
+  SurrogateLaw law;
 };
 const NamedLaw kLaws[] = {
     {"97 % efficient, 20 us a start, a factor by chance (20 %)", {0.97, 20e-6, 0.2, 0, 0, 1}},
@@ -171,7 +171,7 @@ void one_repetition(const Bench& bench, const Truth& truth, const std::vector<Tr
   exact.flows_per_cycle = bench.flows;
   PooledQuantile tail(0.99, {}, exact);
   for (int t = 0; t < 1000; ++t) {
-    const StandInTrial run = bench.tail(t, 0.97, 0.03);
+    const SurrogateTrial run = bench.tail(t, 0.97, 0.03);
     std::vector<WeightedValue> values;
     for (size_t i = 0; i < run.response_s.size(); ++i)
       values.push_back({run.response_s[i], run.log_ratio[i]});
@@ -208,7 +208,7 @@ void study_coverage(const StudyOptions& options, StudyResult& result) {
     options.progress(0.3 + 0.7 * (r + 1) / options.repetitions);
   }
 
-  StudyTable means{"Stand-in, mean of a trial's own quantile: per cent that hold it", {}};
+  StudyTable means{"Surrogate, mean of a trial's own quantile: per cent that hold it", {}};
   for (const auto& [key, coverage] : counters.means) {
     Json row = {{"estimand", fmt::format("mean of the trial's {}", quantile_name(key.first))},
                 {"trials", key.second}};
@@ -218,8 +218,8 @@ void study_coverage(const StudyOptions& options, StudyResult& result) {
   }
   result.tables.push_back(means);
 
-  StudyTable pooled{"Stand-in, pooled quantile: per cent that hold it (of these, with both bounds)",
-                    {}};
+  StudyTable pooled{
+      "Surrogate, pooled quantile: per cent that hold it (of these, with both bounds)", {}};
   for (const auto& [key, coverage] : counters.pooled) {
     Json row = {{"estimand", fmt::format("pooled {}", quantile_name(key.first))},
                 {"cycles", key.second}};
@@ -231,7 +231,7 @@ void study_coverage(const StudyOptions& options, StudyResult& result) {
   }
   result.tables.push_back(pooled);
 
-  StudyTable pairs{"Stand-in, a second algorithm, mean of the trial's p99: per cent that hold it",
+  StudyTable pairs{"Surrogate, a second algorithm, mean of the trial's p99: per cent that hold it",
                    {}};
   for (const auto& [key, coverage] : counters.differences)
     pairs.rows.push_back({{"algorithm", kLaws[key.first].name},
@@ -241,7 +241,7 @@ void study_coverage(const StudyOptions& options, StudyResult& result) {
                           {"plain mean", coverage[2].percent()}});
   result.tables.push_back(pairs);
 
-  StudyTable drawn{"Stand-in, other ways to draw", {}};
+  StudyTable drawn{"Surrogate, other ways to draw", {}};
   for (const auto& [groups, coverage] : counters.stratified)
     drawn.rows.push_back({{"estimator", "mean of the trial's p99, stratified groups of 20"},
                           {"trials", groups * kGroup},
@@ -254,7 +254,7 @@ void study_coverage(const StudyOptions& options, StudyResult& result) {
                           {"effective share", rounded(coverage.effective_share(), 3)}});
   result.tables.push_back(drawn);
 
-  StudyTable stopped{"Stand-in, mean of the trial's p99, stopped by equation 2", {}};
+  StudyTable stopped{"Surrogate, mean of the trial's p99, stopped by equation 2", {}};
   for (const auto& [margin, coverage] : counters.stopped)
     stopped.rows.push_back({{"margin, %", percent(margin)},
                             {"trials (mean)", std::llround(coverage[0].mean_trials())},

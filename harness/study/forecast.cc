@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "bench.h"
+#include "study/bench.h"
 
 namespace delaycc {
 
@@ -36,7 +36,7 @@ void study_forecast(const StudyOptions& options, StudyResult& result) {
     std::vector<bool> stopped(kinds, false);
     size_t next = 0;
     for (int t = 0; t < counts.back(); ++t) {
-      const StandInTrial run = own.plain(t);
+      const SurrogateTrial run = own.plain(t);
       if (run.response_s.empty()) continue;
       for (size_t q = 0; q < kinds; ++q) {
         const double value = trial_quantile(run.response_s, kQuantiles[q]);

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "bench.h"
+#include "study/bench.h"
 
 namespace delaycc {
 namespace {
@@ -23,7 +23,8 @@ struct Fitted {
 
 Fitted simulate(const Bench& bench, const LognormalSizes& sizes, int64_t cycles,
                 const std::function<void(double)>& done) {
-  const CycleSource source = stand_in_cycles(bench.net, bench.flows, sizes, bench.again(4, 0).seed);
+  const CycleSource source =
+      surrogate_cycles(bench.net, bench.flows, sizes, bench.again(4, 0).seed);
   FineQuantile pooled;
   Moments trial, batches;
   std::vector<double> batch;
@@ -140,8 +141,8 @@ void study_importance(const StudyOptions& options, StudyResult& result) {
     const bool costly = ways[w].search && ways[w].options.epoch_cycles > 100;
     const int these = costly ? std::max(10, repetitions / 5) : repetitions;
     for (int r = 0; r < these; ++r) {
-      const CycleSource source = stand_in_cycles(bench.net, bench.flows, cut.sizes,
-                                                 bench.again(5 + w, static_cast<uint64_t>(r)).seed);
+      const CycleSource source = surrogate_cycles(
+          bench.net, bench.flows, cut.sizes, bench.again(5 + w, static_cast<uint64_t>(r)).seed);
       LognormalSizes drawn = cut.sizes;
       double gamma = of_cut.truth.pooled[kP99];
       uint64_t number = 0;
@@ -202,9 +203,9 @@ void study_importance(const StudyOptions& options, StudyResult& result) {
     Moments cycles, extra;
     int unfinished = 0;
     for (int r = 0; r < runs; ++r) {
-      const CycleSource source = stand_in_cycles(bench.net, bench.flows, cut.sizes,
-                                                 bench.again(50 + p, static_cast<uint64_t>(r)).seed,
-                                                 procedure.ratio_after_switch);
+      const CycleSource source = surrogate_cycles(
+          bench.net, bench.flows, cut.sizes, bench.again(50 + p, static_cast<uint64_t>(r)).seed,
+          procedure.ratio_after_switch);
       const ModelBasedResult m = model_based_quantile(source, cut.sizes, procedure.options, 200000);
       own.add(m.estimate, of_cut.batch_p99);
       pooled.add(m.estimate, of_cut.truth.pooled[kP99]);
@@ -244,7 +245,7 @@ void study_importance(const StudyOptions& options, StudyResult& result) {
       o.flows_per_cycle = lift.share > 0 ? bench.flows : 0;
       PooledQuantile p99(0.99, {}, o), p999(0.999, {}, o);
       for (int t = 0; t < kCycles; ++t) {
-        const StandInTrial run = own.tail(t, lift.from, lift.share);
+        const SurrogateTrial run = own.tail(t, lift.from, lift.share);
         std::vector<WeightedValue> values;
         for (size_t i = 0; i < run.response_s.size(); ++i)
           values.push_back({run.response_s[i], run.log_ratio[i]});

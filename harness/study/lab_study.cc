@@ -7,12 +7,13 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "bench.h"
-#include "compile.h"
-#include "fluid_trial.h"
-#include "random.h"
-#include "store.h"
-#include "topology.h"
+#include "base/random.h"
+#include "eval/fluid_trial.h"
+#include "plan/compile.h"
+#include "plan/topology.h"
+#include "run/store.h"
+#include "scenario/scenario_file.h"
+#include "study/bench.h"
 
 namespace delaycc {
 namespace {

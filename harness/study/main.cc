@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <string>
 
-#include "posix.h"
-#include "study.h"
+#include "base/posix.h"
+#include "study/study.h"
 
 int main(int argc, char** argv) {
   using namespace delaycc;

@@ -5,14 +5,14 @@
 #include <algorithm>
 #include <cmath>
 
-#include "bench.h"
+#include "study/bench.h"
 
 namespace delaycc {
 namespace {
 
 struct Rivals {
   const char* name;
-  StandInLaw a, b;
+  SurrogateLaw a, b;
 };
 const Rivals kRivals[] = {{"the same twice", {}, {}},
                           {"b 97 % efficient", {}, {0.97, 0, 0, 0, 0, 2}},
@@ -27,7 +27,7 @@ const Rivals kRivals[] = {{"the same twice", {}, {}},
                            {1, 0, 0, 0.03, 1e-3, 1},
                            {0.97, 0, 0, 0.03, 1e-3, 2}}};
 
-double p99_of(const StandInTrial& run) {
+double p99_of(const SurrogateTrial& run) {
   return run.response_s.empty() ? 0 : trial_quantile(run.response_s, 0.99);
 }
 
@@ -155,8 +155,8 @@ void study_pair(const StudyOptions& options, StudyResult& result) {
 
 void study_flip(const StudyOptions& options, StudyResult& result) {
   const Bench bench(options.seed);
-  const StandInLaw a;
-  const StandInLaw b{0.97, 0, 0, 0, 0, 2};
+  const SurrogateLaw a;
+  const SurrogateLaw b{0.97, 0, 0, 0, 0, 2};
   constexpr int kFew = 10, kMany = 500;
   const int64_t pairs = std::max<int64_t>(options.truth_trials / 20, 1000);
   Moments base, difference;

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <memory>
 
-#include "bench.h"
+#include "study/bench.h"
 
 namespace delaycc {
 namespace {
@@ -29,7 +29,7 @@ constexpr Way kWays[] = {{"plain", 1, false, 0},
 
 struct NamedLaw {
   const char* name;
-  StandInLaw law;
+  SurrogateLaw law;
 };
 const NamedLaw kLaws[] = {
     {"processor sharing itself", {}},
@@ -76,9 +76,9 @@ void study_save(const StudyOptions& options, StudyResult& result) {
         PooledQuantile p99(0.99, {}, o), p999(0.999, {}, o);
         double sum = 0, control_sum = 0;
         for (int t = 0; t < kTrials; ++t) {
-          const StandInTrial run = way.lift > 0 ? own.tail(t, 0.97, way.lift)
-                                   : grouped    ? own.stratified(t, way.group, law.law)
-                                                : own.plain(t, law.law);
+          const SurrogateTrial run = way.lift > 0 ? own.tail(t, 0.97, way.lift)
+                                     : grouped    ? own.stratified(t, way.group, law.law)
+                                                  : own.plain(t, law.law);
           std::vector<double> model;
           if (way.control)
             model = (grouped ? own.stratified(t, way.group) : own.plain(t)).response_s;

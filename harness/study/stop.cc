@@ -8,8 +8,8 @@
 #include <cmath>
 #include <map>
 
-#include "bench.h"
-#include "random.h"
+#include "base/random.h"
+#include "study/bench.h"
 
 namespace delaycc {
 namespace {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "study.h"
+#include "study/study.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "posix.h"
+#include "base/posix.h"
 
 namespace delaycc {
 namespace {

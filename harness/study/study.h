@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Studies of the estimators: what they cover, forecast, save and cost, on distributions that are
-// known and on the stand-in network. Each gives tables, the same ones byte for byte for a seed.
-#ifndef DELAYCC_HARNESS_STUDY_H_
-#define DELAYCC_HARNESS_STUDY_H_
+// known and on the surrogate network. Each gives tables, the same ones byte for byte for a seed.
+#ifndef DELAYCC_HARNESS_STUDY_STUDY_H_
+#define DELAYCC_HARNESS_STUDY_STUDY_H_
 
 #include <cstdint>
 #include <functional>
@@ -66,4 +66,4 @@ double rounded(double value, int digits = 4);
 
 }  // namespace delaycc
 
-#endif  // DELAYCC_HARNESS_STUDY_H_
+#endif  // DELAYCC_HARNESS_STUDY_STUDY_H_

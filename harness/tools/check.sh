@@ -18,9 +18,9 @@ run() { # NAME COMMAND...
 	fi
 }
 
-mapfile -t cxx < <(git ls-files 'harness/src/*.cc' 'harness/src/*.h' 'harness/study/*.cc' 'harness/study/*.h' \
+mapfile -t cxx < <(git ls-files 'harness/*.cc' 'harness/*.h' ':!harness/backend/lab/kernel' \
 	'user/*.cc' 'user/*.h' 'tests/*.cc' 'tests/*.h')
-mapfile -t kernel_c < <(git ls-files 'kernel/*.c' 'kernel/*.h' 'harness/lab/*.c' 'harness/lab/*.h')
+mapfile -t kernel_c < <(git ls-files 'kernel/*.c' 'kernel/*.h' 'harness/backend/lab/kernel/*.c' 'harness/backend/lab/kernel/*.h')
 mapfile -t shell < <(git ls-files '*.sh' '.ci/run')
 
 check_format() {
@@ -74,7 +74,7 @@ check_sparse() {
 
 check_tidy() {
 	local units
-	mapfile -t units < <(git ls-files 'harness/src/*.cc' 'harness/study/*.cc' 'user/*.cc')
+	mapfile -t units < <(git ls-files 'harness/*.cc' 'user/*.cc')
 	printf '%s\n' "${units[@]}" | xargs -P "$(nproc)" -n 2 clang-tidy -p "$build" --quiet --warnings-as-errors='*' 2>/dev/null
 }
 
@@ -100,6 +100,7 @@ check_spdx() {
 run clang-format check_format
 run "licence lines" check_spdx
 run "shell syntax" check_shell
+run "rooms of harness/" harness/tools/rooms.py
 run checkpatch check_patch
 run sparse check_sparse
 run clang-tidy check_tidy

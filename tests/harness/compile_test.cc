@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compile.h"
+#include "plan/compile.h"
+#include "scenario/scenario_file.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 #include <set>
 
-#include "dccport.h"
-#include "plan.h"
-#include "random.h"
+#include "base/random.h"
+#include "plan/plan.h"
 
 namespace delaycc {
 namespace {
@@ -304,9 +304,9 @@ TEST(Compile, LogsTheBottleneckAndBothEndsOfEachRtt) {
   std::map<std::string, uint32_t> flags;
   for (const LinkPlan& link : compiled.plan.links)
     for (const EndPlan* end : {&link.a, &link.b}) flags[end->port.name] = end->port.log_flags;
-  EXPECT_EQ(flags["left->right"], DCCPORT_LOG_DATA | DCCPORT_LOG_ACKS);
-  EXPECT_EQ(flags["senders[2]->left"], DCCPORT_LOG_DATA | DCCPORT_DROP_RST);
-  EXPECT_EQ(flags["left->senders[2]"], DCCPORT_LOG_ACKS);
+  EXPECT_EQ(flags["left->right"], kPortLogData | kPortLogAcks);
+  EXPECT_EQ(flags["senders[2]->left"], kPortLogData | kPortDropRst);
+  EXPECT_EQ(flags["left->senders[2]"], kPortLogAcks);
   EXPECT_EQ(flags["right->left"], 0u);
 }
 
@@ -394,9 +394,7 @@ TEST(CompileWorkload, FlowsCarryClassPriorityAndIdeal) {
   EXPECT_GT(incasts, 0);
   EXPECT_TRUE(trial.plan.open_windows);
   for (const LinkPlan& link : trial.plan.links)
-    EXPECT_EQ(
-        (link.a.port.log_flags | link.b.port.log_flags) & (DCCPORT_LOG_DATA | DCCPORT_LOG_ACKS),
-        0u);
+    EXPECT_EQ((link.a.port.log_flags | link.b.port.log_flags) & (kPortLogData | kPortLogAcks), 0u);
 }
 
 TEST(CompileWorkload, PacketsCarryThePriorityIfAsked) {
@@ -416,7 +414,7 @@ TEST(CompileWorkload, PacketsCarryThePriorityIfAsked) {
       for (const EndPlan* end : {&link.a, &link.b}) {
         const bool host = !plan.nodes[end->node].address.empty();
         EXPECT_EQ(end->port.bands, host ? 0u : 8u);
-        EXPECT_EQ((end->port.log_flags & DCCPORT_DSCP_PRIORITY) != 0, !host);
+        EXPECT_EQ((end->port.log_flags & kPortDscpPriority) != 0, !host);
       }
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "estimator.h"
+#include "eval/estimator.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "evaluation.h"
+#include "eval/evaluation.h"
 
 #include <gtest/gtest.h>
 
@@ -7,13 +7,13 @@
 #include <cmath>
 #include <random>
 
-#include "compile.h"
-#include "eval_result.h"
-#include "fluid_control.h"
-#include "fluid_trial.h"
-#include "lab.h"
-#include "random.h"
-#include "topology.h"
+#include "backend/lab/lab.h"
+#include "base/random.h"
+#include "eval/eval_result.h"
+#include "eval/fluid_control.h"
+#include "eval/fluid_trial.h"
+#include "plan/compile.h"
+#include "plan/topology.h"
 
 namespace delaycc {
 namespace {

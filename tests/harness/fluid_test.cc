@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fluid.h"
+#include "eval/fluid.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "fluid_trial.h"
-#include "random.h"
+#include "base/random.h"
+#include "eval/fluid_trial.h"
+#include "scenario/scenario_file.h"
 
 namespace delaycc {
 namespace {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "importance.h"
+#include "eval/importance.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "bench.h"
-#include "stand_in.h"
+#include "study/bench.h"
+#include "study/surrogate.h"
 
 namespace delaycc {
 namespace {
@@ -24,7 +24,7 @@ const LognormalSizes& nominal() {
 }
 
 CycleSource source(uint64_t seed, bool ratio_after_switch = false) {
-  return stand_in_cycles(bench().net, bench().flows, nominal(), seed, ratio_after_switch);
+  return surrogate_cycles(bench().net, bench().flows, nominal(), seed, ratio_after_switch);
 }
 
 LognormalSizes tilted(double shift, double factor) {
@@ -32,7 +32,7 @@ LognormalSizes tilted(double shift, double factor) {
   return LognormalSizes({p.mu + shift * p.sigma, p.sigma * factor}, nominal().max_bytes());
 }
 
-TEST(StandIn, HasTheLoadOfTheWorkload) {
+TEST(Surrogate, HasTheLoadOfTheWorkload) {
   double bytes = 0;
   constexpr int kTrials = 5000;
   for (int t = 0; t < kTrials; ++t)
@@ -42,33 +42,33 @@ TEST(StandIn, HasTheLoadOfTheWorkload) {
   EXPECT_NEAR(bench().flows, 44, 1);
 }
 
-TEST(StandIn, MeansResponseTimesOfProcessorSharing) {
+TEST(Surrogate, MeansResponseTimesOfProcessorSharing) {
   // E[response] = E[service] / (1 - load) in the long run; Poisson arrivals that go on for long.
-  StandIn net;
+  Surrogate net;
   net.duration_s = 20;
   const double flows = net.flows(bench().mean_bytes);
   PlainSampler sampler(3, 0, 0);
-  const StandInTrial trial =
-      run_stand_in(net, sampler.draw(flows), bench().sizes, bench().mean_bytes);
+  const SurrogateTrial trial =
+      run_surrogate(net, sampler.draw(flows), bench().sizes, bench().mean_bytes);
   Moments response;
   for (double r : trial.response_s) response.add(r);
   const double service = bench().mean_bytes * 8 / net.rate_bps;
   EXPECT_NEAR(response.mean() / (service / 0.7), 1, 0.03);
 }
 
-TEST(StandIn, LawsDoWhatTheySay) {
-  const StandInTrial plain = bench().plain(7);
-  StandInLaw slow;
+TEST(Surrogate, LawsDoWhatTheySay) {
+  const SurrogateTrial plain = bench().plain(7);
+  SurrogateLaw slow;
   slow.start_s = 1e-3;
   slow.timeout_share = 1;
   slow.timeout_s = 2e-3;
-  const StandInTrial other = bench().plain(7, slow);
+  const SurrogateTrial other = bench().plain(7, slow);
   ASSERT_EQ(plain.response_s.size(), other.response_s.size());
   for (size_t i = 0; i < plain.response_s.size(); ++i)
     EXPECT_NEAR(other.response_s[i] - plain.response_s[i], 3e-3, 1e-12);
 }
 
-TEST(StandInCycles, RatiosHaveMeanOneWithAndWithoutTheSwitch) {
+TEST(SurrogateCycles, RatiosHaveMeanOneWithAndWithoutTheSwitch) {
   const LognormalSizes drawn = tilted(0.1, 1.05);
   for (double switch_at : {kInfinity, 1e-3}) {
     const CycleSource cycles = source(1);
@@ -87,7 +87,7 @@ TEST(StandInCycles, RatiosHaveMeanOneWithAndWithoutTheSwitch) {
   }
 }
 
-TEST(StandInCycles, ARatioThatGoesOnAfterTheSwitchIsBiased) {
+TEST(SurrogateCycles, ARatioThatGoesOnAfterTheSwitchIsBiased) {
   const CycleSource cycles = source(1, true);
   Moments whole;
   for (uint64_t c = 0; c < 10000; ++c)
@@ -96,7 +96,7 @@ TEST(StandInCycles, ARatioThatGoesOnAfterTheSwitchIsBiased) {
   EXPECT_GT(std::abs(whole.mean() - 1), 6 * error);
 }
 
-TEST(StandInCycles, TiltedCyclesGiveTheNominalTail) {
+TEST(SurrogateCycles, TiltedCyclesGiveTheNominalTail) {
   const CycleSource cycles = source(2);
   Moments plain, weighted;
   constexpr double kGamma = 2.5e-3;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "metrics.h"
+#include "metrics/metrics.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "statistics.h"
+#include "base/statistics.h"
 
 namespace delaycc {
 namespace {

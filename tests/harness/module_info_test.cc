@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "module_info.h"
+#include "base/module_info.h"
 
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <string>
 
-#include "lab.h"
-#include "posix.h"
+#include "backend/lab/lab.h"
+#include "base/posix.h"
 
 namespace delaycc {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sampling.h"
+#include "spec/sampling.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <functional>
 #include <limits>
 
-#include "estimator.h"
+#include "eval/estimator.h"
 
 namespace delaycc {
 namespace {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scenario.h"
+#include "scenario/scenario_file.h"
 
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
-#include "compile.h"
-#include "lab.h"
-#include "suggest.h"
+#include "backend/lab/lab.h"
+#include "base/suggest.h"
+#include "plan/compile.h"
 
 namespace delaycc {
 namespace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store.h"
+#include "run/store.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "lab.h"
+#include "backend/lab/lab.h"
 
 namespace delaycc {
 namespace {

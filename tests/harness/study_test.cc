@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "study.h"
+#include "study/study.h"
 
 #include <gtest/gtest.h>
 
-#include "posix.h"
+#include "base/posix.h"
 
 namespace delaycc {
 namespace {

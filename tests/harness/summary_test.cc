@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "summary.h"
+#include "run/summary.h"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "metrics.h"
-#include "report.h"
+#include "metrics/metrics.h"
+#include "report/report.h"
 
 namespace delaycc {
 namespace {

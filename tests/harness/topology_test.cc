@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "topology.h"
+#include "plan/topology.h"
 
 #include <gtest/gtest.h>
 

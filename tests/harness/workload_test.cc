@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "workload.h"
+#include "spec/workload.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -11,8 +11,8 @@
 #include <numeric>
 #include <set>
 
-#include "plan.h"
-#include "posix.h"
+#include "base/posix.h"
+#include "plan/plan.h"
 
 namespace delaycc {
 namespace {

@@ -276,7 +276,7 @@ def test_what_the_user_may_not_read_is_not_called_missing(scenario):
     with tempfile.TemporaryDirectory(dir="/tmp") as name:  # pytest's own folders are root's alone
         folder = pathlib.Path(name)
         folder.chmod(0o755)
-        shutil.copytree(BUILD, folder / "build", ignore=lambda _, names: set(names) - {"delaycc", "delaycc-agent"})
+        shutil.copytree(BUILD, folder / "build", ignore=lambda _, names: set(names) - {"delaycc", "delaycc-runner"})
         lab = folder / "lab"
         lab.mkdir()
         for file in [LAB / "linux", *LAB.glob("*.ko")]:

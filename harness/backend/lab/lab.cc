@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/lab/lab.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/personality.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <mutex>
+#include <set>
+#include <sstream>
+#include <vector>
+
+#include "base/module_info.h"
+
+namespace delaycc {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kConsoleTailBytes = 2000;
+
+bool is_file(const std::string& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
+// errno says what access() found wrong.
+LabForbidden forbidden(const std::string& what, const std::string& path) {
+  return LabForbidden("the " + what + " " + path +
+                      " is there, but not for this user: " + strerror(errno) +
+                      "; give the user access to it and to the folders above it, or name another "
+                      "lab's folder in DELAYCC_LAB");
+}
+
+// Throws Error unless `path` is a file that may be used as access()'s `mode` says.
+void need_file(const std::string& what, const std::string& path, int mode,
+               const std::string& remedy) {
+  struct stat found;
+  if (stat(path.c_str(), &found) < 0) {
+    if (errno == EACCES) throw forbidden(what, path);
+    throw Error("no " + what + " at " + path +
+                (errno == ENOENT || errno == ENOTDIR ? "" : std::string(": ") + strerror(errno)) +
+                "; " + remedy);
+  }
+  if (!S_ISREG(found.st_mode)) throw Error("the " + what + " " + path + " is no file; " + remedy);
+  if (access(path.c_str(), mode) < 0) throw forbidden(what, path);
+}
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+std::string console_tail(const std::string& directory) {
+  std::string text;
+  for (const char* name : {"/console.txt", "/runner.log"}) {
+    if (!is_file(directory + name)) continue;
+    const std::string all = read_file(directory + name);
+    text += all.substr(all.size() - std::min(all.size(), kConsoleTailBytes));
+  }
+  return text;
+}
+
+// Clock ticks of processor time that a process and all below it have used.
+uint64_t processor_ticks(pid_t pid) {
+  const std::string folder = "/proc/" + std::to_string(pid);
+  uint64_t ticks = 0;
+  try {
+    // "pid (name) state ppid ...": the twelfth to the fifteenth word behind the name are utime,
+    // stime, and those of children that have ended.
+    const std::string stat = read_file(folder + "/stat");
+    std::istringstream words(stat.substr(std::min(stat.rfind(')') + 1, stat.size())));
+    std::string word;
+    for (int i = 1; words >> word && i <= 15; i++)
+      if (i >= 12) ticks += strtoull(word.c_str(), nullptr, 10);
+    std::istringstream children(read_file(folder + "/task/" + std::to_string(pid) + "/children"));
+    for (pid_t child = 0; children >> child;) ticks += processor_ticks(child);
+  } catch (const Error&) {
+    // It has ended, or this kernel does not tell.
+  }
+  return ticks;
+}
+
+// A child in its own process group, killed with all its descendants by its owner. The kernel ends
+// it when this process ends, however that happens, and any process of it that uses more than
+// `processor_s` seconds of processor time.
+class Child {
+ public:
+  Child(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
+        const std::string& output, int processor_s) {
+    // Everything is allocated before fork(): between fork() and exec() only the child's thread is
+    // left of this process.
+    std::vector<char*> argv, envp;
+    for (const std::string& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));
+    argv.push_back(nullptr);
+    for (const std::string& e : environment) envp.push_back(const_cast<char*>(e.c_str()));
+    envp.push_back(nullptr);
+    Fd out = open_file(output, O_WRONLY | O_CREAT | O_TRUNC);
+    Fd in = open_file("/dev/null", O_RDONLY);
+    const pid_t parent = getpid();
+    const auto limit_s = static_cast<rlim_t>(processor_s);
+    const rlimit processor = {limit_s, limit_s + 5};
+    pid_ = fork();
+    if (pid_ < 0) throw system_error("fork", arguments.front());
+    if (pid_ == 0) {
+      setsid();
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      if (getppid() != parent) _exit(127);
+      // Addresses of the lab's stack and heap reach its hash functions.
+      personality(ADDR_NO_RANDOMIZE);
+      setrlimit(RLIMIT_CPU, &processor);
+      dup2(in.get(), 0);
+      dup2(out.get(), 1);
+      dup2(out.get(), 2);
+      sigset_t none;
+      sigemptyset(&none);
+      sigprocmask(SIG_SETMASK, &none, nullptr);
+      execve(argv[0], argv.data(), envp.data());
+      _exit(127);
+    }
+    pidfd_ = Fd(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
+    if (!pidfd_) throw system_error("pidfd_open", arguments.front());
+  }
+
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  ~Child() {
+    kill(-pid_, SIGKILL);
+    if (!reaped_) waitpid(pid_, nullptr, 0);
+  }
+
+  pid_t pid() const { return pid_; }
+  // That it ended by the limit of processor time.
+  bool used_up() const { return reaped_ && WIFSIGNALED(status_) && WTERMSIG(status_) == SIGXCPU; }
+
+  // True when it ended within `timeout_ms`.
+  bool wait_for(int timeout_ms) {
+    pollfd poll_fd = {pidfd_.get(), POLLIN, 0};
+    if (poll(&poll_fd, 1, timeout_ms) <= 0) return false;
+    if (waitpid(pid_, &status_, 0) < 0) throw system_error("waitpid", "");
+    reaped_ = true;
+    return true;
+  }
+
+ private:
+  pid_t pid_ = -1;
+  Fd pidfd_;
+  bool reaped_ = false;
+  int status_ = 0;
+};
+
+}  // namespace
+
+bool Lab::has_module(const std::string& name) const { return !find_module(modules, name).empty(); }
+
+std::vector<std::string> Lab::algorithms() const {
+  const std::string prefix = "tcp_";
+  std::set<std::string> names;
+  std::istringstream built_in(DELAYCC_LAB_ALGORITHMS);
+  for (std::string name; std::getline(built_in, name, ',');) names.insert(name);
+  const auto add = [&](const std::string& module) {
+    if (module.rfind(prefix, 0) == 0) names.insert(module.substr(prefix.size()));
+  };
+  for (const auto& entry : fs::directory_iterator(modules)) {
+    if (entry.path().extension() != ".ko") continue;
+    add(entry.path().stem().string());
+    for (const std::string& alias : module_info(read_file(entry.path().string()), "alias"))
+      add(alias);
+  }
+  return {names.begin(), names.end()};
+}
+
+std::string Lab::build_id() const {
+  std::vector<std::string> files = {kernel, runner, "/proc/self/exe"};
+  std::vector<std::string> found;
+  for (const auto& entry : fs::directory_iterator(modules))
+    if (entry.path().extension() == ".ko") found.push_back(entry.path().string());
+  std::sort(found.begin(), found.end());
+  files.insert(files.end(), found.begin(), found.end());
+  std::string hashes;
+  for (const std::string& file : files) {
+    hashes += file == "/proc/self/exe" ? "delaycc" : fs::path(file).filename().string();
+    hashes += " " + hash_hex(read_file(file)) + "\n";
+  }
+  return hash_hex(hashes).substr(0, 16);
+}
+
+Lab find_lab() {
+  const fs::path program = fs::read_symlink("/proc/self/exe").parent_path();
+  Lab lab;
+  lab.runner = (program / "delaycc-runner").string();
+  const char* given = getenv("DELAYCC_LAB");
+  const fs::path root = given && *given ? fs::absolute(given) : program / "lab";
+  lab.kernel = (root / "linux").string();
+  lab.modules = root.string();
+  need_file("lab kernel", lab.kernel, R_OK | X_OK,
+            "build it with \"make lab\", or name its folder in DELAYCC_LAB");
+  if (access(lab.modules.c_str(), R_OK | X_OK) < 0) throw forbidden("folder", lab.modules);
+  need_file("port module", (root / "sch_dccport.ko").string(), R_OK, "build it with \"make lab\"");
+  for (const auto& entry : fs::directory_iterator(root))
+    if (entry.path().extension() == ".ko")
+      need_file("lab module", entry.path().string(), R_OK, "build it with \"make lab\"");
+  need_file("trial runner", lab.runner, R_OK | X_OK, "build it with \"make\"");
+  return lab;
+}
+
+namespace {
+
+constexpr char kTemporaryPrefix[] = "delaycc-run-";
+
+// Locks a folder of ours, of which no other process has the lock; else the result is empty.
+Fd lock_folder(const std::string& path) {
+  Fd folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat status;
+  if (!folder || fstat(folder.get(), &status) < 0 || status.st_uid != geteuid() ||
+      flock(folder.get(), LOCK_EX | LOCK_NB) < 0)
+    return Fd();
+  return folder;
+}
+
+// The lock of a folder ends with the process that made it, however that ends. What has the name and
+// no lock was left behind by one that was killed.
+void remove_abandoned_folders(const fs::path& where) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(where, ignored)) {
+    if (entry.path().filename().string().rfind(kTemporaryPrefix, 0) != 0) continue;
+    if (const Fd lock = lock_folder(entry.path().string())) fs::remove_all(entry.path(), ignored);
+  }
+}
+
+}  // namespace
+
+TemporaryDirectory::TemporaryDirectory() {
+  const fs::path where = fs::temp_directory_path();
+  static std::once_flag once;
+  std::call_once(once, [&] { remove_abandoned_folders(where); });
+  std::string fresh = (where / "delaycc-XXXXXX").string();
+  if (!mkdtemp(fresh.data())) throw system_error("mkdtemp", fresh);
+  // It gets its name once it is locked.
+  lock_ = lock_folder(fresh);
+  path_ = (where / (kTemporaryPrefix + fresh.substr(fresh.size() - 6))).string();
+  if (rename(fresh.c_str(), path_.c_str()) < 0) {
+    const Error failed = system_error("rename", path_);
+    rmdir(fresh.c_str());
+    throw failed;
+  }
+}
+
+TemporaryDirectory::~TemporaryDirectory() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+void run_in_lab(const Lab& lab, const Plan& plan, const std::string& directory, int timeout_s,
+                const std::atomic<bool>& stop) {
+  for (const std::string& path : {directory, lab.modules, lab.runner})
+    if (path.find_first_of(" \t\",") != std::string::npos)
+      throw Error("\"" + path +
+                  "\": a path on the lab kernel's command line has no space, comma or quote");
+  write_file(directory + "/plan.json", plan_to_json(plan));
+  const std::vector<std::string> arguments = {
+      lab.kernel,
+      "time-travel=inf-cpu",
+      "mem=" + std::to_string(plan.memory_mb) + "M",
+      "root=/dev/root",
+      "rootfstype=hostfs",
+      "rootflags=/",
+      "ro",
+      "quiet",
+      "con=null",
+      "con0=null,fd:1",
+      "uml_dir=" + directory + "/",
+      "umid=lab",
+      "dcc_seed=" + std::to_string(plan.seed),
+      "init=" + lab.runner,
+      "DCC_DIR=" + directory,
+      "DCC_MODULES=" + lab.modules,
+  };
+  const std::string memory_directory = fs::exists("/dev/shm") ? "/dev/shm" : directory;
+  const std::vector<std::string> environment = {"PATH=/usr/bin:/bin", "HOME=" + directory,
+                                                "TMPDIR=" + memory_directory};
+  Child child(arguments, environment, directory + "/console.txt", timeout_s);
+  uint64_t ticks = 0;
+  int64_t looked_ns = monotonic_ns();
+  int64_t moved_ns = looked_ns;
+  while (!child.wait_for(100)) {
+    if (stop) throw Interrupted();
+    const int64_t now_ns = monotonic_ns();
+    if (now_ns - looked_ns < 1'000'000'000) continue;
+    looked_ns = now_ns;
+    if (const uint64_t now = processor_ticks(child.pid()); now != ticks) {
+      ticks = now;
+      moved_ns = now_ns;
+    }
+    if (now_ns - moved_ns > int64_t{timeout_s} * 1'000'000'000)
+      throw Error("the trial used no processor time for more than " + std::to_string(timeout_s) +
+                  " s (--timeout); end of its console:\n" + console_tail(directory));
+  }
+  if (child.used_up())
+    throw Error("the trial used more than " + std::to_string(timeout_s) +
+                " s of processor time (--timeout); end of its console:\n" +
+                console_tail(directory));
+  if (is_file(directory + "/error.txt"))
+    throw Error("the runner failed: " + first_line(read_file(directory + "/error.txt")));
+  if (!is_file(directory + "/status"))
+    throw Error("the lab ended before the trial did; end of its console:\n" +
+                console_tail(directory));
+}
+
+}  // namespace delaycc

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/posix.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+
+namespace delaycc {
+
+Error system_error(std::string_view call, std::string_view object, int error) {
+  std::string text(call);
+  text.append("(").append(object).append("): ").append(strerror(error));
+  return Error(text);
+}
+
+Error system_error(std::string_view call, std::string_view object) {
+  return system_error(call, object, errno);
+}
+
+Fd& Fd::operator=(Fd&& other) noexcept {
+  if (this != &other) {
+    reset();
+    fd_ = std::exchange(other.fd_, -1);
+  }
+  return *this;
+}
+
+void Fd::reset() {
+  if (fd_ >= 0) ::close(fd_);
+  fd_ = -1;
+}
+
+Fd open_file(const std::string& path, int flags, unsigned mode) {
+  int fd = ::open(path.c_str(), flags | O_CLOEXEC, mode);
+  if (fd < 0) throw system_error("open", path);
+  return Fd(fd);
+}
+
+namespace {
+
+std::string read_all(const Fd& fd, const std::string& path, size_t most_bytes) {
+  std::string text;
+  char buffer[65536];
+  for (;;) {
+    ssize_t n = ::read(fd.get(), buffer, sizeof(buffer));
+    if (n < 0) throw system_error("read", path);
+    if (n == 0) return text;
+    text.append(buffer, static_cast<size_t>(n));
+    if (text.size() > most_bytes)
+      throw Error(path + ": is larger than " + std::to_string(most_bytes >> 20) +
+                  " MiB, the most that is read");
+  }
+}
+
+}  // namespace
+
+std::string read_file(const std::string& path) {
+  return read_all(open_file(path, O_RDONLY), path, SIZE_MAX);
+}
+
+std::string read_regular_file(const std::string& path, size_t most_bytes) {
+  // A FIFO without a writer would block the open.
+  const Fd fd = open_file(path, O_RDONLY | O_NONBLOCK);
+  struct stat status = {};
+  if (fstat(fd.get(), &status) < 0) throw system_error("fstat", path);
+  if (!S_ISREG(status.st_mode)) throw Error(path + ": is not a regular file");
+  return read_all(fd, path, most_bytes);
+}
+
+namespace {
+
+void write_all(int fd, std::string_view text, const std::string& path) {
+  while (!text.empty()) {
+    ssize_t n = ::write(fd, text.data(), text.size());
+    if (n < 0) throw system_error("write", path);
+    text.remove_prefix(static_cast<size_t>(n));
+  }
+}
+
+}  // namespace
+
+void write_file(const std::string& path, std::string_view text) {
+  Fd fd = open_file(path, O_WRONLY | O_CREAT | O_TRUNC);
+  write_all(fd.get(), text, path);
+  // A network file system may say only now that the disk is full.
+  if (::close(fd.release()) < 0) throw system_error("close", path);
+}
+
+void write_file_atomically(const std::string& path, std::string_view text) {
+  const std::string fresh = path + ".new";
+  try {
+    write_file(fresh, text);
+    if (::rename(fresh.c_str(), path.c_str()) < 0) throw system_error("rename", path);
+  } catch (const Error&) {
+    ::unlink(fresh.c_str());
+    throw;
+  }
+}
+
+int64_t monotonic_ns() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+std::string hash_hex(std::string_view bytes) {
+  XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
+  char text[33];
+  snprintf(text, sizeof(text), "%016llx%016llx", static_cast<unsigned long long>(hash.high64),
+           static_cast<unsigned long long>(hash.low64));
+  return text;
+}
+
+}  // namespace delaycc

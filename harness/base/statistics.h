@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef DELAYCC_HARNESS_BASE_STATISTICS_H_
+#define DELAYCC_HARNESS_BASE_STATISTICS_H_
+
+#include <vector>
+
+namespace delaycc {
+
+struct Summary {
+  double mean = 0;
+  double ci95 = 0;  // half-width of the 95 % confidence interval of the mean; 0 for n = 1
+  double min = 0;
+  double max = 0;
+  int n = 0;
+};
+
+// Mean with Student's t interval, for independent trials. `values` must not be empty.
+Summary summarise(const std::vector<double>& values);
+
+// Nearest rank: the smallest value that at least `fraction` of all are not above. `values` must not
+// be empty; its order changes.
+double percentile(std::vector<double>& values, double fraction);
+
+// (sum x)^2 / (n sum x^2): 1 when all are equal, 1/n when one has all. 0 where nothing flows.
+double jain_index(const std::vector<double>& values);
+
+}  // namespace delaycc
+
+#endif  // DELAYCC_HARNESS_BASE_STATISTICS_H_

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/trials.h"
+
+#include <fmt/format.h>
+
+#include <exception>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <thread>
+#include <vector>
+
+#include "plan/compile.h"
+#include "trace/records.h"
+
+namespace delaycc {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kAttempts = 2;
+
+// What metrics depend on beside the plan and the records.
+std::string measurement_text(const Measurement& m) {
+  std::string text = fmt::format(
+      "bottleneck {} {} event {} {} {} {} {} {} {} measure {} {} {} {} {} exclude",
+      m.bottleneck_port, m.bottleneck_bps, m.event.present, m.event.at_ns, m.event.stop_of,
+      m.event.recovers, m.event.threshold, m.event.window_ns, m.event.horizon_ns, m.measure.from_ns,
+      m.measure.to_ns, m.measure.bin_ns, m.measure.jain_window_ns, m.measure.jain_threshold);
+  for (const auto& [from, to] : m.measure.exclude_ns) text += fmt::format(" {}-{}", from, to);
+  text += " gradient " + m.measure.gradient_of + " queue";
+  for (const auto& [from, to] : m.measure.queue_ns) text += fmt::format(" {}-{}", from, to);
+  text += " rtt";
+  for (const auto& [from, to] : m.measure.rtt_ns) text += fmt::format(" {}-{}", from, to);
+  text += fmt::format(" suppress {} {}", m.measure.suppress_delay_ns, m.measure.suppress_hold_ns);
+  text += fmt::format(" settle {} takeover {} {}", m.measure.settle_ns,
+                      m.measure.takeover_window_ns, m.measure.takeover_threshold);
+  text += fmt::format(" classes {} {} weights {} {}", fmt::join(m.class_names, " "),
+                      fmt::join(m.size_class, " "), fmt::join(m.uniform, " "),
+                      fmt::join(m.log_weight, " "));
+  return text;
+}
+
+}  // namespace
+
+std::string parameters_to_json(const Parameters& parameters) {
+  nlohmann::json json = nlohmann::json::object();
+  for (const auto& [name, value] : parameters) json[name] = to_string(value);
+  return json.dump();
+}
+
+std::string overrides_to_json(const Scenario& scenario, const Parameters& parameters) {
+  nlohmann::json json = nlohmann::json::object();
+  for (const auto& [name, value] : scenario.overrides)
+    if (!parameters.count(name) && name.rfind("sweep.", 0) != 0) json[name] = value;
+  return json.dump();
+}
+
+void make_out_folder(const std::string& out) {
+  std::error_code error;
+  fs::create_directories(out, error);
+  if (error || !fs::is_directory(out))
+    throw ScenarioError("--out " + out + ": " +
+                        (error ? error.message() : "is no folder, and none can be made there"));
+}
+
+TrialRunner::TrialRunner(const TrialOptions& options, const Lab& lab, Store& store,
+                         const std::atomic<bool>& stop)
+    : options_(options), lab_(lab), stop_(stop), build_(lab.build_id()), store_(store) {}
+
+CompiledTrial TrialRunner::compile(const TrialCase& c) const {
+  Trial trial;
+  trial.algorithm = c.algorithm;
+  trial.number = c.number;
+  trial.seed = options_.seed;
+  trial.trace = options_.trace;
+  return compile_trial(c.scenario, trial,
+                       [this](const std::string& name) { return lab_.has_module(name); });
+}
+
+std::string TrialRunner::key_of(const TrialCase& c, const CompiledTrial& compiled) const {
+  return hash_hex(plan_to_json(compiled.plan) + measurement_text(compiled.measurement) +
+                  fmt::format(" metrics {} set ", kMetricsVersion) +
+                  overrides_to_json(c.scenario, c.parameters) + build_);
+}
+
+std::string TrialRunner::key(const TrialCase& c) const { return key_of(c, compile(c)); }
+
+std::optional<StoredTrial> TrialRunner::stored(const std::string& key) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return store_.load(key);
+}
+
+TrialOutcome TrialRunner::run(const TrialCase& c) {
+  TrialOutcome outcome;
+  const CompiledTrial compiled = compile(c);
+  const std::string key = key_of(c, compiled);
+  outcome.settings = compiled.settings;
+  // --keep and --trace want the records, which the store does not have.
+  if (!options_.keep && !options_.trace)
+    if (auto found = stored(key)) {
+      outcome.trial = std::move(found);
+      outcome.resumed = true;
+      return outcome;
+    }
+  for (int attempt_number = 1;; attempt_number++) {
+    try {
+      StoredTrial done = attempt(c, compiled);
+      done.key = key;
+      std::lock_guard<std::mutex> lock(mutex_);
+      if (!store_.has(key)) store_.save(done);
+      outcome.trial = std::move(done);
+      return outcome;
+    } catch (const Interrupted&) {
+      throw;
+    } catch (const StoreError&) {
+      throw;
+    } catch (const Error& e) {
+      (attempt_number == 1 ? outcome.first_failure : outcome.failure) = e.what();
+      if (attempt_number == kAttempts) return outcome;
+    }
+  }
+}
+
+StoredTrial TrialRunner::attempt(const TrialCase& c, const CompiledTrial& compiled) {
+  TemporaryDirectory directory;
+  run_in_lab(lab_, compiled.plan, directory.path(), options_.timeout_s, stop_);
+  const Records records = read_records(directory.path());
+  StoredTrial stored;
+  stored.scenario = c.scenario.name;
+  stored.parameters = parameters_to_json(c.parameters);
+  stored.overrides = overrides_to_json(c.scenario, c.parameters);
+  stored.algorithm = c.algorithm;
+  stored.number = c.number;
+  stored.seed = options_.seed;
+  stored.build = build_;
+  stored.kernel = records.kernel;
+  stored.result = compute_metrics(compiled, records);
+  stored.result.samples = flow_samples(compiled, records);
+  if (options_.keep || options_.trace) keep(directory.path(), c);
+  return stored;
+}
+
+void TrialRunner::keep(const std::string& from, const TrialCase& c) const {
+  const fs::path to =
+      fs::path(options_.keep_folder) / fmt::format("case{}-{}-{}", c.index, c.algorithm, c.number);
+  fs::remove_all(to);
+  fs::create_directories(to);
+  for (const char* name : {"plan.json", "flows.json", "ports.bin", "acks.txt", "console.txt"})
+    if (fs::exists(fs::path(from) / name)) fs::copy_file(fs::path(from) / name, to / name);
+}
+
+void run_workers(int count, const std::function<bool()>& work,
+                 const std::function<void()>& failed) {
+  std::mutex mutex;
+  std::exception_ptr first;
+  std::vector<std::thread> workers;
+  workers.reserve(static_cast<size_t>(count));
+  for (int i = 0; i < count; i++)
+    workers.emplace_back([&] {
+      try {
+        while (work()) {
+        }
+      } catch (const Interrupted&) {
+      } catch (...) {
+        {
+          std::lock_guard<std::mutex> lock(mutex);
+          if (!first) first = std::current_exception();
+        }
+        failed();
+      }
+    });
+  for (std::thread& worker : workers) worker.join();
+  if (first) std::rethrow_exception(first);
+}
+
+}  // namespace delaycc

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+// delaycc-runner: carries out one plan. It runs as init of the lab kernel, which hands it
+//   DCC_DIR      the trial's folder on the host: plan.json in; flows.json, ports.bin, status out
+//   DCC_MODULES  the folder of the kernel modules
+// in its environment.
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "base/module_info.h"
+#include "base/posix.h"
+#include "plan/plan.h"
+#include "runner/netlink.h"
+#include "runner/traffic.h"
+#include "trace/records.h"
+
+namespace delaycc {
+namespace {
+
+// Mount points that every kernel has and that hide nothing of the host's files, which are our root:
+// empty folders of /proc.
+constexpr char kTrial[] = "/proc/fs";
+constexpr char kTracing[] = "/proc/driver";
+// The far end of every link, for the neighbour that its permanent entry names.
+constexpr char kGateway[] = "169.254.0.1";
+constexpr int kLoopbackIndex = 1;
+
+void make_mount(const char* type, const std::string& where, const std::string& data) {
+  if (mount("none", where.c_str(), type, 0, data.c_str()) < 0)
+    throw system_error("mount", std::string(type) + " on " + where);
+}
+
+std::string required_environment(const char* name) {
+  const char* value = getenv(name);
+  if (!value || !*value)
+    throw Error(std::string("environment variable ") + name +
+                " is not set; delaycc-runner is started by delaycc, not by hand");
+  return value;
+}
+
+// What every step needs: /proc, the trial's folder, standard output.
+void mount_trial() {
+  make_mount("proc", "/proc", "");
+  make_mount("hostfs", kTrial, required_environment("DCC_DIR"));
+  // The kernel may have started us without a console: a socket must never become descriptor 2.
+  const std::string path = std::string(kTrial) + "/runner.log";
+  const int log = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0644);
+  if (log < 0) throw system_error("open", path);
+  for (int fd = 0; fd <= 2; fd++)
+    if (log != fd && dup2(log, fd) < 0) throw system_error("dup2", path);
+  if (log > 2) close(log);
+}
+
+// A kernel without our clock gives wrong figures without any sign of it.
+void refuse_unpatched_kernel() {
+  std::string text;
+  try {
+    text = read_file("/proc/delaycc_lab");
+  } catch (const Error&) {
+    throw Error("this kernel has no /proc/delaycc_lab: it is not the lab kernel (make lab)");
+  }
+  if (text.find("clock_ns 1\n") == std::string::npos)
+    throw Error("/proc/delaycc_lab does not say \"clock_ns 1\": the lab kernel is too coarse");
+}
+
+// What modprobe would load before: "depends=a,b" among a module's strings.
+std::vector<std::string> dependencies(const std::string& image) {
+  std::vector<std::string> names;
+  for (const std::string& value : module_info(image, "depends")) {
+    std::istringstream list(value);
+    for (std::string name; std::getline(list, name, ',');) names.push_back(name);
+  }
+  return names;
+}
+
+void load_module(const std::string& directory, const std::string& wanted,
+                 std::set<std::string>* loaded) {
+  const std::string name = find_module(directory, wanted);
+  if (name.empty()) throw Error("no module " + wanted + " in " + directory);
+  if (!loaded->insert(name).second) return;
+  const std::string file = directory + "/" + name + ".ko";
+  for (const std::string& other : dependencies(read_file(file)))
+    load_module(directory, other, loaded);
+  const Fd fd = open_file(file, O_RDONLY);
+  if (syscall(SYS_finit_module, fd.get(), "", 0) < 0) throw system_error("finit_module", file);
+}
+
+void write_sysctls(const std::map<std::string, std::string>& sysctls) {
+  for (const auto& [name, value] : sysctls) {
+    std::string path = "/proc/sys/" + name;
+    for (size_t i = strlen("/proc/sys/"); i < path.size(); i++)
+      if (path[i] == '.') path[i] = '/';
+    Fd fd;
+    try {
+      fd = open_file(path, O_WRONLY);
+    } catch (const Error& e) {
+      throw Error("sysctl " + name + ": " + e.what());
+    }
+    if (write(fd.get(), value.data(), value.size()) < 0)
+      throw system_error("write", "sysctl " + name + " = " + value);
+  }
+}
+
+Fd new_namespace() {
+  if (unshare(CLONE_NEWNET) < 0) throw system_error("unshare", "CLONE_NEWNET");
+  return open_file("/proc/self/ns/net", O_RDONLY);
+}
+
+tc_dccport_parms port_parms(const PortPlan& port) {
+  tc_dccport_parms parms = {};
+  parms.rate_bps = port.rate_bps;
+  parms.delay_ns = port.delay_ns;
+  parms.limit_bytes = port.limit_bytes;
+  parms.ecn_bytes = port.ecn_bytes;
+  parms.reorder_delay_ns = port.reorder_delay_ns;
+  parms.seed = port.seed;
+  parms.loss_ppm = port.loss_ppm;
+  parms.reorder_ppm = port.reorder_ppm;
+  parms.port_id = port.id;
+  static_assert(kPortLogData == DCCPORT_LOG_DATA && kPortLogAcks == DCCPORT_LOG_ACKS &&
+                kPortDropRst == DCCPORT_DROP_RST && kPortDscpPriority == DCCPORT_DSCP_PRIORITY &&
+                kPortSpray == DCCPORT_SPRAY && kMaxNoiseQuantiles == DCCPORT_QUANTILES_MAX);
+  parms.log_flags = port.log_flags;
+  return parms;
+}
+
+std::vector<tc_dccport_quantile> port_noise(const PortPlan& port) {
+  std::vector<tc_dccport_quantile> noise;
+  for (const auto& [ppm, ns] : port.noise) noise.push_back({ppm, ns});
+  return noise;
+}
+
+// Random loss begins with the experiment: no connection is to lack because its SYN was lost.
+void begin_loss(const Plan& plan, const std::vector<Fd>& netns) {
+  for (const LinkPlan& link : plan.links)
+    for (const EndPlan* end : {&link.a, &link.b}) {
+      if (end->port.loss_ppm == 0) continue;
+      if (setns(netns[static_cast<size_t>(end->node)].get(), CLONE_NEWNET) < 0)
+        throw system_error("setns", plan.nodes[static_cast<size_t>(end->node)].name);
+      NetlinkBatch batch;
+      batch.add_port(end->ifindex, port_parms(end->port), port_noise(end->port));
+      batch.flush();
+    }
+}
+
+std::vector<Fd> build_network(const Plan& plan) {
+  std::vector<Fd> netns;
+  for (const NodePlan& node : plan.nodes) {
+    netns.push_back(new_namespace());
+    write_sysctls(node.sysctls);
+  }
+
+  NetlinkBatch links;
+  for (const LinkPlan& link : plan.links) {
+    auto veth_end = [&](const EndPlan& end) {
+      return NetlinkBatch::VethEnd{netns.at(end.node).get(), end.ifindex, end.ifname, end.mac};
+    };
+    links.add_veth(veth_end(link.a), veth_end(link.b), plan.mtu_bytes, plan.gso);
+  }
+  links.flush();
+
+  struct Interface {
+    const EndPlan* here;
+    const EndPlan* there;
+  };
+  std::vector<std::vector<Interface>> interfaces(plan.nodes.size());
+  for (const LinkPlan& link : plan.links) {
+    interfaces.at(link.a.node).push_back({&link.a, &link.b});
+    interfaces.at(link.b.node).push_back({&link.b, &link.a});
+  }
+  std::vector<std::vector<const RoutePlan*>> routes(plan.nodes.size());
+  for (const RoutePlan& route : plan.routes) routes.at(route.node).push_back(&route);
+
+  for (size_t i = 0; i < plan.nodes.size(); i++) {
+    if (setns(netns[i].get(), CLONE_NEWNET) < 0) throw system_error("setns", plan.nodes[i].name);
+    const bool host = !plan.nodes[i].address.empty();
+    NetlinkBatch batch;
+    // Without an address there is no local routing table, and every gateway is "invalid".
+    batch.set_up(kLoopbackIndex);
+    for (const Interface& interface : interfaces[i]) {
+      batch.set_up(interface.here->ifindex);
+      if (host) batch.add_address(interface.here->ifindex, plan.nodes[i].address);
+      batch.add_neighbour(interface.here->ifindex, kGateway, interface.there->mac);
+      tc_dccport_parms parms = port_parms(interface.here->port);
+      parms.loss_ppm = 0;  // see begin_loss()
+      batch.add_port(interface.here->ifindex, parms, port_noise(interface.here->port));
+      if (interface.here->port.bands > 0)
+        batch.add_prio(interface.here->ifindex, interface.here->port.bands);
+    }
+    NetlinkBatch::RouteMetrics metrics;
+    if (host) {
+      metrics.quickack = plan.quickack;
+      metrics.initcwnd = plan.initcwnd;
+      metrics.rto_min_ms = plan.rto_min_ms;
+    }
+    for (const RoutePlan* route : routes[i])
+      batch.add_route(route->destination, kGateway, route->ifindexes, metrics);
+    batch.flush();
+  }
+  return netns;
+}
+
+void start_trace() {
+  make_mount("tracefs", kTracing, "");
+  const std::string root = kTracing;
+  write_file(root + "/trace_clock", "mono");
+  write_file(root + "/buffer_size_kb", "65536");
+  write_file(root + "/events/delaycc/ack/enable", "1");
+}
+
+void copy_file(const std::string& from, const std::string& to) {
+  Fd in = open_file(from, O_RDONLY);
+  Fd out = open_file(to, O_WRONLY | O_CREAT | O_TRUNC);
+  std::vector<char> buffer(128 << 10);
+  for (;;) {
+    const ssize_t n = read(in.get(), buffer.data(), buffer.size());
+    if (n < 0) throw system_error("read", from);
+    if (n == 0) return;
+    for (ssize_t done = 0; done < n;) {
+      const ssize_t written = write(out.get(), buffer.data() + done, static_cast<size_t>(n - done));
+      if (written < 0) throw system_error("write", to);
+      done += written;
+    }
+  }
+}
+
+void run_trial() {
+  const Plan plan = plan_from_json(read_file(std::string(kTrial) + "/plan.json"));
+  refuse_unpatched_kernel();
+
+  const rlimit files = {1 << 17, 1 << 17};
+  if (setrlimit(RLIMIT_NOFILE, &files) < 0) throw system_error("setrlimit", "RLIMIT_NOFILE");
+  const std::string modules = required_environment("DCC_MODULES");
+  std::set<std::string> loaded;
+  for (const std::string& name : plan.modules) load_module(modules, name, &loaded);
+  write_sysctls(plan.sysctls);
+  const std::vector<Fd> netns = build_network(plan);
+  if (plan.trace) start_trace();
+
+  Traffic traffic(plan, netns, [&] {
+    write_file("/proc/dccport_log", "0");
+    if (plan.trace) write_file(std::string(kTracing) + "/trace", "");
+    begin_loss(plan, netns);
+  });
+  traffic.run();
+
+  copy_file("/proc/dccport_log", std::string(kTrial) + "/ports.bin");
+  if (plan.trace) copy_file(std::string(kTracing) + "/trace", std::string(kTrial) + "/acks.txt");
+  utsname kernel;
+  if (uname(&kernel) < 0) throw system_error("uname", "");
+  write_file(std::string(kTrial) + "/flows.json", flows_to_json(kernel.release, traffic.records()));
+  write_file(std::string(kTrial) + "/status", "ok\n");
+}
+
+}  // namespace
+}  // namespace delaycc
+
+int main() {
+  const bool init = getpid() == 1;
+  int status = 0;
+  try {
+    if (!init)
+      throw delaycc::Error("delaycc-runner runs as init of the lab kernel; use \"delaycc run\"");
+    delaycc::mount_trial();
+    delaycc::run_trial();
+  } catch (const std::exception& e) {
+    fprintf(stderr, "delaycc-runner: %s\n", e.what());
+    status = 1;
+    if (init) {
+      try {
+        delaycc::write_file(std::string(delaycc::kTrial) + "/error.txt",
+                            std::string(e.what()) + "\n");
+      } catch (const std::exception&) {
+        // The trial's folder is not there; what can be said went to the console.
+      }
+    }
+  }
+  if (init) reboot(RB_POWER_OFF);
+  return status;
+}

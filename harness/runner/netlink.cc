@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runner/netlink.h"
+
+#include <arpa/inet.h>
+#include <linux/if_link.h>
+#include <linux/neighbour.h>
+#include <linux/pkt_sched.h>
+#include <linux/rtnetlink.h>
+#include <linux/veth.h>
+#include <net/if.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "base/posix.h"
+
+namespace delaycc {
+namespace {
+
+// The answers to one batch must fit the socket's receive buffer: 208 KB by default, of which a
+// short answer takes nearly 1 KB.
+constexpr size_t kBatchRequests = 64;
+constexpr uint32_t kPortHandle = 0x10000;
+// What a band of prio holds, in packets; the kernel allows no more to be set later.
+constexpr uint32_t kQueuePackets = 32767;
+constexpr size_t kLargestRequest = 4096;
+
+uint32_t parse_ipv4(const std::string& text) {
+  in_addr address;
+  if (inet_pton(AF_INET, text.c_str(), &address) != 1)
+    throw Error("not an IPv4 address: \"" + text + "\"");
+  return address.s_addr;
+}
+
+void put_mac(nlmsghdr* nlh, uint16_t type, const std::string& mac) {
+  unsigned b[6];
+  if (sscanf(mac.c_str(), "%x:%x:%x:%x:%x:%x", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5]) != 6)
+    throw Error("not a MAC address: \"" + mac + "\"");
+  uint8_t bytes[6];
+  for (int i = 0; i < 6; i++) bytes[i] = static_cast<uint8_t>(b[i]);
+  mnl_attr_put(nlh, type, sizeof(bytes), bytes);
+}
+
+void put_link(nlmsghdr* nlh, ifinfomsg* info, const NetlinkBatch::VethEnd& end, int mtu_bytes,
+              bool gso) {
+  info->ifi_family = AF_UNSPEC;
+  info->ifi_index = end.ifindex;
+  mnl_attr_put_strz(nlh, IFLA_IFNAME, end.ifname.c_str());
+  mnl_attr_put_u32(nlh, IFLA_NET_NS_FD, static_cast<uint32_t>(end.netns_fd));
+  mnl_attr_put_u32(nlh, IFLA_MTU, static_cast<uint32_t>(mtu_bytes));
+  put_mac(nlh, IFLA_ADDRESS, end.mac);
+  mnl_attr_put_u32(nlh, IFLA_TXQLEN, kQueuePackets);
+  if (!gso) mnl_attr_put_u32(nlh, IFLA_GSO_MAX_SEGS, 1);
+}
+
+}  // namespace
+
+NetlinkBatch::NetlinkBatch() : buffer_(new char[kBatchRequests * kLargestRequest]) {
+  socket_.reset(mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC));
+  if (!socket_) throw system_error("socket", "NETLINK_ROUTE");
+  if (mnl_socket_bind(socket_.get(), 0, MNL_SOCKET_AUTOPID) < 0)
+    throw system_error("bind", "NETLINK_ROUTE");
+}
+
+void NetlinkBatch::add(std::string what, unsigned type, unsigned flags,
+                       const std::function<void(nlmsghdr*)>& build) {
+  nlmsghdr* nlh = mnl_nlmsg_put_header(buffer_.get() + used_);
+  nlh->nlmsg_type = static_cast<uint16_t>(type);
+  nlh->nlmsg_flags = static_cast<uint16_t>(NLM_F_REQUEST | NLM_F_ACK | flags);
+  nlh->nlmsg_seq = next_seq_ + static_cast<unsigned>(pending_.size());
+  build(nlh);
+  used_ += MNL_ALIGN(nlh->nlmsg_len);
+  pending_.push_back(std::move(what));
+  if (pending_.size() == kBatchRequests) flush();
+}
+
+void NetlinkBatch::flush() {
+  if (pending_.empty()) return;
+  if (mnl_socket_sendto(socket_.get(), buffer_.get(), used_) < 0)
+    throw system_error("sendto", "NETLINK_ROUTE");
+  size_t answered = 0;
+  while (answered < pending_.size()) {
+    char answer[16384];
+    ssize_t n = mnl_socket_recvfrom(socket_.get(), answer, sizeof(answer));
+    if (n < 0) throw system_error("recvfrom", "NETLINK_ROUTE");
+    int left = static_cast<int>(n);
+    for (auto* nlh = reinterpret_cast<nlmsghdr*>(answer); mnl_nlmsg_ok(nlh, left);
+         nlh = mnl_nlmsg_next(nlh, &left)) {
+      if (nlh->nlmsg_type != NLMSG_ERROR) continue;
+      auto* error = static_cast<nlmsgerr*>(mnl_nlmsg_get_payload(nlh));
+      if (error->error != 0)
+        throw system_error("rtnetlink", pending_.at(nlh->nlmsg_seq - next_seq_), -error->error);
+      answered++;
+    }
+  }
+  next_seq_ += static_cast<unsigned>(pending_.size());
+  pending_.clear();
+  used_ = 0;
+}
+
+void NetlinkBatch::add_veth(const VethEnd& a, const VethEnd& b, int mtu_bytes, bool gso) {
+  add("add veth " + a.ifname + " - " + b.ifname, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL,
+      [&](nlmsghdr* nlh) {
+        auto* info = static_cast<ifinfomsg*>(mnl_nlmsg_put_extra_header(nlh, sizeof(ifinfomsg)));
+        put_link(nlh, info, a, mtu_bytes, gso);
+        nlattr* link_info = mnl_attr_nest_start(nlh, IFLA_LINKINFO);
+        mnl_attr_put_strz(nlh, IFLA_INFO_KIND, "veth");
+        nlattr* data = mnl_attr_nest_start(nlh, IFLA_INFO_DATA);
+        nlattr* peer = mnl_attr_nest_start(nlh, VETH_INFO_PEER);
+        auto* peer_info =
+            static_cast<ifinfomsg*>(mnl_nlmsg_put_extra_header(nlh, sizeof(ifinfomsg)));
+        put_link(nlh, peer_info, b, mtu_bytes, gso);
+        mnl_attr_nest_end(nlh, peer);
+        mnl_attr_nest_end(nlh, data);
+        mnl_attr_nest_end(nlh, link_info);
+      });
+}
+
+void NetlinkBatch::set_up(int ifindex) {
+  add("set link up", RTM_NEWLINK, 0, [&](nlmsghdr* nlh) {
+    auto* info = static_cast<ifinfomsg*>(mnl_nlmsg_put_extra_header(nlh, sizeof(ifinfomsg)));
+    info->ifi_family = AF_UNSPEC;
+    info->ifi_index = ifindex;
+    info->ifi_flags = IFF_UP;
+    info->ifi_change = IFF_UP;
+  });
+}
+
+void NetlinkBatch::add_address(int ifindex, const std::string& address) {
+  add("add address " + address, RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, [&](nlmsghdr* nlh) {
+    auto* info = static_cast<ifaddrmsg*>(mnl_nlmsg_put_extra_header(nlh, sizeof(ifaddrmsg)));
+    info->ifa_family = AF_INET;
+    info->ifa_prefixlen = 32;
+    info->ifa_scope = RT_SCOPE_UNIVERSE;
+    info->ifa_index = static_cast<uint32_t>(ifindex);
+    mnl_attr_put_u32(nlh, IFA_LOCAL, parse_ipv4(address));
+    mnl_attr_put_u32(nlh, IFA_ADDRESS, parse_ipv4(address));
+  });
+}
+
+void NetlinkBatch::add_neighbour(int ifindex, const std::string& address, const std::string& mac) {
+  add("add neighbour " + address, RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE, [&](nlmsghdr* nlh) {
+    auto* info = static_cast<ndmsg*>(mnl_nlmsg_put_extra_header(nlh, sizeof(ndmsg)));
+    info->ndm_family = AF_INET;
+    info->ndm_ifindex = ifindex;
+    info->ndm_state = NUD_PERMANENT;
+    mnl_attr_put_u32(nlh, NDA_DST, parse_ipv4(address));
+    put_mac(nlh, NDA_LLADDR, mac);
+  });
+}
+
+void NetlinkBatch::add_route(const std::string& destination, const std::string& gateway,
+                             const std::vector<int>& ifindexes, const RouteMetrics& metrics) {
+  add("add route " + destination, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL, [&](nlmsghdr* nlh) {
+    auto* info = static_cast<rtmsg*>(mnl_nlmsg_put_extra_header(nlh, sizeof(rtmsg)));
+    info->rtm_family = AF_INET;
+    info->rtm_table = RT_TABLE_MAIN;
+    info->rtm_protocol = RTPROT_STATIC;
+    info->rtm_scope = RT_SCOPE_UNIVERSE;
+    info->rtm_type = RTN_UNICAST;
+    info->rtm_flags = RTNH_F_ONLINK;
+    if (destination != "default") {
+      const size_t slash = destination.find('/');
+      info->rtm_dst_len = static_cast<uint8_t>(std::stoi(destination.substr(slash + 1)));
+      mnl_attr_put_u32(nlh, RTA_DST, parse_ipv4(destination.substr(0, slash)));
+    }
+    if (ifindexes.size() == 1) {
+      mnl_attr_put_u32(nlh, RTA_GATEWAY, parse_ipv4(gateway));
+      mnl_attr_put_u32(nlh, RTA_OIF, static_cast<uint32_t>(ifindexes[0]));
+    } else {
+      nlattr* multipath = mnl_attr_nest_start(nlh, RTA_MULTIPATH);
+      for (int ifindex : ifindexes) {
+        auto* hop = static_cast<rtnexthop*>(mnl_nlmsg_get_payload_tail(nlh));
+        memset(hop, 0, sizeof(*hop));
+        hop->rtnh_flags = RTNH_F_ONLINK;
+        hop->rtnh_ifindex = ifindex;
+        nlh->nlmsg_len += RTNH_LENGTH(0);
+        mnl_attr_put_u32(nlh, RTA_GATEWAY, parse_ipv4(gateway));
+        hop->rtnh_len = static_cast<uint16_t>(static_cast<char*>(mnl_nlmsg_get_payload_tail(nlh)) -
+                                              reinterpret_cast<char*>(hop));
+      }
+      mnl_attr_nest_end(nlh, multipath);
+    }
+    if (metrics.quickack || metrics.initcwnd > 0 || metrics.rto_min_ms > 0) {
+      nlattr* nest = mnl_attr_nest_start(nlh, RTA_METRICS);
+      if (metrics.quickack) mnl_attr_put_u32(nlh, RTAX_QUICKACK, 1);
+      if (metrics.initcwnd > 0)
+        mnl_attr_put_u32(nlh, RTAX_INITCWND, static_cast<uint32_t>(metrics.initcwnd));
+      if (metrics.rto_min_ms > 0) {
+        mnl_attr_put_u32(nlh, RTAX_RTO_MIN, static_cast<uint32_t>(metrics.rto_min_ms));
+        mnl_attr_put_u32(nlh, RTAX_LOCK, 1U << RTAX_RTO_MIN);  // TCP takes no other
+      }
+      mnl_attr_nest_end(nlh, nest);
+    }
+  });
+}
+
+void NetlinkBatch::add_port(int ifindex, const tc_dccport_parms& parms,
+                            const std::vector<tc_dccport_quantile>& noise) {
+  add("add qdisc " DCCPORT_KIND " with port_id " + std::to_string(parms.port_id), RTM_NEWQDISC,
+      NLM_F_CREATE | NLM_F_REPLACE, [&](nlmsghdr* nlh) {
+        auto* info = static_cast<tcmsg*>(mnl_nlmsg_put_extra_header(nlh, sizeof(tcmsg)));
+        info->tcm_family = AF_UNSPEC;
+        info->tcm_ifindex = ifindex;
+        info->tcm_parent = TC_H_ROOT;
+        info->tcm_handle = kPortHandle;
+        mnl_attr_put_strz(nlh, TCA_KIND, DCCPORT_KIND);
+        nlattr* options = mnl_attr_nest_start(nlh, TCA_OPTIONS);
+        mnl_attr_put(nlh, TCA_DCCPORT_PARMS, sizeof(parms), &parms);
+        if (!noise.empty())
+          mnl_attr_put(nlh, TCA_DCCPORT_NOISE, noise.size() * sizeof(noise[0]), noise.data());
+        mnl_attr_nest_end(nlh, options);
+      });
+}
+
+void NetlinkBatch::add_prio(int ifindex, uint32_t bands) {
+  add("add qdisc prio", RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE, [&](nlmsghdr* nlh) {
+    auto* info = static_cast<tcmsg*>(mnl_nlmsg_put_extra_header(nlh, sizeof(tcmsg)));
+    info->tcm_family = AF_UNSPEC;
+    info->tcm_ifindex = ifindex;
+    info->tcm_parent = kPortHandle | 1;
+    info->tcm_handle = 0x20000;
+    mnl_attr_put_strz(nlh, TCA_KIND, "prio");
+    tc_prio_qopt options = {};
+    options.bands = static_cast<int>(bands);
+    for (uint32_t dscp = 0; dscp <= TC_PRIO_MAX; dscp++)
+      options.priomap[dscp] = static_cast<uint8_t>(bands - 1 - std::min(dscp, bands - 1));
+    mnl_attr_put(nlh, TCA_OPTIONS, sizeof(options), &options);
+  });
+}
+
+}  // namespace delaycc

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// The traffic of all hosts of a plan, from one epoll loop.
+#ifndef DELAYCC_HARNESS_RUNNER_TRAFFIC_H_
+#define DELAYCC_HARNESS_RUNNER_TRAFFIC_H_
+
+#include <cstdint>
+#include <functional>
+#include <queue>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/posix.h"
+#include "plan/plan.h"
+#include "trace/records.h"
+
+namespace delaycc {
+
+// Connects every flow early, warms the connections up, and at the plan's time 0 starts the
+// experiment. No system call is issued that can be known to fail: in the lab such a call costs
+// time.
+class Traffic {
+ public:
+  // `netns` has the network namespace of each node. `at_zero` is called once, shortly before the
+  // plan's time 0.
+  Traffic(const Plan& plan, const std::vector<Fd>& netns, std::function<void()> at_zero);
+
+  // Returns at the plan's end; throws Error on any failure of a flow.
+  void run();
+
+  // One per flow of the plan, in its order.
+  std::vector<FlowRecord> records() const;
+
+ private:
+  enum class Action { kConnect, kWarm, kPrepare, kStart, kPace, kStop };
+  struct Timed {
+    int64_t at_ns;
+    uint64_t order;  // of insertion: what is due at the same time keeps its order
+    Action action;
+    size_t flow;
+    bool operator>(const Timed& other) const {
+      return std::pair(at_ns, order) > std::pair(other.at_ns, other.order);
+    }
+  };
+  enum class Kind : uint32_t { kTimer, kListener, kClient, kServer };
+
+  struct Flow {
+    const FlowPlan* plan = nullptr;
+    Fd client;
+    Fd server;
+    bool started = false;
+    bool stopped = false;
+    int64_t warm_to_send = 0;
+    int64_t warm_to_receive = 0;
+    int64_t to_send = 0;    // of size_bytes
+    int64_t low_water = 0;  // SO_RCVLOWAT as set
+    size_t next_step = 0;   // of pacing_steps
+    int64_t warm_retransmits = 0;
+    FlowRecord record;
+  };
+
+  std::string name(const Flow& flow) const;
+  void listen_everywhere();
+  void schedule(int64_t at_ns, Action action, size_t flow);
+  void arm_timer();
+  void run_due(int64_t now_ns);
+  void act(Action action, size_t index);
+  void connect(size_t index);
+  void warm(size_t index);
+  ssize_t send_payload(const Flow& flow, int64_t bytes);
+  void prepare();
+  void start(size_t index);
+  void pace(Flow& flow, int64_t wire_bps);
+  void stop(Flow& flow);
+  void finish();
+  void accept(int listener);
+  void send_some(size_t index);
+  void receive_some(size_t index);
+  void set_low_water(Flow& flow, int64_t bytes);
+  int64_t total_retransmits(const Flow& flow) const;
+  void watch(int op, int fd, uint32_t events, Kind kind, size_t index);
+
+  const Plan& plan_;
+  const std::vector<Fd>& netns_;
+  std::function<void()> at_zero_;
+  Fd epoll_;
+  Fd timer_;
+  int64_t armed_ns_ = 0;  // when timer_ expires; 0: it has expired
+  std::vector<Fd> listeners_;
+  std::vector<Flow> flows_;
+  std::priority_queue<Timed, std::vector<Timed>, std::greater<Timed>> timed_;
+  uint64_t next_order_ = 0;
+  int64_t send_chunk_bytes_ = 0;
+  int64_t receive_chunk_bytes_ = 0;
+  std::string payload_;
+};
+
+}  // namespace delaycc
+
+#endif  // DELAYCC_HARNESS_RUNNER_TRAFFIC_H_

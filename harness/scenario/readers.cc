@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scenario/readers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "metrics/metrics.h"
+#include "plan/plan.h"
+
+namespace delaycc {
+namespace {
+
+constexpr int64_t kMaxBytes = int64_t{1} << 40;
+constexpr double kMaxNoiseNs = 1e9;
+
+LinkSpec read_link(Section section, LinkSpec link) {
+  link.rate_gbps = section.number("rate_gbps", link.rate_gbps, 0, 1600);
+  link.delay_ns = section.integer("delay_ns", link.delay_ns, 0, 10'000'000'000);
+  link.buffer_bytes = section.integer("buffer_bytes", link.buffer_bytes, 0, kMaxBytes);
+  link.ecn_threshold_bytes =
+      section.integer("ecn_threshold_bytes", link.ecn_threshold_bytes, 0, kMaxBytes);
+  link.loss_ppm = section.integer("loss_ppm", link.loss_ppm, 0, 1'000'000);
+  link.reorder_ppm = section.integer("reorder_ppm", link.reorder_ppm, 0, 1'000'000);
+  link.reorder_delay_ns =
+      section.integer("reorder_delay_ns", link.reorder_delay_ns, 0, 1'000'000'000);
+  const double jitter_ns = section.number("jitter_ns", 0, 0, kMaxNoiseNs);
+  const double scale = section.number("noise_scale", 1, 0, 1000);
+  auto noise = section.quantiles("noise_ns", kMaxNoiseQuantiles, kMaxNoiseNs);
+  if (section.has("jitter_ns") && section.has("noise_ns"))
+    section.complain("jitter_ns", "and noise_ns are both given, allowed is one of the two");
+  if (section.has("noise_scale") && !section.has("noise_ns"))
+    section.complain("noise_scale", "is of no use without noise_ns");
+  for (auto& [ppm, ns] : noise) ns = std::min(ns * scale, kMaxNoiseNs);
+  if (jitter_ns > 0) noise = {{0, 0}, {1e6, jitter_ns}};
+  if (section.has("jitter_ns") || section.has("noise_ns")) link.noise = noise;
+  const bool prio =
+      section.choice("qdisc", link.bands > 0 ? "prio" : "fifo", {"fifo", "prio"}) == "prio";
+  const int bands =
+      static_cast<int>(section.integer("bands", prio && link.bands == 0 ? 8 : link.bands, 2, 16));
+  if (!prio && section.has("bands"))
+    section.complain("bands", "is of no use without qdisc = \"prio\"");
+  link.bands = prio ? bands : 0;
+  section.finish();
+  return link;
+}
+
+}  // namespace
+
+LineRate read_line_rate(Section& section, LineRate fallback) {
+  const std::vector<std::string> names = {"automatic", "link"};
+  const std::string name = section.choice("line_rate", names[static_cast<size_t>(fallback)], names);
+  return static_cast<LineRate>(std::find(names.begin(), names.end(), name) - names.begin());
+}
+
+BaseRtt read_base_rtt(Section& section, BaseRtt fallback) {
+  const std::vector<std::string> names = {"automatic", "longest", "path"};
+  const std::string name = section.choice("base_rtt", names[static_cast<size_t>(fallback)], names);
+  return static_cast<BaseRtt>(std::find(names.begin(), names.end(), name) - names.begin());
+}
+
+TopologySpec read_topology(Section& root) {
+  TopologySpec topology;
+  Section section = root.section("topology");
+  const std::string kind =
+      section.choice("kind", "", {"dumbbell", "incast", "parking-lot", "leaf-spine", "fat-tree"});
+  if (kind == "dumbbell") {
+    topology.kind = TopologyKind::kDumbbell;
+    topology.senders = static_cast<int>(section.integer("senders", 1, 1, 2000));
+    topology.receivers = static_cast<int>(section.integer("receivers", 1, 1, 2000));
+  } else if (kind == "incast") {
+    topology.kind = TopologyKind::kIncast;
+    topology.senders = static_cast<int>(section.integer("senders", 1, 1, 2000));
+  } else if (kind == "parking-lot") {
+    topology.kind = TopologyKind::kParkingLot;
+    topology.bottlenecks = static_cast<int>(section.integer("bottlenecks", 2, 1, 16));
+    topology.hosts = static_cast<int>(section.integer("hosts", 1, 1, 100));
+  } else if (kind == "leaf-spine") {
+    topology.kind = TopologyKind::kLeafSpine;
+    topology.leaves = static_cast<int>(section.integer("leaves", 2, 1, 64));
+    topology.spines = static_cast<int>(section.integer("spines", 2, 1, 64));
+    topology.hosts = static_cast<int>(section.integer("hosts", 4, 1, 100));
+  } else {
+    topology.kind = TopologyKind::kFatTree;
+    topology.k = static_cast<int>(section.integer("k", 4, 2, 16));
+    if (topology.k % 2 != 0)
+      section.complain("k", std::to_string(topology.k) + " is odd, allowed is an even number");
+  }
+  topology.base_rtt_ns = section.integer("base_rtt_ns", 0, 1, 10'000'000'000);
+  topology.spray = section.choice("spread", "flow", {"flow", "packet"}) == "packet";
+  section.finish();
+
+  topology.link = read_link(root.section("link"), LinkSpec());
+  topology.host_link = read_link(root.section("host_link"), topology.link);
+  Section bottleneck = root.section("bottleneck");
+  const bool has_bottleneck =
+      topology.kind != TopologyKind::kLeafSpine && topology.kind != TopologyKind::kFatTree;
+  if (bottleneck.present() && !has_bottleneck)
+    bottleneck.complain(
+        "", "a " + kind + " has no bottleneck link, allowed are [link] and [host_link]");
+  topology.bottleneck = read_link(std::move(bottleneck), topology.link);
+
+  const bool delays = topology.link.delay_ns >= 0 || topology.host_link.delay_ns >= 0 ||
+                      topology.bottleneck.delay_ns >= 0;
+  if (delays && topology.base_rtt_ns > 0)
+    section.complain("base_rtt_ns",
+                     "and delay_ns of a link are both given, allowed is one of the two");
+  if (topology.base_rtt_ns == 0 && (topology.link.delay_ns < 0 || topology.host_link.delay_ns < 0))
+    section.complain("base_rtt_ns",
+                     "is missing, allowed is base_rtt_ns here or delay_ns in [link]");
+  return topology;
+}
+
+FlowSpec read_flow(Section& section, size_t index) {
+  FlowSpec flow;
+  flow.name = section.text("name", "flows" + std::to_string(index));
+  flow.count = static_cast<int>(section.integer("count", 1, 0, 20000));
+  flow.from = section.required_text("from", "a selector such as \"senders[0]\"");
+  flow.to = section.required_text("to", "a selector such as \"receivers\"");
+  flow.cc = section.text("cc", "");
+  flow.start_ns = section.time_us("start_us", 0);
+  flow.start_phase_ns = section.time_us("start_phase_us", 0);
+  flow.start_jitter_ns = section.time_us("start_jitter_us", 0);
+  flow.stagger_ns = section.time_us("stagger_us", 0);
+  flow.stop_ns = section.time_us("stop_us", -1);
+  flow.stop_phase_ns = section.time_us("stop_phase_us", 0);
+  flow.stop_jitter_ns = section.time_us("stop_jitter_us", 0);
+  flow.stop_stagger_ns = section.time_us("stop_stagger_us", 0);
+  flow.size_bytes = section.integer("size_bytes", -1, 1, kMaxBytes);
+  flow.repeat = static_cast<int>(section.integer("repeat", 1, 1, 20000));
+  flow.repeat_ns = section.time_us("repeat_us", 0);
+  flow.priority = section.integer("priority", -1, 0, 2'147'483'647);
+  flow.dscp = static_cast<int>(section.integer("dscp", 0, 0, 63));
+  flow.pacing_gbps = section.number("pacing_gbps", 0, 0, 1600);
+  flow.pacing_steps = section.steps_us("pacing_steps", 0.001, 1600);
+  flow.plot_each = section.choice("plot", "sum", {"sum", "each"}) == "each";
+  if (flow.stop_ns >= 0 && flow.stop_ns <= flow.start_ns)
+    section.complain("stop_us", "is not after start_us, allowed is a later time");
+  if (flow.stop_ns < 0 && (flow.stop_phase_ns || flow.stop_jitter_ns || flow.stop_stagger_ns))
+    section.complain("stop_us", "is missing, but the flow has a key stop_*_us");
+  if (flow.repeat > 1 && flow.repeat_ns == 0)
+    section.complain("repeat_us", "is missing, allowed is the time between two repetitions");
+  section.finish();
+  return flow;
+}
+
+WorkloadSpec read_workload(Section& section, const std::string& file, bool has_bottleneck) {
+  WorkloadSpec spec;
+  spec.present = section.present();
+  if (!spec.present) return spec;
+  spec.load = section.number("load", 0, 0.0001, 10);
+  const std::string sizes = section.text("sizes", "websearch");
+  const auto& built_in = EmpiricalCdf::built_in_names();
+  try {
+    const bool is_file = std::find(built_in.begin(), built_in.end(), sizes) == built_in.end();
+    // Beside the scenario file, if it is not an absolute path.
+    spec.sizes = std::make_shared<EmpiricalCdf>(EmpiricalCdf::find(
+        is_file ? (std::filesystem::path(file).parent_path() / sizes).string() : sizes));
+  } catch (const Error& e) {
+    std::string names;
+    for (const std::string& name : built_in) names += name + ", ";
+    section.complain("sizes", std::string(e.what()) + "; allowed is one of " + names + "or a file");
+  }
+  const std::string whole = has_bottleneck ? "bottleneck" : "hosts";
+  spec.load_of_hosts = section.choice("load_of", whole, {"bottleneck", "hosts"}) == "hosts";
+  if (!spec.load_of_hosts && !has_bottleneck)
+    section.complain("load_of", "this topology has no bottleneck, allowed is \"hosts\"");
+  spec.from = section.text("from", has_bottleneck ? "senders" : "hosts");
+  spec.to = section.text("to", has_bottleneck ? "receivers" : "hosts");
+  spec.until_ns = section.time_us("until_us", -1, 1);
+  spec.warm_up_ns = section.time_us("warm_up_us", 0);
+  spec.cool_down_ns = section.time_us("cool_down_us", 0);
+
+  const auto limits = [&](const std::string& key) {
+    std::vector<int64_t> result;
+    for (const double limit : section.numbers(key)) {
+      if (limit < 1 || limit > static_cast<double>(kMaxBytes) || limit != std::floor(limit) ||
+          (!result.empty() && limit <= static_cast<double>(result.back()))) {
+        section.complain(key, "is not a list of limits, allowed are rising whole numbers of bytes");
+        break;
+      }
+      result.push_back(static_cast<int64_t>(limit));
+    }
+    return result;
+  };
+  std::vector<int64_t> class_limits = {100'000, 1'000'000};
+  if (section.has("class_limits_bytes")) class_limits = limits("class_limits_bytes");
+  section.ignore("class_limits_bytes");
+  std::vector<std::string> names = section.texts("class_names");
+  if (names.empty() && class_limits.size() == 2) names = {"small", "medium", "large"};
+  if (names.empty() && class_limits.size() == 1) names = {"small", "large"};
+  if (names.size() != class_limits.size() + 1 && !(names.empty() && class_limits.empty()))
+    section.complain("class_names", "has " + std::to_string(names.size()) +
+                                        " names, allowed is one more than class_limits_bytes: " +
+                                        std::to_string(class_limits.size() + 1));
+  for (size_t i = 0; i < names.size(); i++) {
+    const bool word =
+        !names[i].empty() &&
+        names[i].find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-") == std::string::npos;
+    if (!word || std::count(names.begin(), names.end(), names[i]) > 1) {
+      section.complain("class_names", "\"" + names[i] +
+                                          "\" is no name, allowed are different words "
+                                          "of a-z, 0-9, _ and -");
+      spec.classes.clear();
+      break;
+    }
+    spec.classes.push_back({names[i], i < class_limits.size() ? class_limits[i] : -1});
+  }
+  spec.priority_limits_bytes = limits("priority_limits_bytes");
+  spec.dscp_of_priority = section.boolean("dscp_of_priority", false);
+  if (spec.dscp_of_priority && spec.priority_limits_bytes.size() > 63)
+    section.complain("dscp_of_priority",
+                     "a DSCP is at most 63, allowed are up to 63 priority_limits_bytes");
+  SamplingSpec& sampling = spec.sampling;
+  sampling.kind = section.choice("sampling", "plain", sampling_kinds());
+  // A key of another kind is not read, so that finish() complains of it.
+  if (sampling.kind == "stratified")
+    sampling.group = static_cast<int>(section.integer("sampling_group", sampling.group, 2, 4096));
+  if (sampling.kind == "tail") {
+    sampling.from = section.number("sampling_from", sampling.from, 0, 0.999999);
+    sampling.share = section.number("sampling_share", sampling.share, 0, 0.99);
+  }
+  if (sampling.kind == "lognormal") {
+    sampling.shift = section.number("sampling_shift", sampling.shift, -3, 3);
+    sampling.factor = section.number("sampling_factor", sampling.factor, 0.3, 3);
+  }
+
+  Section incast = section.section("incast");
+  if (incast.present()) {
+    spec.incast.fan_in = static_cast<int>(incast.integer("fan_in", 0, 1, 2000));
+    spec.incast.size_bytes = incast.integer("size_bytes", 0, 1, kMaxBytes);
+    spec.incast.load = incast.number("load", 0, 0.0001, 10);
+    for (const char* key : {"fan_in", "size_bytes", "load"})
+      if (!incast.has(key)) incast.complain(key, "is missing");
+    incast.finish();
+  } else if (!section.has("load")) {
+    section.complain("load",
+                     "is missing, allowed is a number from 0.0001 to 10, or "
+                     "[workload.incast] alone");
+  }
+  section.finish();
+  return spec;
+}
+
+EventSpec read_event(Section section) {
+  EventSpec event;
+  event.present = section.present();
+  if (!event.present) return event;
+  event.label = section.text("label", "");
+  event.at_ns = section.time_us("at_us", -1);
+  event.stop_of = section.text("stop_of", "");
+  event.recovers = section.text("recovers", "");
+  event.threshold = section.number("threshold", event.threshold, 0.01, 1);
+  event.window_ns = section.integer("recover_window_ns", event.window_ns, 100, 1'000'000'000);
+  event.horizon_ns = section.time_us("horizon_us", -1);
+  if ((event.at_ns >= 0) == !event.stop_of.empty())
+    section.complain("", "allowed is exactly one of at_us and stop_of");
+  section.finish();
+  return event;
+}
+
+MeasureSpec read_measure(Section section, const std::string& default_log) {
+  MeasureSpec measure;
+  if (!section.has("duration_us"))
+    section.complain("duration_us", "is missing, allowed is a number from 1 to 1e9");
+  measure.duration_ns = section.time_us("duration_us", 1000, 1);
+  measure.from_ns = section.time_us("from_us", 0);
+  measure.to_ns = section.time_us("to_us", measure.duration_ns);
+  measure.exclude_ns = section.intervals_us("exclude_us");
+  measure.queue_ns = section.intervals_us("queue_us");
+  measure.rtt_ns = section.intervals_us("rtt_us");
+  measure.suppress_delay_ns = section.time_us("suppress_delay_us", kNever, 1);
+  measure.suppress_hold_ns = section.time_us("suppress_hold_us", 0);
+  if (measure.suppress_hold_ns > 0 && measure.suppress_delay_ns < 0)
+    section.complain("suppress_hold_us", "is of no use without suppress_delay_us");
+  measure.bin_ns = section.integer("bin_ns", measure.bin_ns, 100, 1'000'000'000);
+  measure.jain_window_ns = section.time_us("jain_window_us", measure.jain_window_ns, 1);
+  measure.jain_threshold = section.number("jain_threshold", measure.jain_threshold, 0, 1);
+  measure.settle_ns = section.time_us("settle_us", measure.settle_ns);
+  measure.takeover_window_ns = section.time_us("takeover_window_us", measure.takeover_window_ns, 1);
+  measure.takeover_threshold =
+      section.number("takeover_threshold", measure.takeover_threshold, 0.01, 1);
+  measure.flows = section.texts("flows");
+  const std::vector<std::string> logs = {"none", "bottleneck", "all", "every"};
+  measure.log = static_cast<LogChoice>(
+      std::find(logs.begin(), logs.end(), section.choice("log", default_log, logs)) - logs.begin());
+  measure.gradient_of = section.text("gradient_of", "");
+  if (measure.to_ns <= measure.from_ns || measure.to_ns > measure.duration_ns)
+    section.complain("to_us", "allowed is after from_us and at most duration_us");
+  section.finish();
+  return measure;
+}
+
+std::string read_metric(Section& section, const std::string& key, const WorkloadSpec& workload) {
+  std::vector<std::string> names;
+  for (const MetricInfo& info : all_metrics()) names.push_back(info.name);
+  for (const SizeClass& c : workload.classes)
+    for (const MetricInfo& info : all_metrics())
+      if (has_classes(info)) names.push_back(c.name + "." + info.name);
+  return section.choice(key, "", names);
+}
+
+Expectation read_expectation(Section& section, const WorkloadSpec& workload) {
+  Expectation expectation;
+  expectation.algorithm = section.required_text("algorithm", "an algorithm's name");
+  expectation.metric = read_metric(section, "metric", workload);
+  expectation.statistic = section.choice("statistic", "mean", {"mean", "max", "min"});
+  expectation.every_case = section.boolean("every_case", false);
+  expectation.of_case = section.text_map("of_case");
+  expectation.of = section.text("of", expectation.of_case.empty() ? "" : expectation.algorithm);
+  if (!expectation.of.empty() && expectation.statistic != "mean")
+    section.complain("statistic", "of a ratio to another algorithm or case is \"mean\"");
+  const double limit = 1e18;
+  const bool has_value = section.has("value");
+  const bool has_within = section.has("within_percent");
+  expectation.has_min = section.has("min");
+  expectation.has_max = section.has("max");
+  expectation.min = section.number("min", 0, -limit, limit);
+  expectation.max = section.number("max", 0, -limit, limit);
+  const double value = section.number("value", 0, -limit, limit);
+  const double within = section.number("within_percent", 0, 0, 1000);
+  if (has_value != has_within)
+    section.complain("value", "value and within_percent belong together");
+  else if (has_value == (expectation.has_min || expectation.has_max))
+    section.complain("", "allowed is min and/or max, or value with within_percent");
+  std::string text;
+  if (has_value) {
+    expectation.has_min = expectation.has_max = true;
+    expectation.min = value - std::abs(value) * within / 100;
+    expectation.max = value + std::abs(value) * within / 100;
+    text = "= " + format_number(value) + " +- " + format_number(within) + " %";
+  } else {
+    if (expectation.has_min) text = ">= " + format_number(expectation.min);
+    if (expectation.has_max)
+      text += (text.empty() ? "" : " and ") + ("<= " + format_number(expectation.max));
+  }
+  if (expectation.statistic != "mean") text = "(" + expectation.statistic + ") " + text;
+  if (!expectation.of.empty()) {
+    text += " of";
+    if (expectation.of != expectation.algorithm) text += " " + expectation.of;
+    for (const auto& [name, value] : expectation.of_case)
+      text +=
+          (&name == &expectation.of_case.begin()->first ? " with " : ", ") + name + " = " + value;
+  }
+  expectation.text = text;
+  section.finish();
+  return expectation;
+}
+
+}  // namespace delaycc

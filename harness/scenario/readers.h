@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// A section of a scenario file each. A mistake is told to the section, and a default taken.
+#ifndef DELAYCC_HARNESS_SCENARIO_READERS_H_
+#define DELAYCC_HARNESS_SCENARIO_READERS_H_
+
+#include <string>
+
+#include "scenario/section.h"
+
+namespace delaycc {
+
+LineRate read_line_rate(Section& section, LineRate fallback);
+BaseRtt read_base_rtt(Section& section, BaseRtt fallback);
+TopologySpec read_topology(Section& root);
+FlowSpec read_flow(Section& section, size_t index);
+WorkloadSpec read_workload(Section& section, const std::string& file, bool has_bottleneck);
+EventSpec read_event(Section section);
+MeasureSpec read_measure(Section section, const std::string& default_log);
+std::string read_metric(Section& section, const std::string& key, const WorkloadSpec& workload);
+Expectation read_expectation(Section& section, const WorkloadSpec& workload);
+
+}  // namespace delaycc
+
+#endif  // DELAYCC_HARNESS_SCENARIO_READERS_H_
