@@ -92,7 +92,7 @@ test: setup-test ## every test
 	@rm -f $(BUILD)/CMakeCache.txt
 	@$(MAKE) --no-print-directory tools lab
 	@$(MAKE) --no-print-directory unit-test
-	$(PYTEST) $(PARALLEL) -m "not alone" tests/vm tests/lab tests/report
+	$(PYTEST) $(PARALLEL) -m "not alone" tests/vm tests/lab tests/report tests/tools
 	$(PYTEST) -m alone tests/report tests/bpf
 
 .PHONY: unit-test
@@ -138,7 +138,7 @@ bench: tools ## cycles per acknowledgment
 	$(BUILD)/bench_cores
 
 .PHONY: check
-check: tools ## formatting, checkpatch, sparse, clang-tidy
+check: tools ## formatting, checkpatch, sparse, clang-tidy, documentation links
 	harness/tools/check.sh $(BUILD)
 
 # Sparse reads the modules as Debian's stock kernel compiles them.

@@ -2,7 +2,7 @@
 /*
  * The priority (SO_PRIORITY) of all sockets of a cgroup (version 2), for
  * algorithms that go by it: PrioPlus.  Two programs, both to be attached
- * (docs/prioplus.md has the commands):
+ * (docs/operate/prioplus.md has the commands):
  *
  *	dcc_sock_create	what the cgroup's processes open
  *	dcc_sock_ops	what they accept, whose priority would be 0

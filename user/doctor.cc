@@ -78,7 +78,7 @@ bool boots(const Lab& lab) {
     line(false, "lab trial",
          std::string(e.what()) +
              "; the lab needs an x86_64 machine, ptrace, and memory that may be executed in TMPDIR "
-             "or /dev/shm (docs/lab.md)");
+             "or /dev/shm (docs/develop/lab.md)");
     return false;
   }
   line(true, "lab trial",

@@ -211,13 +211,15 @@ CLI::App* add_eval_command(CLI::App& app, EvalArguments& arguments) {
   EvalOptions& options = arguments.options;
   options.jobs = 0;
   CLI::App* command = app.add_subcommand(
-      "eval", "run trials until every metric asked for is known to a margin (docs/eval.md)");
+      "eval",
+      "run trials until every metric asked for is known to a margin (docs/research/eval.md)");
   command->add_option("scenario", arguments.scenario, "a TOML file, or a name of \"delaycc list\"")
       ->required();
   command
-      ->add_option("--metric", arguments.metrics,
-                   "metrics of docs/metrics.md, separated by commas; also any quantile of flows:\n"
-                   "fct_p95_us, slowdown_p999")
+      ->add_option(
+          "--metric", arguments.metrics,
+          "metrics of docs/research/metrics.md, separated by commas; also any quantile of flows:\n"
+          "fct_p95_us, slowdown_p999")
       ->allow_extra_args(false)
       ->required();
   command->add_option("--margin", arguments.margin,
@@ -282,7 +284,7 @@ CLI::App* add_eval_command(CLI::App& app, EvalArguments& arguments) {
                     "with --compare: stop at the verdict, whatever each one's own interval");
   command->add_flag("--model-based", options.model_based,
                     "the quantile over all flows by importance sampling over their sizes, from a\n"
-                    "log-normal fit (docs/eval.md says what that changes)");
+                    "log-normal fit (docs/research/eval.md says what that changes)");
   command->add_flag("--json", arguments.json, "print eval.json instead of the table");
   command->add_flag("--quiet", arguments.quiet, "no progress display");
   return command;

@@ -25,8 +25,8 @@ constexpr int64_t kMostUnits = int64_t{1} << 50;
 // A sum of weights that should be exactly (1 - p) of the flows may miss it by rounding.
 constexpr double kRounding = 1 + 1e-12;
 constexpr size_t kSections = 20;
-// From 100 on the confidence sequence held 96 % or more of every distribution of docs/evaluation.md
-// whose tail shows in that many.
+// From 100 on the confidence sequence held 96 % or more of every distribution of
+// docs/research/evaluation.md whose tail shows in that many.
 constexpr int kAnytimeStart = 100;
 // What may go unseen, unless the goal says it.
 constexpr double kLeastUnseenShare = 0.01;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Estimates with an interval, and how many more trials one needs. Functions of samples only:
 // nothing here knows of the lab. Equation numbers are those of the CCEval paper (NSDI 2026); what
-// each estimator is and when to use which stands in docs/evaluation.md.
+// each estimator is and when to use which stands in docs/research/evaluation.md.
 //
 // A sample is what one trial gave: a value (MeanEstimator, PairedComparison, ControlVariate) or the
 // values of its flows (PooledQuantile). Trials must be independent of each other and alike, or come

@@ -24,7 +24,7 @@
 // - Two safeguards: the tilt is capped, and a tilt whose effective sample size falls below a share
 // of the
 //   cycles is not taken.
-// What it does here, with figures: docs/evaluation.md.
+// What it does here, with figures: docs/research/evaluation.md.
 #ifndef DELAYCC_HARNESS_EVAL_IMPORTANCE_H_
 #define DELAYCC_HARNESS_EVAL_IMPORTANCE_H_
 

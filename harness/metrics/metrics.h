@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a trial's records to its metrics: pure functions. docs/metrics.md defines each metric.
+// From a trial's records to its metrics: pure functions. docs/research/metrics.md defines each
+// metric.
 #ifndef DELAYCC_HARNESS_METRICS_METRICS_H_
 #define DELAYCC_HARNESS_METRICS_METRICS_H_
 

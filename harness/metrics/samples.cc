@@ -7,7 +7,7 @@ namespace delaycc {
 namespace {
 
 // The likelihood ratio of a trial until a time: the log weights of the flows that had started by
-// then, added up (equation 10 of the CCEval paper; docs/evaluation.md). 0 where nothing is
+// then, added up (equation 10 of the CCEval paper; docs/research/evaluation.md). 0 where nothing is
 // weighted.
 class LogRatio {
  public:

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The report page: one self-contained HTML file out of the results of one scenario.
 //
-// Input is a JSON object. `summary.json` (docs/architecture.md, "Results") is a valid input as it
-// stands; every other key adds to the page. "number" is a finite JSON number, "number?" may also be
-// null (no value there; a curve has a gap). Keys not listed here are an error, so that a misspelt
-// one cannot go unnoticed. Required: "scenario", "algorithms".
+// Input is a JSON object. `summary.json` (docs/develop/architecture.md, "Results") is a valid input
+// as it stands; every other key adds to the page. "number" is a finite JSON number, "number?" may
+// also be null (no value there; a curve has a gap). Keys not listed here are an error, so that a
+// misspelt one cannot go unnoticed. Required: "scenario", "algorithms".
 //
 // clang-format off
 //   "scenario"     string, not empty: the scenario's name, "oscar-fig07"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario files (TOML): reading, --set, the cases of a sweep. docs/scenarios.md describes every
-// key.
+// Scenario files (TOML): reading, --set, the cases of a sweep. docs/research/scenarios.md describes
+// every key.
 #ifndef DELAYCC_HARNESS_SCENARIO_SCENARIO_FILE_H_
 #define DELAYCC_HARNESS_SCENARIO_SCENARIO_FILE_H_
 

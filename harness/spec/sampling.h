@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Other ways than chance alone to draw a trial's flows: stratified over a group of trials, or from
-// another distribution with likelihood ratios. docs/evaluation.md says when each one saves trials.
+// another distribution with likelihood ratios. docs/research/evaluation.md says when each one saves
+// trials.
 #ifndef DELAYCC_HARNESS_SPEC_SAMPLING_H_
 #define DELAYCC_HARNESS_SPEC_SAMPLING_H_
 

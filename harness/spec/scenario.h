@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an experiment is: a scenario with every parameter resolved. docs/scenarios.md describes the
-// file that it is read from.
+// What an experiment is: a scenario with every parameter resolved. docs/research/scenarios.md
+// describes the file that it is read from.
 #ifndef DELAYCC_HARNESS_SPEC_SCENARIO_H_
 #define DELAYCC_HARNESS_SPEC_SCENARIO_H_
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// delaycc-study: repeats the studies of docs/evaluation.md.
+// delaycc-study: repeats the studies of docs/research/evaluation.md.
 #include <fmt/format.h>
 #include <unistd.h>
 

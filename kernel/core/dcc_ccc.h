@@ -32,10 +32,10 @@
  * Differences from the paper
  *   The parameter "features" is the sum of the numbers of those that are in force; 0 is the
  *   paper's algorithm as read below (ccc_paper). In brackets: what leaving this one out of the
- *   default does in the lab to S1 (five flows) or S2 (100 flows), see docs/results.md. The default
- *   has S1 27 us (99.9 % of the RTTs) and Jain 0.998; S2 99.9 % of the link, 32 us, Jain 0.75;
- *   ccc_paper has S2 97.4 %, 71 us, Jain 0.33, and with four flows 5 ms apart becomes fair late or
- *   never.
+ *   default does in the lab to S1 (five flows) or S2 (100 flows), see docs/research/results.md.
+ *   The default has S1 27 us (99.9 % of the RTTs) and Jain 0.998; S2 99.9 % of the link, 32 us,
+ *   Jain 0.75; ccc_paper has S2 97.4 %, 71 us, Jain 0.33, and with four flows 5 ms apart becomes
+ *   fair late or never.
  *     1 WINDOW  A window below one packet is one packet, and the pace alone holds back. The
  *       share of 100 flows is 0.4 packets per RTT; gating each by its own RTT makes them starve
  *       one another. [S2: 96.1 % of the link, 44 us, Jain 0.30] At r_min with an RTT above two

@@ -6,7 +6,7 @@
  * link (SQCC) needs that number, and the receiver is the one who can count.
  * This module is both ends: a receiver writes N into the pure ACKs that it
  * sends, a sender takes N from those that it gets.  core/dcc_option.h has the
- * option; docs/flow-count.md what users should know.
+ * option; docs/operate/flow-count.md what users should know.
  *
  * TCP offers no place for that, so it is done at netfilter's hooks of local
  * packets.  A namespace has them only while it needs them: to write, while

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What delaycc_count.ko offers to algorithms that want the receiver's count of
- * flows.  docs/flow-count.md says what that is.
+ * flows.  docs/operate/flow-count.md says what that is.
  *
  * All three need the socket lock, which TCP holds around init(), cong_control()
  * and release().

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""bpf/priority.bpf.c, as docs/prioplus.md has an operator attach it: the priority of a cgroup's sockets.
+"""bpf/priority.bpf.c, as docs/operate/prioplus.md has an operator attach it: the priority of a cgroup's sockets.
 
 Run as a program, this is what happens in a mount and network namespace of its own: `test_priority.py CGROUP`.
 """

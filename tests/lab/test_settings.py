@@ -81,7 +81,7 @@ def settings(out):
 
 
 def test_the_example_of_the_documentation_runs_at_its_links_rate(tmp_path):
-    text = (ROOT / "docs" / "scenarios.md").read_text()
+    text = (ROOT / "docs" / "research" / "scenarios.md").read_text()
     scenario = tmp_path / "example.toml"
     scenario.write_text(re.search(r"## A whole file\n+```toml\n(.*?)```", text, re.DOTALL)[1])
     run(scenario, tmp_path / "out", "--cc", "oscar", "--trials", "2")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The modules by DKMS, as docs/oscar.md has an operator install them, for Debian's stock kernel."""
+"""The modules by DKMS, as docs/operate/install.md has an operator install them, for Debian's stock kernel."""
 
 import os
 import pathlib

@@ -19,7 +19,7 @@
 /* Points in the ring of delays.  A power of two. */
 #define DCC_OSCAR_POINTS 8
 
-/* The rule that decided, for ss and the tracepoint.  docs/oscar.md lists the values. */
+/* The rule that decided, for ss and the tracepoint.  docs/operate/oscar.md lists the values. */
 enum dcc_oscar_branch {
 	DCC_OSCAR_START = 0,	   /* no decision yet, or restarted */
 	DCC_OSCAR_EMPTY = 1,	   /* no queue */
