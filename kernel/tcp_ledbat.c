@@ -53,3 +53,4 @@ static void shell_describe(const struct dcc_ledbat *core,
 MODULE_AUTHOR("The delaycc authors");
 MODULE_DESCRIPTION("LEDBAT congestion control");
 MODULE_LICENSE("GPL");
+MODULE_VERSION(DELAYCC_VERSION);

@@ -78,4 +78,5 @@ static void shell_describe(const struct dcc_oscar *core,
 MODULE_AUTHOR("The delaycc authors");
 MODULE_DESCRIPTION("OSCAR congestion control");
 MODULE_LICENSE("GPL");
+MODULE_VERSION(DELAYCC_VERSION);
 MODULE_ALIAS("tcp_oscar_paper");

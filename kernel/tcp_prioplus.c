@@ -85,6 +85,7 @@ static void shell_describe(const struct dcc_prioplus *core,
 
 MODULE_AUTHOR("The delaycc authors");
 MODULE_LICENSE("GPL");
+MODULE_VERSION(DELAYCC_VERSION);
 #ifndef DCC_PRIOPLUS_ON_LEDBAT
 MODULE_DESCRIPTION("PrioPlus congestion control, on Swift");
 #endif

@@ -71,4 +71,5 @@ static void shell_describe(const struct dcc_sqcc *core,
 MODULE_AUTHOR("The delaycc authors");
 MODULE_DESCRIPTION("SQCC congestion control");
 MODULE_LICENSE("GPL");
+MODULE_VERSION(DELAYCC_VERSION);
 MODULE_ALIAS("tcp_sqcc_paper");

@@ -58,3 +58,4 @@ static void shell_describe(const struct dcc_swift *core,
 MODULE_AUTHOR("The delaycc authors");
 MODULE_DESCRIPTION("Swift congestion control");
 MODULE_LICENSE("GPL");
+MODULE_VERSION(DELAYCC_VERSION);

@@ -48,3 +48,4 @@ static void shell_describe(const struct dcc_thetapowertcp *core,
 MODULE_AUTHOR("The delaycc authors");
 MODULE_DESCRIPTION("theta-PowerTCP congestion control");
 MODULE_LICENSE("GPL");
+MODULE_VERSION(DELAYCC_VERSION);

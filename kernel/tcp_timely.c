@@ -68,4 +68,5 @@ static void shell_describe(const struct dcc_timely *core,
 MODULE_AUTHOR("The delaycc authors");
 MODULE_DESCRIPTION("TIMELY and patched TIMELY congestion control");
 MODULE_LICENSE("GPL");
+MODULE_VERSION(DELAYCC_VERSION);
 MODULE_ALIAS("tcp_patched_timely");

@@ -24,6 +24,7 @@
 #include "run/experiment.h"
 #include "run/summary.h"
 #include "scenario/scenario_file.h"
+#include "version.h"
 
 namespace delaycc {
 namespace {
@@ -224,6 +225,8 @@ int run(RunArguments& arguments) {
 int main_checked(int argc, char** argv) {
   CLI::App app("delaycc: measures congestion control for datacenters on the real Linux TCP stack");
   app.require_subcommand(1);
+  app.set_version_flag("--version", version_text,
+                       "print the version and the commit it was built from");
   app.footer(
       "Exit codes: 0 done, 1 a trial failed (or with --strict an expectation) or output could not\n"
       "be written, 2 bad input, 3 (eval) not converged, 130 interrupted.");

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Style and static checks: clang-format, checkpatch, sparse, clang-tidy, shell syntax, licence lines, documentation links.
+# Style and static checks: clang-format, checkpatch, sparse, clang-tidy, shell syntax, licence lines, documentation links, versions.
 # usage: check.sh BUILD_DIR     Runs every check, then fails if any of them found something.
 set -uo pipefail
 top=$(cd "$(dirname "$0")/../.." && pwd)
@@ -100,6 +100,7 @@ check_spdx() {
 run clang-format check_format
 run "licence lines" check_spdx
 run "documentation links" harness/tools/check_docs.py
+run versions harness/tools/check_version.py
 run "shell syntax" check_shell
 run "rooms of harness/" harness/tools/rooms.py
 run checkpatch check_patch

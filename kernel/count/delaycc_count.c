@@ -877,3 +877,4 @@ module_exit(count_module_exit);
 MODULE_AUTHOR("The delaycc authors");
 MODULE_DESCRIPTION("The receiver's count of flows in a TCP option");
 MODULE_LICENSE("GPL");
+MODULE_VERSION(DELAYCC_VERSION);

@@ -295,3 +295,4 @@ module_exit(delaycc_module_exit);
 MODULE_AUTHOR("The delaycc authors");
 MODULE_DESCRIPTION("Common parts of delay-based datacenter congestion control");
 MODULE_LICENSE("GPL");
+MODULE_VERSION(DELAYCC_VERSION);
