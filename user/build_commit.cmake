@@ -2,6 +2,7 @@
 # Writes OUT, a C++ source that defines delaycc::version_text: VERSION and, where SOURCE is a git
 # tree of its own, the commit.  A text that has not changed leaves the file alone.
 # usage: cmake -DSOURCE=DIR -DVERSION=TEXT -DOUT=FILE -P build_commit.cmake
+cmake_minimum_required(VERSION 3.25)
 set(text "delaycc ${VERSION}")
 execute_process(COMMAND git -C ${SOURCE} rev-parse --show-prefix
                 OUTPUT_VARIABLE prefix RESULT_VARIABLE no_tree ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)

@@ -16,6 +16,7 @@
 #include "eval/eval_result.h"
 #include "eval/model_based.h"
 #include "eval/slurm.h"
+#include "manual.h"
 #include "report/report.h"
 
 namespace delaycc {
@@ -214,12 +215,14 @@ CLI::App* add_eval_command(CLI::App& app, EvalArguments& arguments) {
       "eval",
       "run trials until every metric asked for is known to a margin (docs/research/eval.md)");
   command->add_option("scenario", arguments.scenario, "a TOML file, or a name of \"delaycc list\"")
-      ->required();
+      ->required()
+      ->type_name(kScenarios.value);
   command
       ->add_option(
           "--metric", arguments.metrics,
           "metrics of docs/research/metrics.md, separated by commas; also any quantile of flows:\n"
           "fct_p95_us, slowdown_p999")
+      ->type_name(kMetrics.values)
       ->allow_extra_args(false)
       ->required();
   command->add_option("--margin", arguments.margin,
@@ -243,6 +246,7 @@ CLI::App* add_eval_command(CLI::App& app, EvalArguments& arguments) {
   command
       ->add_option("--compare", arguments.compare,
                    "two algorithms, run on the same flows until one is known to be less")
+      ->type_name(kAlgorithms.value)
       ->expected(2);
   command
       ->add_option("--min-trials", arguments.min_trials,
@@ -259,6 +263,7 @@ CLI::App* add_eval_command(CLI::App& app, EvalArguments& arguments) {
   command
       ->add_option("--cc", arguments.algorithms,
                    "algorithms, separated by commas (default: those compared, or the scenario's)")
+      ->type_name(kAlgorithms.values)
       ->allow_extra_args(false);
   command->add_option("--seed", options.seed, "of all random times (default 1)")->check(check_seed);
   command->add_option("--set", options.overrides, "key=value, as for run; may be repeated")
@@ -279,7 +284,8 @@ CLI::App* add_eval_command(CLI::App& app, EvalArguments& arguments) {
       ->add_option("--timeout", options.timeout_s,
                    "seconds of processor time for a trial (default 300)")
       ->check(CLI::Range(1, 86400));
-  command->add_option("--out", options.out, "folder of the results (default: results/NAME-eval)");
+  command->add_option("--out", options.out, "folder of the results (default: results/NAME-eval)")
+      ->type_name(kFolder);
   command->add_flag("--verdict-only", options.spec.verdict_only,
                     "with --compare: stop at the verdict, whatever each one's own interval");
   command->add_flag("--model-based", options.model_based,

@@ -15,10 +15,13 @@
 #include <thread>
 
 #include "backend/lab/lab.h"
+#include "base/module_info.h"
 #include "base/suggest.h"
 #include "command_line.h"
 #include "doctor.h"
 #include "eval_command.h"
+#include "manual.h"
+#include "metrics/metrics.h"
 #include "plan/compile.h"
 #include "report/report.h"
 #include "run/experiment.h"
@@ -31,14 +34,41 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Exit codes.
-constexpr int kFailed = 1;    // a trial failed; or an expectation, with --strict
-constexpr int kBadInput = 2;  // the command line or the scenario
+constexpr int kFailed = 1;
+constexpr int kBadInput = 2;
 constexpr int kInterrupted = 130;
+// For help and the manual page; 3 is of eval_command.cc.
+const std::vector<ExitCode> kExitCodes = {
+    {0, "done"},
+    {kFailed, "a trial failed (or with --strict an expectation) or output could not be written"},
+    {kBadInput, "bad input"},
+    {3, "(eval) not converged"},
+    {kInterrupted, "interrupted"}};
 
 std::atomic<bool> stop_requested{false};
 
 extern "C" void request_stop(int) { stop_requested = true; }
+
+int list_algorithms() {
+  const Lab lab = find_lab();
+  for (const std::string& name : lab.algorithms()) {
+    const std::string module = find_module(lab.modules, "tcp_" + name);
+    std::string description = "of the lab kernel";
+    if (!module.empty()) {
+      const std::vector<std::string> said =
+          module_info(read_file(lab.modules + "/" + module + ".ko"), "description");
+      description = said.empty() ? "" : said.front();
+    }
+    fmt::print("{:<18} {}\n", name, description);
+  }
+  return 0;
+}
+
+int list_metrics() {
+  for (const MetricInfo& metric : all_metrics())
+    fmt::print("{:<22} {}\n", metric.name, *metric.unit ? metric.unit : "1");
+  return 0;
+}
 
 int list_scenarios() {
   int status = 0;
@@ -227,18 +257,21 @@ int main_checked(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", version_text,
                        "print the version and the commit it was built from");
-  app.footer(
-      "Exit codes: 0 done, 1 a trial failed (or with --strict an expectation) or output could not\n"
-      "be written, 2 bad input, 3 (eval) not converged, 130 interrupted.");
+  std::string exit_codes = "Exit codes:\n";
+  for (const ExitCode& code : kExitCodes)
+    exit_codes += fmt::format("  {:<27} {}\n", code.code, code.meaning);
+  app.name("delaycc")->footer(exit_codes);
 
   RunArguments arguments;
   CLI::App* run_command = app.add_subcommand("run", "run a scenario with several algorithms");
   run_command
       ->add_option("scenario", arguments.scenario, "a TOML file, or a name of \"delaycc list\"")
-      ->required();
+      ->required()
+      ->type_name(kScenarios.value);
   run_command
       ->add_option("--cc", arguments.options.algorithms,
                    "algorithms, separated by commas (default: the scenario's)")
+      ->type_name(kAlgorithms.values)
       ->allow_extra_args(false);
   run_command->add_option("--seed", arguments.options.seed, "of all random times (default 1)")
       ->check(check_seed);
@@ -262,8 +295,9 @@ int main_checked(int argc, char** argv) {
       ->add_option("--jobs", arguments.options.jobs, "trials at a time (default: one per core)")
       ->check(CLI::Range(1, 1024))
       ->default_str("");
-  run_command->add_option("--out", arguments.options.out,
-                          "folder of the results (default: results/NAME)");
+  run_command
+      ->add_option("--out", arguments.options.out, "folder of the results (default: results/NAME)")
+      ->type_name(kFolder);
   run_command
       ->add_option(
           "--timeout", arguments.options.timeout_s,
@@ -286,16 +320,24 @@ int main_checked(int argc, char** argv) {
   task_command->group("");  // for Slurm, not for people
   task_command->add_option("manifest", manifest)->required();
 
-  CLI::App* list_command = app.add_subcommand("list", "the scenarios there are");
+  CLI::App* list_command =
+      app.add_subcommand("list", "the scenarios, algorithms or metrics there are");
+  std::string list = kScenarios.list;
+  list_command->add_option("what", list, "what to list (default scenarios)")
+      ->check(CLI::IsMember({kScenarios.list, kAlgorithms.list, kMetrics.list}));
   std::vector<std::string> names;
   CLI::App* validate_command = app.add_subcommand("validate", "check scenario files, run nothing");
-  validate_command->add_option("scenarios", names, "TOML files or names")->required();
+  validate_command->add_option("scenarios", names, "TOML files or names")
+      ->required()
+      ->type_name(kScenarios.value);
   validate_command->add_option("--set", arguments.overrides, "key=value, as for run")
       ->allow_extra_args(false);
   CLI::App* workload_command = app.add_subcommand(
       "workload", "the flows of one trial of a scenario with a [workload]; runs nothing");
   int number = 0;
-  workload_command->add_option("scenario", arguments.scenario, "a TOML file or a name")->required();
+  workload_command->add_option("scenario", arguments.scenario, "a TOML file or a name")
+      ->required()
+      ->type_name(kScenarios.value);
   workload_command->add_option("--seed", arguments.options.seed, "as for run (default 1)")
       ->check(check_seed);
   workload_command->add_option("--trial", number, "its number (default 0)")
@@ -304,6 +346,14 @@ int main_checked(int argc, char** argv) {
       ->allow_extra_args(false);
   CLI::App* doctor_command =
       app.add_subcommand("doctor", "what this machine can do, and the remedies");
+
+  CLI::App* completion_command =
+      app.add_subcommand("completion", "print the completion of this command for a shell");
+  std::string shell;
+  completion_command->add_option("shell", shell, "source <(delaycc completion bash) loads it")
+      ->required()
+      ->check(CLI::IsMember({"bash"}));
+  CLI::App* man_command = app.add_subcommand("man", "print the manual page of this command");
 
   arguments.options.jobs = 0;
   try {
@@ -325,11 +375,17 @@ int main_checked(int argc, char** argv) {
   if (*run_command) return run(arguments);
   if (*eval_app) return eval(eval_arguments, find_scenario(eval_arguments.scenario));
   if (*task_command) return eval_task(manifest);
-  if (*list_command) return list_scenarios();
+  if (*list_command)
+    return list == kAlgorithms.list ? list_algorithms()
+           : list == kMetrics.list  ? list_metrics()
+                                    : list_scenarios();
   if (*validate_command) return validate(names, arguments.overrides);
   if (*workload_command)
     return print_workload(arguments.scenario, arguments.overrides, arguments.options.seed, number);
   if (*doctor_command) return doctor();
+  if (*completion_command) fmt::print("{}", bash_completion(app));
+  if (*man_command) fmt::print("{}", man_page(app, version_text, kExitCodes));
+  if (*completion_command || *man_command) return 0;
   return kBadInput;
 }
 
