@@ -478,7 +478,8 @@ void dcc_shell_cong_control(unsigned long long *ctx)
 	shell_read_path(tp, s);
 	if (s->loss_seen) {
 		s->loss_seen = 0;
-		DELAYCC_CORE(_loss)(&s->core, &s->path, &s->params, tp->tcp_clock_cache, &s->control);
+		DELAYCC_CORE(_loss)(&s->core, &s->path, &s->params, tp->tcp_clock_cache,
+				    &s->control);
 		__sync_fetch_and_add(&dcc_losses, 1);
 	}
 	shell_sample(tp, s, rs, &ack);

@@ -1597,7 +1597,7 @@ function fillRepeat() {
     try {
       await navigator.clipboard.writeText(data.repeat);
       done = true;
-    } catch (error) {
+    } catch {
       // No clipboard for this page (file:// in some browsers): leave the command selected instead.
       getSelection().selectAllChildren(byId('command'));
       done = document.execCommand('copy');

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs the Debian packages that are missing, and says which and why.
 # usage: setup.sh [run|test|check|all]   (each set includes the ones before it)
+# The set check also needs ESLint, which Debian 12 has too old: npm installs what
+# eslint/package-lock.json pins.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -20,18 +22,30 @@ if ! command -v dpkg-query >/dev/null 2>&1; then
 	exit 1
 fi
 
+# Names of what is installed, with what it provides: Node.js from elsewhere brings its own npm.
+installed=" $(dpkg-query -W -f='${db:Status-Status} ${Package} ${Provides}\n' | sed -n 's/^installed //p' | tr ',\n' '  ') "
+
 missing=
 while read -r package set why; do
 	case $package in '' | '#'*) continue ;; esac
 	case " $sets " in *" $set "*) ;; *) continue ;; esac
-	# shellcheck disable=SC2016 # dpkg-query expands ${Status} itself
-	state=$(dpkg-query -W -f='${Status}' "$package" 2>/dev/null || true)
-	[ "$state" = "install ok installed" ] && continue
+	case $installed in *" $package "*) continue ;; esac
 	printf '  %-24s %s\n' "$package" "$why"
 	missing="$missing $package"
 done <"$here/packages.txt"
 
+install_eslint()
+{
+	case $sets in *check*) ;; *) return 0 ;; esac
+	cd "$here/eslint"
+	cmp -s package-lock.json node_modules/.installed && return 0
+	echo "setup: installing ESLint"
+	npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	cp package-lock.json node_modules/.installed
+}
+
 if [ -z "$missing" ]; then
+	install_eslint
 	echo "setup: every package of the sets '$sets' is installed"
 	exit 0
 fi
@@ -50,4 +64,5 @@ echo "setup: installing the packages above"
 $as_root apt-get update -q
 # shellcheck disable=SC2086 # one word per package
 $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $missing
+install_eslint
 echo "setup: done"

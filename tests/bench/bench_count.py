@@ -97,7 +97,7 @@ def main():
              "tcp_told": outside.build_module("tcp_told", ROOT / "tests/lab/told"),
              "count_bench": outside.build_module("count_bench", ROOT / "tests/bench/count")}
     (rows, stats), _ = outside.boot("in_lab_bench", 100, script=pathlib.Path(__file__).resolve(), seconds=600,
-                                     options=[f"BENCH_{name}={file}" for name, file in files.items()])
+                                    options=[f"BENCH_{name}={file}" for name, file in files.items()])
     mhz = float(re.search(r"cpu MHz\s*: ([\d.]+)", inlab.read("/proc/cpuinfo"))[1])
     print(f"{'':52}{'sockets':>8}{'fastest':>9}{'median':>8}   ns per packet at {mhz:.0f} MHz")
     for what, sockets, before, after, median_before, median_after in rows:

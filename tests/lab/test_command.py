@@ -467,4 +467,3 @@ def test_a_sweeps_parameter_is_the_same_trial_by_set_and_by_sweep(scenario, tmp_
     run(scenario, out, "--cc", "cubic", "--trials", "1", "--sweep")
     assert "0 trials run, 1 taken" in run(scenario, out, "--cc", "cubic", "--trials", "1", "--set", "n=3").stdout
     assert json.loads((out / "summary.json").read_text())["set"] == {"n": "3"}
-

@@ -73,7 +73,7 @@ def in_lab_run(rate_bps):
     syn = [e for e in inlab.events() if e.flags & inlab.SYN]
     return {"urandom": os.urandom(32).hex(), "isn": [e.seq for e in syn], "ports": [e.sport for e in syn],
             "boot_id": inlab.read("/proc/sys/kernel/random/boot_id"), "maps": inlab.read("/proc/self/maps").splitlines()[0],
-            "stack": [l for l in inlab.read("/proc/self/maps").splitlines() if "stack" in l],
+            "stack": [line for line in inlab.read("/proc/self/maps").splitlines() if "stack" in line],
             "uptime_ns": time.clock_gettime_ns(time.CLOCK_MONOTONIC), "log_bytes": len(log), "log": hashlib.sha256(log).hexdigest()}
 
 

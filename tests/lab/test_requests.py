@@ -2,7 +2,6 @@
 """Requests and responses: what an application and a receiver hold back is no queue, and whatever is set, they are answered."""
 
 import heapq
-import random
 import select
 import socket
 import time

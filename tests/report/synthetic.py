@@ -189,7 +189,8 @@ def evaluation(data, metrics, algorithms):
                 "algorithm": name, "metric": metric, "unit": "us" if metric.endswith("us") else "bytes", "estimand": "mean",
                 "value": history["value"][-1], "low": history["low"][-1], "high": history["high"][-1], "trials": trials,
                 "converged": name != "cubic", "history": history,
-                "distribution": {"value": sorted(values)[::max(1, trials // 400)], "share": [(i + 1) / trials for i in range(0, trials, max(1, trials // 400))]},
+                "distribution": {"value": sorted(values)[::max(1, trials // 400)],
+                                 "share": [(i + 1) / trials for i in range(0, trials, max(1, trials // 400))]},
             })
     return {"goal": "mean over the trials, within 2 % at 95 % confidence", "margin": 0.02, "converged": False,
             "text": ["fct_p99_us: oscar < dctcp with confidence 95 %", "Not converged: it was interrupted."], "estimates": estimates}

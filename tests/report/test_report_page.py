@@ -323,7 +323,8 @@ def test_the_best_figure_of_a_row_is_marked_in_words(browser, render, better, fi
             "algorithms": {n: {"m": {"mean": figures[n][0], "ci95": figures[n][1], "n": 9}} if n in figures else {} for n in "abc"}}
     browser.open(render(data, "marks"))
     assert browser.js("""
-return [...document.querySelectorAll('#figures-table tbody tr')[0].cells].slice(1).map((c) => (c.querySelector('.mark') || {}).innerText || '');""") == marks
+return [...document.querySelectorAll('#figures-table tbody tr')[0].cells].slice(1)
+  .map((c) => (c.querySelector('.mark') || {}).innerText || '');""") == marks
 
 
 def test_headline_tells_lead_level_and_defeat(browser, render):

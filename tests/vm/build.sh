@@ -54,6 +54,7 @@ private_apt()
 	lists=$cache/apt-${suites##* }
 	mkdir -p "$lists/lists/partial" "$lists/archives/partial" "$lists/none"
 	: >"$lists/status"
+	# shellcheck disable=SC2016 # apt-get expands them
 	mirror=$(apt-get indextargets --format '$(ORIGIN) $(REPO_URI)' 'Created-By: Packages' 2>/dev/null |
 		sed -n 's/^Debian \(.*\/debian\/*\)$/\1/p' | head -n 1)
 	for suite in $suites; do
@@ -77,7 +78,7 @@ fetch()
 {
 	[ -z "$suites" ] || private_apt
 	pattern=$(echo "$series" | sed 's/[.]/[.]/g')
-	headers=$(apt-cache search --names-only "^linux-headers-$pattern[.][0-9.+debpo~-]*-amd64\$" | cut -d' ' -f1 | sort -V | tail -n 1)
+	headers=$(apt-cache search --names-only "^linux-headers-${pattern}[.][0-9.+debpo~-]*-amd64\$" | cut -d' ' -f1 | sort -V | tail -n 1)
 	[ -n "$headers" ] || skip "apt knows no linux-headers-$series.*-amd64 in ${suites:-this machine\'s suites}"
 	tmp=$dir.$$.tmp
 	trap 'rm -rf "$tmp"' EXIT
@@ -85,6 +86,7 @@ fetch()
 	case $suites in
 	trixie*)
 		# With all that they depend on, whatever this machine has.
+		# shellcheck disable=SC2086 # a list of names
 		apt-get -qq -y --no-install-recommends --download-only -o Debug::NoLocking=1 \
 			-o Dir::Cache::archives="$tmp/deb" -o APT::Default-Release="${suites%% *}" install "$headers" $tools >&2 ||
 			skip "apt-get could not download $headers"

@@ -4,6 +4,9 @@
 # The test machine's init: loads the modules into Debian's kernel and tries
 # them.  One line per test on the console: "PASS name" or "FAIL name: why".
 # The tests run in this order and build on each other.
+#
+# Functions are called by their names, and lists are of words:
+# shellcheck disable=SC2317,SC2013
 
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin
 dcc=/proc/sys/net/ipv4/delaycc
@@ -92,8 +95,8 @@ hold() # SECONDS ADDRESS BYTES OPTIONS...
 
 let_go()
 {
-	kill $sender $receiver 2>/dev/null
-	wait $sender $receiver
+	kill "$sender" "$receiver" 2>/dev/null
+	wait "$sender" "$receiver"
 	return 0
 }
 
@@ -383,6 +386,7 @@ test_a_tunnel_says_nothing_of_its_speed()
 	wait_for ready /tmp/mirror || return 1
 	ip -n a addr add 10.9.0.1/24 dev t0 && ip -n a link set t0 up || return 1
 	in_a xfer recv 4997 &
+	# shellcheck disable=SC2015 # either may fail
 	in_a xfer send -c oscar 10.9.0.2 4997 100000 1 >/tmp/sent && wait $! || no "the transfer failed"
 	result=$?
 	# The last segments need the tunnel, too.
@@ -444,6 +448,7 @@ test_state_of_sockets_is_charged_to_who_opens_them()
 		wait $sockets
 	done
 	in_a sh -c "echo 0 >$dcc/line_rate_mbps"
+	# shellcheck disable=SC2154 # eval sets them
 	echo "reno $reno oscar $oscar"
 	# 400 sockets, each with more than a KB of state.
 	[ $((oscar - reno)) -gt 400000 ] || no "400 sockets: reno $reno bytes, oscar $oscar"
@@ -471,6 +476,7 @@ test_the_table_of_flows_is_charged_to_who_asks_for_it()
 	for i in $(seq 20); do
 		ip netns del "c$i"
 	done
+	# shellcheck disable=SC2154 # eval sets them
 	echo "without $without with $with"
 	[ $((with - without)) -ge 160000 ] || no "20 tables of 8 KB: $without and $with bytes"
 }

@@ -39,7 +39,7 @@ reuse
 
 # The newest of the series; -dbg, -cloud- and -rt- are others.
 pattern=$(echo "$series" | sed 's/[.]/[.]/g')
-image=$(apt-cache search --names-only "^linux-image-$pattern[.][0-9.+debpo~-]*-amd64\$" | cut -d' ' -f1 | sort -V | tail -n 1)
+image=$(apt-cache search --names-only "^linux-image-${pattern}[.][0-9.+debpo~-]*-amd64\$" | cut -d' ' -f1 | sort -V | tail -n 1)
 [ -n "$image" ] || die "apt knows no linux-image-$series.*-amd64: run apt-get update (Debian 12 with its security updates)"
 release=${image#linux-image-}
 # linux-headers-R needs linux-headers-R-common (one for all flavours) and linux-kbuild-*.

@@ -16,32 +16,29 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-int main(int argc, char **argv)
-{
-    struct ifreq request = {.ifr_flags = IFF_TUN | IFF_NO_PI};
-    unsigned char packet[65536], address[4];
-    int fd = open("/dev/net/tun", O_RDWR);
-    ssize_t n;
+int main(int argc, char** argv) {
+  struct ifreq request = {.ifr_flags = IFF_TUN | IFF_NO_PI};
+  unsigned char packet[65536], address[4];
+  int fd = open("/dev/net/tun", O_RDWR);
+  ssize_t n;
 
-    if (argc != 2) {
-        fprintf(stderr, "usage: mirror DEVICE\n");
-        return 2;
-    }
-    snprintf(request.ifr_name, sizeof request.ifr_name, "%s", argv[1]);
-    if (fd < 0 || ioctl(fd, TUNSETIFF, &request)) {
-        perror("mirror: /dev/net/tun");
-        return 1;
-    }
-    puts("ready");
-    fflush(stdout);
-    while ((n = read(fd, packet, sizeof packet)) > 0) {
-        if (packet[0] >> 4 != 4)
-            continue;
-        memcpy(address, packet + 12, 4);
-        memcpy(packet + 12, packet + 16, 4);
-        memcpy(packet + 16, address, 4);
-        if (write(fd, packet, (size_t)n) < 0)
-            perror("mirror: write");
-    }
-    return 0;
+  if (argc != 2) {
+    fprintf(stderr, "usage: mirror DEVICE\n");
+    return 2;
+  }
+  snprintf(request.ifr_name, sizeof request.ifr_name, "%s", argv[1]);
+  if (fd < 0 || ioctl(fd, TUNSETIFF, &request)) {
+    perror("mirror: /dev/net/tun");
+    return 1;
+  }
+  puts("ready");
+  fflush(stdout);
+  while ((n = read(fd, packet, sizeof packet)) > 0) {
+    if (packet[0] >> 4 != 4) continue;
+    memcpy(address, packet + 12, 4);
+    memcpy(packet + 12, packet + 16, 4);
+    memcpy(packet + 16, address, 4);
+    if (write(fd, packet, (size_t)n) < 0) perror("mirror: write");
+  }
+  return 0;
 }

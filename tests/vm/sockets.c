@@ -15,37 +15,36 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static void check(int result, const char *what)
-{
-    if (result < 0) {
-        perror(what);
-        exit(1);
-    }
+static void check(int result, const char* what) {
+  if (result < 0) {
+    perror(what);
+    exit(1);
+  }
 }
 
-int main(int argc, char **argv)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    int listener = socket(AF_INET, SOCK_STREAM, 0), on = 1;
+int main(int argc, char** argv) {
+  struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  int listener = socket(AF_INET, SOCK_STREAM, 0), on = 1;
 
-    if (argc != 4) {
-        fprintf(stderr, "usage: sockets CC N PORT\n");
-        return 2;
-    }
-    address.sin_port = htons((unsigned short)atoi(argv[3]));
-    check(setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on), "sockets: SO_REUSEADDR");
-    check(bind(listener, (struct sockaddr *)&address, sizeof address), "sockets: bind");
-    check(listen(listener, 1), "sockets: listen");
-    for (int i = 0; i < atoi(argv[2]); i++) {
-        int ends[2] = {socket(AF_INET, SOCK_STREAM, 0), -1};
+  if (argc != 4) {
+    fprintf(stderr, "usage: sockets CC N PORT\n");
+    return 2;
+  }
+  address.sin_port = htons((unsigned short)atoi(argv[3]));
+  check(setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on), "sockets: SO_REUSEADDR");
+  check(bind(listener, (struct sockaddr*)&address, sizeof address), "sockets: bind");
+  check(listen(listener, 1), "sockets: listen");
+  for (int i = 0; i < atoi(argv[2]); i++) {
+    int ends[2] = {socket(AF_INET, SOCK_STREAM, 0), -1};
 
-        check(connect(ends[0], (struct sockaddr *)&address, sizeof address), "sockets: connect");
-        ends[1] = accept(listener, NULL, NULL);
-        for (int end = 0; end < 2; end++)
-            check(setsockopt(ends[end], IPPROTO_TCP, TCP_CONGESTION, argv[1], (socklen_t)strlen(argv[1])), argv[1]);
-    }
-    puts("ready");
-    fflush(stdout);
-    pause();
-    return 0;
+    check(connect(ends[0], (struct sockaddr*)&address, sizeof address), "sockets: connect");
+    ends[1] = accept(listener, NULL, NULL);
+    for (int end = 0; end < 2; end++)
+      check(setsockopt(ends[end], IPPROTO_TCP, TCP_CONGESTION, argv[1], (socklen_t)strlen(argv[1])),
+            argv[1]);
+  }
+  puts("ready");
+  fflush(stdout);
+  pause();
+  return 0;
 }

@@ -199,7 +199,7 @@ main() {
 		case $line in
 		'  CC '* | '  AS '* | '  AR '* | '  LD '* | '  HOSTCC '* | '  GEN '*)
 			steps=$((steps + 1))
-			progress $steps $total
+			progress "$steps" "$total"
 			;;
 		esac
 	done 3>>"$work/build.log"
