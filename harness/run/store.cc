@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <sqlite3.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -42,12 +41,17 @@ CREATE TABLE IF NOT EXISTS rates (
 )";
 
 // Locks PATH.lock, in which the owner writes who it is. On its own file: SQLite locks the store
-// itself, and on a network file system the two kinds of lock are one.
+// itself with locks of the same kind. A record lock is the process's own: a lab that has been
+// forked and has not yet become the lab does not keep it when the owner is killed, as it would keep
+// flock().
 Fd lock_store(const std::string& path) {
   const std::string name = path + ".lock";
   Fd lock = open_file(name, O_RDWR | O_CREAT);
-  if (flock(lock.get(), LOCK_EX | LOCK_NB) < 0) {
-    if (errno != EWOULDBLOCK) throw system_error("flock", name);
+  struct flock whole = {};
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  if (fcntl(lock.get(), F_SETLK, &whole) < 0) {
+    if (errno != EACCES && errno != EAGAIN) throw system_error("fcntl F_SETLK", name);
     std::string owner = read_file(name);
     while (!owner.empty() && owner.back() == '\n') owner.pop_back();
     throw StoreError(path + ": is in use by " + (owner.empty() ? "another program" : owner) +

@@ -45,7 +45,8 @@ class Store {
  public:
   enum class Sharing {
     // One program at a time: a second one is refused with a message that names the first. It holds
-    // a lock on PATH.lock, which ends with the program however that ends.
+    // a lock on PATH.lock, which ends with the program however that ends. Within a program the lock
+    // refuses nothing: a store is opened once.
     kExclusive,
     // For a store that one program fills and another one reads (shards of a cluster).
     kShared,

@@ -2,7 +2,10 @@
 #include "run/store.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#include <csignal>
 
 #include "backend/lab/lab.h"
 
@@ -83,20 +86,62 @@ TEST(Store, ASecondSaveOfAKeyFailsAndChangesNothing) {
   EXPECT_EQ(store.load("key0")->algorithm, "oscar");
 }
 
+// A program that owns a store, with a process of its own that it has forked: all that is left of
+// the program when it is killed.
+class Owner {
+ public:
+  explicit Owner(const std::string& path) {
+    int ready[2];
+    EXPECT_EQ(pipe(ready), 0);
+    EXPECT_EQ(pipe(alive_), 0);
+    pid_ = fork();
+    if (pid_ == 0) {
+      close(alive_[1]);
+      Store store(path);
+      char byte = 0;
+      if (fork() == 0) _exit(static_cast<int>(read(alive_[0], &byte, 1)));  // until the test ends
+      byte = write(ready[1], "y", 1) == 1 ? 1 : 0;
+      pause();
+      _exit(0);
+    }
+    close(ready[1]);
+    char byte = 0;
+    EXPECT_EQ(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+  }
+  ~Owner() {
+    end();
+    close(alive_[0]);
+    close(alive_[1]);
+  }
+  pid_t pid() const { return pid_; }
+  void end() {
+    if (!ended_) kill(pid_, SIGKILL);
+    if (!ended_) waitpid(pid_, nullptr, 0);
+    ended_ = true;
+  }
+
+ private:
+  int alive_[2] = {-1, -1};
+  pid_t pid_ = -1;
+  bool ended_ = false;
+};
+
 TEST(Store, IsRefusedToASecondProgramUntilTheFirstEnds) {
   TemporaryDirectory directory;
   const std::string path = directory.path() + "/results.sqlite";
-  {
-    Store first(path);
-    try {
-      Store second(path);
-      FAIL() << "a second owner";
-    } catch (const StoreError& e) {
-      EXPECT_NE(std::string(e.what()).find("is in use by process"), std::string::npos) << e.what();
-    }
-    EXPECT_NO_THROW(Store reader(path, Store::Sharing::kShared));
+  Owner owner(path);
+  try {
+    Store second(path);
+    FAIL() << "a second owner";
+  } catch (const StoreError& e) {
+    EXPECT_NE(std::string(e.what()).find("is in use by process " + std::to_string(owner.pid())),
+              std::string::npos)
+        << e.what();
   }
-  EXPECT_NO_THROW(Store next(path));
+  EXPECT_NO_THROW(Store reader(path, Store::Sharing::kShared));
+  owner.end();
+  EXPECT_NO_THROW(Store next(path)) << "what the program had forked has no lock";
 }
 
 TEST(Store, KeepsAShardsFailures) {
