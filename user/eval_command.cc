@@ -255,8 +255,7 @@ CLI::App* add_eval_command(CLI::App& app, EvalArguments& arguments) {
   command->add_option(
       "--unseen", arguments.unseen,
       "share of the trials that may go unseen: nothing counts as converged before what happens\n"
-      "in so many would have come (default: the margin, and of a verdict a tenth of the\n"
-      "difference, both within 1 to 5%)");
+      "in so many would have come (default 1%: 299 trials; 5% takes 59)");
   command->add_option("--max-trials", arguments.max_trials, "of each algorithm (default 100000)")
       ->check(CLI::Range(2, 10'000'000));
   command->add_option("--max-time", arguments.max_time, "such as 90s, 30m or 2h (default: none)");

@@ -28,10 +28,6 @@ constexpr size_t kSections = 20;
 // From 100 on the confidence sequence held 96 % or more of every distribution of
 // docs/research/evaluation.md whose tail shows in that many.
 constexpr int kAnytimeStart = 100;
-// What may go unseen, unless the goal says it.
-constexpr double kLeastUnseenShare = 0.01;
-constexpr double kMostUnseenShare = 0.05;
-constexpr double kUndoingEvent = 10;  // times the mean
 // Of the slope that a control variate's line keeps beyond what was seen.
 constexpr double kSlopeInDoubt = 0.5;
 
@@ -135,21 +131,16 @@ void set_forecast_interval(Estimate& e, const Goal& goal, const Moments& moments
   e.forecast_high = whole(forecast * freedom / bm::quantile(chi, upper_tail(goal)));
 }
 
-double unseen_share(const Goal& goal, double relative) {
-  return goal.unseen_share > 0 ? goal.unseen_share
-                               : std::clamp(relative, kLeastUnseenShare, kMostUnseenShare);
-}
-
-// Least number of units for a claim of this relative size.
-int64_t least_units(const Goal& goal, double relative, int64_t trials_per_unit) {
-  const int64_t trials = trials_to_see(unseen_share(goal, relative), goal.confidence);
+// Nothing is claimed from fewer units.
+int64_t least_units(const Goal& goal, int64_t trials_per_unit) {
+  const int64_t trials = trials_to_see(goal.unseen_share, goal.confidence);
   return std::max<int64_t>(goal.min_units, (trials + trials_per_unit - 1) / trials_per_unit);
 }
 
 // Once the interval stands. `units` is what Goal::min_units is of, `varied` whether the values do.
 void set_converged(Estimate& e, const Goal& goal, int64_t units, int64_t trials_per_unit,
                    bool varied) {
-  const int64_t least = least_units(goal, goal.relative_margin, trials_per_unit);
+  const int64_t least = least_units(goal, trials_per_unit);
   e.least_trials = times(least, trials_per_unit);
   e.unseen_share = largest_unseen_share(units * trials_per_unit, goal.confidence);
   if (!varied)
@@ -226,7 +217,7 @@ void check_goal(const Goal& goal) {
                             goal.relative_margin));
   check_range(goal.confidence, 0.5, 0.9999, "the confidence");
   check_range(goal.min_units, 2, 1e6, "the least number of trials");
-  check_range(goal.unseen_share, 0, 0.5, "the share of the trials that may go unseen");
+  check_range(goal.unseen_share, 1e-6, 0.5, "the share of the trials that may go unseen");
 }
 
 int64_t trials_to_see(double share, double confidence) {
@@ -702,26 +693,22 @@ Comparison PairedComparison::compare() const {
     c.significance = mean != 0 ? 1 : 0;
   }
   const double alike = goal_.relative_margin * std::abs(a_.mean());
-  const double larger = std::max(std::abs(a_.mean()), std::abs(b_.mean()));
-  // Pairs of a kind that was not seen, each off by ten times the mean, could turn the verdict.
-  const int64_t least_for_less =
-      least_units(goal_, larger > 0 ? std::abs(mean) / larger / kUndoingEvent : 0, pairs_per_unit_);
-  const int64_t least_for_alike = least_units(goal_, goal_.relative_margin, pairs_per_unit_);
+  const int64_t least = least_units(goal_, pairs_per_unit_);
   const bool within = -c.difference.low <= alike && c.difference.high <= alike;
   // Where most pairs are equal, the few that differ must at least pass the sign test: all on one
   // side by chance no more often than the goal's confidence allows.
   const bool enough = static_cast<double>(differing_) >= std::log2(2 / (1 - goal_.confidence));
-  if (enough && c.difference.low > 0 && c.difference.n >= least_for_less)
-    c.verdict = Comparison::Verdict::kALess;
-  else if (enough && c.difference.high < 0 && c.difference.n >= least_for_less)
-    c.verdict = Comparison::Verdict::kBLess;
-  else if (within && c.difference.n >= least_for_alike)
-    c.verdict = Comparison::Verdict::kAlike;
+  if (c.difference.n >= least) {
+    if (enough && c.difference.low > 0)
+      c.verdict = Comparison::Verdict::kALess;
+    else if (enough && c.difference.high < 0)
+      c.verdict = Comparison::Verdict::kBLess;
+    else if (within)
+      c.verdict = Comparison::Verdict::kAlike;
+  }
   c.difference.converged = c.verdict != Comparison::Verdict::kUndecided;
   // A verdict comes when the half-width falls below |mean|, or below what is left of the margin.
   const double margin = std::max(std::abs(mean), alike - std::abs(mean));
-  const bool less_is_due = margin == std::abs(mean) && !within;
-  const int64_t least = less_is_due ? least_for_less : least_for_alike;
   c.difference.least_trials = times(least, pairs_per_unit_);
   if (c.difference.converged)
     c.difference.doubt = Doubt::kNone;

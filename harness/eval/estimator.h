@@ -52,10 +52,8 @@ struct Goal {
   double confidence = 0.95;       // 1 - rho; 0.5 to 0.9999
   Interval interval = Interval::kSkewed;
   int min_units = 20;  // of the exploratory stage: nothing has converged before; 2 to 10^6
-  // Share of the trials that may have gone unseen: above 0, at most 0.5. 0: of an estimate the
-  // relative margin, of a verdict a tenth of the relative difference (events of ten times the mean
-  // would undo it), both within 1 to 5 %.
-  double unseen_share = 0;
+  // Share of the trials that may have gone unseen, of an estimate and of a verdict; 10^-6 to 0.5.
+  double unseen_share = 0.01;
 };
 void check_goal(const Goal& goal);
 // Trials after which at least one of the kind that makes up `share` of all (above 0, below 1) has

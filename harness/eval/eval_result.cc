@@ -189,6 +189,9 @@ std::vector<std::string> aligned(const std::vector<std::vector<std::string>>& ro
   return lines;
 }
 
+// Nothing but the number of trials is missing.
+bool waits(const Estimate& e) { return e.doubt == Doubt::kUnseen || e.doubt == Doubt::kFewTrials; }
+
 std::vector<std::vector<std::string>> estimate_rows(const Evaluation& evaluation) {
   const EvaluationSpec& spec = evaluation.spec();
   std::vector<std::vector<std::string>> rows;
@@ -202,6 +205,10 @@ std::vector<std::vector<std::string>> estimate_rows(const Evaluation& evaluation
         trials += e.converged                    ? ", converged"
                   : e.doubt == Doubt::kNotVaried ? ", not varied"
                                                  : ", enough for the verdict";
+      } else if (waits(e)) {
+        trials += fmt::format(" of {}, narrow enough", e.least_trials);
+      } else if (e.doubt == Doubt::kNotVaried) {
+        trials += fmt::format(" of {}, has not varied", e.least_trials);
       } else if (e.forecast_trials > 0) {
         trials += fmt::format(" of about {} ({} to {})", e.forecast_trials, e.forecast_low,
                               e.forecast_high);
@@ -262,6 +269,18 @@ std::vector<std::string> caution_lines(const Evaluation& evaluation) {
   return lines;
 }
 
+// The least number of trials, where an algorithm that runs on has an interval that is narrow enough
+// before; 0 where none has.
+int64_t trials_waited_for(const Evaluation& evaluation) {
+  const EvaluationSpec& spec = evaluation.spec();
+  for (size_t a = 0; a < spec.algorithms.size(); a++)
+    for (size_t m = 0; m < spec.metrics.size(); m++) {
+      const Estimate& e = evaluation.estimate(a, m);
+      if (e.doubt == Doubt::kUnseen) return e.least_trials;
+    }
+  return 0;
+}
+
 std::string goal_text(const EvaluationSpec& spec) {
   const bool pooled = spec.metrics.front().estimand == Estimand::kPooled;
   return fmt::format("{}, within {} at {} confidence",
@@ -313,7 +332,7 @@ std::vector<std::string> comparison_lines(const EvaluationSpec& spec,
                 ? fmt::format("{}: {} - {} is {} in all {} pairs: something else in at most {} of "
                               "the pairs ({})",
                               name, b, a, significant(d.value), d.trials, unseen, confidence)
-            : d.doubt == Doubt::kUnseen || d.doubt == Doubt::kFewTrials
+            : waits(d)
                 ? fmt::format("{}: no verdict on {} and {} before {} trials of each: what happens "
                               "in {} of the trials may not have come {}",
                               name, a, b, d.least_trials, unseen, rest)
@@ -345,8 +364,7 @@ json eval_json(const EvalOptions& options, const EvalOutcome& outcome) {
                    {"confidence", spec.goal.confidence},
                    {"interval", interval_name(spec.goal.interval)},
                    {"min_trials", spec.goal.min_units * spec.trials_per_unit},
-                   {"unseen_share",
-                    spec.goal.unseen_share > 0 ? json(spec.goal.unseen_share) : json("by margin")},
+                   {"unseen_share", spec.goal.unseen_share},
                    {"max_trials", spec.max_trials},
                    {"trials_per_unit", spec.trials_per_unit}}}};
   // The caller's options have no means: run_evaluation finds them.
@@ -533,6 +551,11 @@ std::vector<std::string> progress_lines(const EvalProgress& progress) {
   std::vector<std::string> lines = aligned(estimate_rows(progress.evaluation));
   for (const std::string& line : comparison_lines(progress.evaluation.spec(), progress.evaluation))
     lines.push_back(line);
+  if (const int64_t least = trials_waited_for(progress.evaluation); least > 0)
+    lines.push_back(fmt::format(
+        "Narrow intervals count from {} trials on: what happens in {} of them would have come "
+        "(--unseen)",
+        least, percent(progress.evaluation.spec().goal.unseen_share)));
   std::string last = fmt::format("{} trials run", progress.ran);
   if (progress.resumed > 0) last += fmt::format(", {} from the store", progress.resumed);
   if (progress.failed > 0) last += fmt::format(", {} failed", progress.failed);

@@ -82,6 +82,11 @@ std::vector<Distribution> distributions() {
                  [](Draws& d) { return 1 + 0.1 * d.normal() + (d.chance(0.01) ? 1 : 0); }, 0.01});
   all.push_back({"normal, cv 0.02, plus 1 in 1 %", 1.01,
                  [](Draws& d) { return 1 + 0.02 * d.normal() + (d.chance(0.01) ? 1 : 0); }, 0.01});
+  for (const auto& [more, p] : {std::pair(5, 0.01), std::pair(20, 0.01), std::pair(10, 0.005)})
+    all.push_back({fmt::format("normal, cv 0.1, plus {} in {} %", more, 100 * p), 1 + more * p,
+                   [more = more, p = p](Draws& d) {
+                     return 1 + 0.1 * d.normal() + (d.chance(p) ? more : 0);
+                   }});
   return all;
 }
 
@@ -111,7 +116,10 @@ struct Stop {
   }
 };
 
-bool is_look(int n) { return n <= kLookShare || n % std::max(1, n / kLookShare) == 0; }
+bool is_look(int n) {
+  return n <= kLookShare || n % std::max(1, n / kLookShare) == 0 ||
+         n == trials_to_see(Goal().unseen_share, Goal().confidence);
+}
 
 const std::vector<Interval> kIntervals = {Interval::kStudent, Interval::kNormal, Interval::kSkewed,
                                           Interval::kAnytime};
@@ -236,8 +244,8 @@ void controls(const StudyOptions& options, StudyResult& result) {
         own.add(value, control);
         mean.add(value);
         // The first look is at the least number of trials: an estimate takes a pass over all.
-        if (n < trials_to_see(goal.relative_margin, goal.confidence) || (n > 100 && n % 10 != 0))
-          continue;
+        const int64_t least = trials_to_see(goal.unseen_share, goal.confidence);
+        if (n < least || (n > least && n % 10 != 0)) continue;
         const auto look = [&](const ControlVariate& control_variate, Stop& stop, bool& done) {
           if (done) return;
           const Estimate e = control_variate.estimate();
@@ -271,13 +279,17 @@ struct Pairs {
 
 std::vector<Pairs> all_pairs() {
   std::vector<Pairs> all;
-  for (double p : {0.005, 0.01, 0.02, 0.05})
-    all.push_back(
-        {fmt::format("b longer by 10 %; a {:g} times as long in {:g} %", 1 + 0.1 / p, 100 * p),
-         1.1 * lognormal_mean(0.3), 1.1 * lognormal_mean(0.3), [=](Draws& d) {
-           const double x = d.lognormal(0.3);
-           return std::make_pair(d.chance(p) ? x * (1 + 0.1 / p) : x, 1.1 * x);
-         }});
+  // Equal means: a is longer in a share p of the trials, b always.
+  const auto equal = [&](double more, double p) {
+    all.push_back({fmt::format("b longer by {:g} %; a {:g} times as long in {:g} %", 100 * more,
+                               1 + more / p, 100 * p),
+                   (1 + more) * lognormal_mean(0.3), (1 + more) * lognormal_mean(0.3),
+                   [=](Draws& d) {
+                     const double x = d.lognormal(0.3);
+                     return std::make_pair(d.chance(p) ? x * (1 + more / p) : x, (1 + more) * x);
+                   }});
+  };
+  for (double p : {0.005, 0.01, 0.02, 0.05}) equal(0.1, p);
   all.push_back({"b longer by 5 %; a 21 times as long in 1 %", 1.2, 1.05, [](Draws& d) {
                    const double x = 1 + 0.2 * d.normal();
                    return std::make_pair(d.chance(0.01) ? 21 * x : x, 1.05 * x);
@@ -298,6 +310,8 @@ std::vector<Pairs> all_pairs() {
                      const double x = d.lognormal(0.5) / lognormal_mean(0.5);
                      return std::make_pair(x, x * (1 + more + 0.05 * d.normal()));
                    }});
+  equal(0.2, 0.01);
+  equal(0.4, 0.02);
   return all;
 }
 
@@ -311,7 +325,8 @@ void verdicts(const StudyOptions& options, StudyResult& result) {
   const std::vector<Pairs> all = all_pairs();
   for (size_t k = 0; k < all.size(); ++k) {
     const Pairs& pairs = all[k];
-    const Goal anytime{0.01, 0.95, Interval::kAnytime, 20, 0};
+    Goal anytime;
+    anytime.interval = Interval::kAnytime;
     const double difference = pairs.b - pairs.a;
     int wrong[2] = {0, 0}, right[2] = {0, 0};
     Stop stops[2];

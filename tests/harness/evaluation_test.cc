@@ -79,6 +79,7 @@ TEST(Evaluation, GivesTheSameWhateverTheOrderAndNumberOfJobs) {
     return std::optional<std::vector<TrialValue>>(one(value_of(id.algorithm, id.number)));
   };
   EvaluationSpec spec = spec_of({"a", "b"}, 0.03);
+  spec.goal.unseen_share = 0.5;
   Evaluation first(spec);
   run(first, 1, 1, result);
   ASSERT_TRUE(first.finished());
@@ -111,7 +112,9 @@ TEST(Evaluation, StopsAtTheFirstNumberAtWhichTheIntervalIsNarrowEnough) {
 }
 
 TEST(Evaluation, RunsNoConvergedAlgorithmOn) {
-  Evaluation evaluation(spec_of({"steady", "wild"}, 0.03));
+  EvaluationSpec spec = spec_of({"steady", "wild"}, 0.03);
+  spec.goal.unseen_share = 0.03;
+  Evaluation evaluation(spec);
   std::vector<int> handed(2);
   run(evaluation, 1, 1, [&](TrialId id) {
     handed[id.algorithm]++;
@@ -123,13 +126,28 @@ TEST(Evaluation, RunsNoConvergedAlgorithmOn) {
   EXPECT_EQ(handed[0], 99);
 }
 
+TEST(Evaluation, SaysWhyItGoesOnWhereIntervalsAreNarrowEnough) {
+  Evaluation evaluation(spec_of({"a"}, 0.05));
+  for (int i = 0; i < 150; i++) evaluation.add({0, i}, one(value_of(0, i)));
+  std::vector<std::string> lines = progress_lines({evaluation, 150});
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_NE(lines[0].find("  150 trials of 299, narrow enough"), std::string::npos) << lines[0];
+  EXPECT_EQ(lines[1],
+            "Narrow intervals count from 299 trials on: what happens in 1 % of them would have "
+            "come (--unseen)");
+  for (int i = 150; i < 299; i++) evaluation.add({0, i}, one(value_of(0, i)));
+  lines = progress_lines({evaluation, 299});
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_NE(lines[0].find("  299 trials, converged"), std::string::npos) << lines[0];
+}
+
 TEST(Evaluation, EndsUnconvergedWhereNothingVaries) {
   EvaluationSpec spec = spec_of({"steady", "wild"}, 0.05);
   spec.metrics = {metric("losses"), metric("timeouts")};
   Evaluation evaluation(spec);
   run(evaluation, 3, 1, [](TrialId id) {
     std::vector<TrialValue> values = one(0);
-    values.push_back(one(value_of(0, id.number, id.algorithm ? 40 : 5)).front());
+    values.push_back(one(value_of(0, id.number, id.algorithm ? 60 : 5)).front());
     return std::optional(values);
   });
   ASSERT_TRUE(evaluation.finished());
@@ -138,8 +156,8 @@ TEST(Evaluation, EndsUnconvergedWhereNothingVaries) {
     EXPECT_EQ(evaluation.estimate(algorithm, 0).doubt, Doubt::kNotVaried);
     EXPECT_TRUE(evaluation.estimate(algorithm, 1).converged);
   }
-  EXPECT_EQ(evaluation.used(0), 59);
-  EXPECT_GT(evaluation.used(1), 200) << "the other metric goes on until it has converged";
+  EXPECT_EQ(evaluation.used(0), 299);
+  EXPECT_GT(evaluation.used(1), 300) << "the other metric goes on until it has converged";
 }
 
 TEST(Evaluation, EndsUnconvergedWhereTwoAlgorithmsAreEqualInEveryPair) {
@@ -148,10 +166,11 @@ TEST(Evaluation, EndsUnconvergedWhereTwoAlgorithmsAreEqualInEveryPair) {
   Evaluation evaluation(spec);
   run(evaluation, 3, 1, [](TrialId id) { return std::optional(one(value_of(0, id.number, 5))); });
   EXPECT_EQ(evaluation.state(0), Evaluation::State::kNotVaried);
-  EXPECT_EQ(evaluation.used(0), 59);
-  EXPECT_EQ(comparison_lines(spec, evaluation).at(0),
-            "queue_mean_bytes: twin - a is 0 in all 59 pairs: something else in at most 5 % of the "
-            "pairs (95 %)");
+  EXPECT_EQ(evaluation.used(0), 299);
+  EXPECT_EQ(
+      comparison_lines(spec, evaluation).at(0),
+      "queue_mean_bytes: twin - a is 0 in all 299 pairs: something else in at most 1 % of the "
+      "pairs (95 %)");
 }
 
 TEST(Evaluation, RunsThoseComparedOnTogetherUntilThereIsAVerdict) {

@@ -330,7 +330,8 @@ def test_stratified_sizes_are_estimated_by_groups(scenario, tmp_path):
 def test_a_fluid_control_takes_fewer_trials(scenario, tmp_path):
     scenario.write_text(WORKLOAD)
     out = tmp_path / "out"
-    goal = ["--metric", "fct_p99_us,slowdown_mean", "--min-trials", "15", "--max-trials", "15", "--margin", "5%"]
+    goal = ["--metric", "fct_p99_us,slowdown_mean", "--min-trials", "15", "--max-trials", "15", "--unseen", "20%",
+            "--margin", "5%"]
     evaluate(scenario, out, *goal, code=3)
     plain = result(out)["algorithms"]["cubic"]["metrics"]["fct_p99_us"]
     assert "control" not in plain and "correlation" not in plain
@@ -394,7 +395,8 @@ def test_model_based_searches_a_tilt_and_draws_from_it(scenario, tmp_path):
 
 
 def test_a_verdict_alone_takes_fewer_trials(scenario, tmp_path):
-    goal = ["--metric", "queue_mean_bytes", "--margin", "0.1%", "--min-trials", "4", "--compare", "oscar", "cubic"]
+    goal = ["--metric", "queue_mean_bytes", "--margin", "0.1%", "--min-trials", "4", "--unseen", "5%",
+            "--compare", "oscar", "cubic"]
     evaluate(scenario, tmp_path / "out", *goal, "--verdict-only")
     got = result(tmp_path / "out")
     assert got["converged"] and got["compare"]["metrics"]["queue_mean_bytes"]["verdict"] == "a < b"
