@@ -85,7 +85,9 @@
  *      falls to 1 otherwise. S * v_ai is at most R_l.
  *   9. A rate is at least r_min, a packet in six RTT_min if not given. With 10 Mbit/s flows of
  *      an incast do not come back from it: the paper has no such limit, and needs one.
- *  10. After idle time a flow starts anew, at line rate with a window of one BDP. A timeout
+ *  10. q_B is at least the time of two packets on the line: 240 us with 100 Mbit/s, 1 us with
+ *      25 Gbit/s. The delay has steps of a packet.
+ *  11. After idle time a flow starts anew, at line rate with a window of one BDP. A timeout
  *      leaves a packet per RTT_min.
  */
 #ifndef DCC_CCC_H
@@ -111,6 +113,8 @@
 #define DCC_CCC_Q_B_MIN_NS 500U
 #define DCC_CCC_Q_B_MAX_NS 250000000U
 #define DCC_CCC_Q_B_NS 5000U
+/* Less would be a queue that a single packet in front makes, and its sender would brake for it. */
+#define DCC_CCC_Q_B_PACKETS 2U
 #define DCC_CCC_GAMMA_MAX_PPM 990000U
 #define DCC_CCC_GAMMA_PPM 200000U
 #define DCC_CCC_R_MIN_MAX_KBPS 800000000U
@@ -164,7 +168,7 @@ enum dcc_ccc_region {
 };
 
 struct dcc_ccc_params {
-	u32 q_b_ns;	/* the queueing delay to hold; 0: a quarter of the base RTT */
+	u32 q_b_ns;	/* the queueing delay to hold, two packets' time at least; 0: base RTT / 4 */
 	u32 gamma_ppm;	/* weight of the old gradient, 0 .. 990000 */
 	u32 r_min_kbps; /* no rate below; 0: a packet in six base RTTs */
 	u32 features;	/* DCC_CCC_FEATURE_* */
@@ -282,6 +286,8 @@ static inline void dcc_ccc_derive(struct dcc_ccc_scale *k, const struct dcc_path
 	k->base_ns = dcc_clamp_u32(path->base_rtt_ns, DCC_PATH_RTT_MIN_NS, DCC_PATH_RTT_MAX_NS);
 	k->q_b_ns = dcc_clamp_u32(p->q_b_ns ? p->q_b_ns : k->base_ns / 4, DCC_CCC_Q_B_MIN_NS,
 				  DCC_CCC_Q_B_MAX_NS);
+	k->q_b_ns = dcc_max_u32(k->q_b_ns, (u32)dcc_min_u64((packet_ns_q8 * DCC_CCC_Q_B_PACKETS) >>
+							    8, DCC_CCC_Q_B_MAX_NS));
 	k->empty_ns = dcc_min_u32(k->base_ns / 20, k->q_b_ns / 2);
 	k->log_q_b_q16 = dcc_log2_segments_q16(k->q_b_ns);
 	k->gamma_q24 = dcc_ppm_to_q24(dcc_min_u32(p->gamma_ppm, DCC_CCC_GAMMA_MAX_PPM));

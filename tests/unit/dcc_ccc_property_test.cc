@@ -40,8 +40,9 @@ class Trace {
 
   // The next acknowledgment of a flow that sends at `share` of the line rate.
   dcc_ack Next(double share) {
-    const double q_b = params_.q_b_ns ? params_.q_b_ns : path_.base_rtt_ns / 4.0;
     const double packet_ns = path_.wire_bytes * 8e9 / static_cast<double>(path_.line_rate_bps);
+    const double q_b =
+        std::max(params_.q_b_ns ? params_.q_b_ns : path_.base_rtt_ns / 4.0, 2 * packet_ns);
     double step = packet_ns / share * (0.5 + random_.Unit());
     if (random_.OneIn(200)) step += path_.base_rtt_ns * random_.LogUniform(0.1, 10);  // a pause
     step = std::min(step, 6e9);

@@ -84,6 +84,21 @@ TEST(CccParameters, AutomaticQueueingDelayIsAQuarterOfTheBaseRtt) {
   EXPECT_EQ(flow.state.scale.q_b_ns, 20000u);
 }
 
+TEST(CccParameters, TheQueueHeldIsTwoPacketsTimeAtLeast) {
+  const auto held_ns = [](u64 line_rate_bps, u32 wire_bytes, u32 q_b_ns) {
+    Flow flow(0, {line_rate_bps, 1000000, wire_bytes});
+    flow.params.q_b_ns = q_b_ns;
+    flow.Ack(1000000, 1000);
+    return flow.state.scale.q_b_ns;
+  };
+  EXPECT_EQ(held_ns(100000000, 1500, 5000), 240000u);
+  EXPECT_EQ(held_ns(100000000, 1500, 300000), 300000u);
+  EXPECT_EQ(held_ns(1000000000, 1500, 5000), 24000u);
+  EXPECT_EQ(held_ns(25000000000, 1500, 5000), 5000u);
+  EXPECT_EQ(held_ns(25000000000, 1514, 1000), 1000u);
+  EXPECT_EQ(held_ns(1000000, 65535, 5000), DCC_CCC_Q_B_MAX_NS);
+}
+
 TEST(CccParameters, AutomaticLeastRateIsAPacketInSixRtts) {
   Flow flow;
   EXPECT_NEAR(flow.state.scale.min_q30 / kOne * 25e9, 1514 * 8e9 / kBase / 6, 1e6);
