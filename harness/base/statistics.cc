@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
+#include <limits>
+#include <numeric>
 
 namespace delaycc {
 
@@ -30,6 +32,19 @@ double percentile(std::vector<double>& values, double fraction) {
   std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(index),
                    values.end());
   return values[index];
+}
+
+void BoundedValues::add(double value, bool may_be_more) {
+  values.push_back(value);
+  highest.push_back(may_be_more ? std::numeric_limits<double>::infinity() : value);
+}
+
+double BoundedValues::sum() const { return std::accumulate(values.begin(), values.end(), 0.0); }
+
+double BoundedValues::percentile(double fraction) { return delaycc::percentile(values, fraction); }
+
+bool BoundedValues::percentile_may_be_more(double fraction) {
+  return delaycc::percentile(highest, fraction) > delaycc::percentile(values, fraction);
 }
 
 double jain_index(const std::vector<double>& values) {

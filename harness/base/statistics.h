@@ -20,6 +20,16 @@ Summary summarise(const std::vector<double>& values);
 // Nearest rank: the smallest value that at least `fraction` of all are not above. `values` must not
 // be empty; its order changes.
 double percentile(std::vector<double>& values, double fraction);
+// Values of which some are only known to be that or more.
+struct BoundedValues {
+  std::vector<double> values;
+  std::vector<double> highest;  // infinity where a value may be more
+  void add(double value, bool may_be_more);
+  double sum() const;
+  double percentile(double fraction);
+  // Whether the percentile may be more, too. It may not where all that may be more lies above it.
+  bool percentile_may_be_more(double fraction);
+};
 
 // (sum x)^2 / (n sum x^2): 1 when all are equal, 1/n when one has all. 0 where nothing flows.
 double jain_index(const std::vector<double>& values);

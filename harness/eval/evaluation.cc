@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/statistics.h"
+
 namespace delaycc {
 namespace {
 
@@ -131,21 +133,24 @@ TrialValue trial_value(const TrialResult& trial, const MetricRequest& metric) {
   }
   const auto ratio = trial.metrics.find("log_ratio");
   if (ratio != trial.metrics.end()) result.log_weight = ratio->second.value;
-  std::vector<double> values;
+  BoundedValues values;
   for (const FlowSample& s : trial.samples) {
     if (metric.class_index >= 0 && s.size_class != metric.class_index) continue;
     const auto fct_ns = static_cast<double>(s.fct_ns);
     const double value = metric.source == MetricRequest::Source::kCompletionTime
                              ? fct_ns / 1000
                              : std::max(1.0, fct_ns / static_cast<double>(s.ideal_ns));
-    values.push_back(value);
+    values.add(value, s.missed);
     result.flows.push_back({value, s.log_weight});
     result.missed = result.missed || s.missed;
   }
   if (known != trial.metrics.end())
     result.value = known->second.value;
-  else if (!values.empty())
-    result.value = trial_quantile(values, metric.quantile);
+  else if (!values.values.empty())
+    result.value = trial_quantile(values.values, metric.quantile);
+  // Where the quantile over the flows of all trials will lie, one trial does not say.
+  if (metric.estimand == Estimand::kMean && result.missed)
+    result.missed = values.percentile_may_be_more(metric.quantile);
   return result;
 }
 

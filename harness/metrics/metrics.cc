@@ -559,19 +559,20 @@ class Computation {
 
   // Completion of the measured flows of one class; of all with -1.
   void completion(int size_class) {
-    std::vector<double> fcts_us, slowdowns;
+    BoundedValues fcts_us, slowdowns;
     int64_t finished = 0;
     for (const FlowSample& flow : samples_) {
       if (size_class >= 0 && flow.size_class != size_class) continue;
       finished += !flow.missed;
-      fcts_us.push_back(static_cast<double>(flow.fct_ns) / kNsPerUs);
-      slowdowns.push_back(
-          std::max(1.0, static_cast<double>(flow.fct_ns) / static_cast<double>(flow.ideal_ns)));
+      fcts_us.add(static_cast<double>(flow.fct_ns) / kNsPerUs, flow.missed);
+      slowdowns.add(
+          std::max(1.0, static_cast<double>(flow.fct_ns) / static_cast<double>(flow.ideal_ns)),
+          flow.missed);
     }
-    if (fcts_us.empty() && m_.class_names.empty()) return;
+    if (fcts_us.values.empty() && m_.class_names.empty()) return;
     const std::string prefix =
         size_class < 0 ? "" : m_.class_names[static_cast<size_t>(size_class)] + ".";
-    const int64_t count = static_cast<int64_t>(fcts_us.size());
+    const int64_t count = static_cast<int64_t>(fcts_us.values.size());
     auto set = [&](const char* name, double value, bool missed) {
       result_.metrics[prefix + name] = {value, missed};
     };
@@ -579,11 +580,8 @@ class Computation {
     set("unfinished", static_cast<double>(count - finished), false);
     if (count == 0 || (finished == 0 && size_class >= 0)) return;
     const bool missed = finished < count;
-    double fct_sum = 0, slowdown_sum = 0;
-    for (double v : fcts_us) fct_sum += v;
-    for (double v : slowdowns) slowdown_sum += v;
-    set("fct_mean_us", fct_sum / static_cast<double>(count), missed);
-    set("slowdown_mean", slowdown_sum / static_cast<double>(count), missed);
+    set("fct_mean_us", fcts_us.sum() / static_cast<double>(count), missed);
+    set("slowdown_mean", slowdowns.sum() / static_cast<double>(count), missed);
     const struct {
       double fraction;
       const char *fct, *slowdown;
@@ -593,8 +591,9 @@ class Computation {
                        {0.99, "fct_p99_us", "slowdown_p99"},
                        {0.999, "fct_p999_us", "slowdown_p999"}};
     for (const auto& p : percentiles) {
-      set(p.fct, percentile(fcts_us, p.fraction), missed);
-      set(p.slowdown, percentile(slowdowns, p.fraction), missed);
+      set(p.fct, fcts_us.percentile(p.fraction), fcts_us.percentile_may_be_more(p.fraction));
+      set(p.slowdown, slowdowns.percentile(p.fraction),
+          slowdowns.percentile_may_be_more(p.fraction));
     }
   }
 

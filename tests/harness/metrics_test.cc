@@ -394,6 +394,28 @@ TEST(Completion, SlowdownIsAgainstTheIdealAndUnfinishedFlowsAreMissed) {
   EXPECT_TRUE(r.metrics.at("fct_p99_us").missed);
 }
 
+TEST(Completion, AQuantileIsALowerBoundOnlyWhereAnUnfinishedFlowCouldMoveIt) {
+  constexpr int kFlows = 100;
+  SyntheticTrial t(kFlows, 1'000'000);
+  for (int i = 0; i < kFlows; i++) {
+    t.trial.plan.flows[i].size_bytes = 1000;
+    t.trial.measurement.ideal_fct_ns[i] = 10'000;
+    t.records.flows[i].start_ns = 10'000;
+    t.records.flows[i].received_ns = 20'000 + 1'000 * i;
+  }
+  const auto missed = [&](const char* name) { return t.compute().metrics.at(name).missed; };
+  // The slowest has not ended: only the mean and what reaches it do not know how long it takes.
+  t.records.flows[kFlows - 1].received_ns = -1;
+  EXPECT_TRUE(missed("fct_mean_us"));
+  EXPECT_TRUE(missed("slowdown_mean"));
+  EXPECT_TRUE(missed("fct_p999_us"));
+  for (const char* name : {"fct_p50_us", "fct_p95_us", "fct_p99_us", "slowdown_p99"})
+    EXPECT_FALSE(missed(name)) << name;
+  // One that began late has waited for less than most others took.
+  t.records.flows[kFlows - 1].start_ns = 980'000;
+  EXPECT_TRUE(missed("fct_p50_us"));
+}
+
 TEST(Queue, AServerWithPrioritiesDoesNotKeepTheOrder) {
   // The second packet goes before the first; the third has not left by the end.
   const std::vector<QueuedPacket> packets = {
