@@ -2,49 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The test machine's init: loads the modules into Debian's kernel and tries
-# them.  One line per test on the console: "PASS name" or "FAIL name: why".
-# The tests run in this order and build on each other.
+# them (common.sh says how).  The tests run in this order and build on each other.
 #
 # Functions are called by their names, and lists are of words:
-# shellcheck disable=SC2317,SC2013
+# shellcheck disable=SC2317,SC2013,SC1091,SC2154
 
-export PATH=/usr/sbin:/usr/bin:/sbin:/bin
-dcc=/proc/sys/net/ipv4/delaycc
-out=/tmp/out
+. /common.sh
 
 # ---- helpers ----------------------------------------------------------------
-
-why=
-no() # WORDS: the reason that the current test gives for failing
-{
-	why="$*"
-	return 1
-}
-
-run() # NAME: calls the function test_NAME
-{
-	why=
-	if "test_$1" >"$out" 2>&1; then
-		echo "PASS $1"
-	else
-		echo "FAIL $1: ${why:-its last command failed}: $(tail -n 4 "$out" | tr '\n' ' ')"
-	fi
-}
-
-has() # TEXT FILE
-{
-	grep -q -- "$1" "$2" || no "no '$1' in: $(head -c 300 "$2" | tr '\n' ' ')"
-}
-
-in_a()
-{
-	ip netns exec a "$@"
-}
-
-in_b()
-{
-	ip netns exec b "$@"
-}
 
 # From namespace a to b, every byte checked.  The sender's algorithm is in $used.
 port=5000
@@ -103,15 +68,6 @@ let_go()
 qdisc_a() # QDISC...
 {
 	tc -n a qdisc replace dev va root "$@"
-}
-
-wait_for() # TEXT FILE
-{
-	for _ in $(seq 200); do
-		grep -q "$1" "$2" && return 0
-		sleep 0.05
-	done
-	no "no '$1' in $2 after 10 s"
 }
 
 taken() # FILE VALUE...: writes each and puts the old one back
@@ -811,32 +767,6 @@ test_the_name_of_an_algorithm_loads_its_module()
 	sysctl -w net.ipv4.tcp_congestion_control=cubic && rmmod tcp_timely && rmmod delaycc
 }
 
-test_kernel_has_not_complained()
-{
-	dmesg >/tmp/dmesg
-	if grep -E 'BUG|WARNING|Oops|general protection|Call Trace|refcount|leak' /tmp/dmesg; then
-		no "see the console"
-		return 1
-	fi
-}
-
-# ---- the machine ------------------------------------------------------------
-
-mount -t proc proc /proc
-mount -t sysfs sys /sys
-mount -t devtmpfs dev /dev
-mount -t tmpfs run /run
-mount -t tmpfs tmp /tmp
-mount -t tracefs tracing /sys/kernel/tracing
-ip link set lo up
-modprobe veth && modprobe sch_netem && modprobe tcp_diag && modprobe inet_diag
-echo "BEGIN $(uname -r)"
-
-for name in $(sed -n 's/^test_\([a-z0-9_]*\)()$/\1/p' "$0"); do
-	run "$name"
-done
-
-grep -hE 'BUG|WARNING|RIP|Call Trace' /tmp/dmesg
-echo END
-echo o >/proc/sysrq-trigger
-sleep 10
+start_machine
+run_tests "$0"
+stop_machine
