@@ -122,7 +122,7 @@ run "licence lines" check_spdx
 run "documentation links" harness/tools/check_docs.py
 run versions harness/tools/check_version.py
 run "rooms of harness/" harness/tools/rooms.py
-run shellcheck shellcheck "${shell[@]}"
+run shellcheck shellcheck -x -P "$top" "${shell[@]}"
 run flake8 check_python
 run ESLint check_scripts
 run "clang -Wall" check_user_c

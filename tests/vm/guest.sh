@@ -5,8 +5,9 @@
 # them (common.sh says how).  The tests run in this order and build on each other.
 #
 # Functions are called by their names, and lists are of words:
-# shellcheck disable=SC2317,SC2013,SC1091,SC2154
+# shellcheck disable=SC2317,SC2013
 
+# shellcheck source=tests/vm/common.sh
 . /common.sh
 
 # ---- helpers ----------------------------------------------------------------

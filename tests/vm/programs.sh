@@ -16,9 +16,10 @@
 # A program that gives no figure has 0.  A path's RTT is in its name; its rate is told.
 # programs: redis-server redis-cli redis-benchmark iperf3 nginx wrk
 #
-# Functions are called by their names, and variables are common.sh's:
-# shellcheck disable=SC2317,SC1091,SC2154,SC2034
+# Functions are called by their names, and lists are of words:
+# shellcheck disable=SC2317,SC2013
 
+# shellcheck source=tests/vm/common.sh
 . /common.sh
 
 # The kernel's command line may choose others (DELAYCC_VM_WORDS of run.sh).
@@ -35,10 +36,10 @@ set_path() # NAME
 	5ms) rate=100 delay=2500us ;;
 	low) rate=1000 delay=500us ;;
 	esac
-	tc -n a qdisc replace dev va root netem delay $delay rate ${rate}mbit &&
-		tc -n b qdisc replace dev vb root netem delay $delay rate ${rate}mbit || return 1
+	tc -n a qdisc replace dev va root netem delay "$delay" rate "${rate}mbit" &&
+		tc -n b qdisc replace dev vb root netem delay "$delay" rate "${rate}mbit" || return 1
 	ip -n a tcp_metrics flush && ip -n b tcp_metrics flush
-	tell line_rate_mbps $rate && tell base_rtt_ns 0 || return 1
+	tell line_rate_mbps "$rate" && tell base_rtt_ns 0 || return 1
 	[ "$1" != low ] || tell base_rtt_ns $(($(handshake_us) * 980))
 }
 
@@ -57,7 +58,7 @@ handshake_us()
 	in_a ss -tin "dport = :5001" | sed -n 's/.* minrtt:\([0-9]*\)\.\?\([0-9]*\).*/\1 \2000/p' >/tmp/minrtt
 	kill $receiver $sender 2>/dev/null
 	read -r ms digits </tmp/minrtt
-	echo $((ms * 1000 + 1${digits%${digits#???}} - 1000))
+	echo $((ms * 1000 + 1${digits%"${digits#???}"} - 1000))
 }
 
 start_servers()
@@ -154,12 +155,12 @@ http {
 }
 EOF
 for algorithm in $algorithms; do
-	in_a sysctl -q -w net.ipv4.tcp_congestion_control=$algorithm
-	in_b sysctl -q -w net.ipv4.tcp_congestion_control=$algorithm
+	in_a sysctl -q -w net.ipv4.tcp_congestion_control="$algorithm"
+	in_b sysctl -q -w net.ipv4.tcp_congestion_control="$algorithm"
 	if start_servers; then
 		for path in $paths; do
-			set_path $path || echo "FAIL $path $algorithm: the path"
-			figures $path $algorithm
+			set_path "$path" || echo "FAIL $path $algorithm: the path"
+			figures "$path" "$algorithm"
 		done
 	else
 		echo "FAIL $algorithm: $why"
