@@ -27,29 +27,37 @@
  *   delaycc_hooks.h	TCP's hooks, and what a paper leaves to an implementation
  *   this file		parameters and what the tracepoint shows
  */
+#define DELAYCC_ALG ccc
+
 #include "core/dcc_ccc.h"
 #include "glue/delaycc.h"
 
 #define CCC_PARAM(field, min, max, zero_ok)                                    \
 	DELAYCC_PARAM(struct dcc_ccc_params, field, min, max, zero_ok)
 
-static const struct delaycc_param shell_params[] = {
+static const struct delaycc_param ccc_sysctls[] = {
 	CCC_PARAM(q_b_ns, DCC_CCC_Q_B_MIN_NS, DCC_CCC_Q_B_MAX_NS, true),
 	CCC_PARAM(gamma_ppm, 0, DCC_CCC_GAMMA_MAX_PPM, true),
 	CCC_PARAM(r_min_kbps, 1, DCC_CCC_R_MIN_MAX_KBPS, true),
 	CCC_PARAM(features, 0, DCC_CCC_FEATURE_MAX, true),
 };
 
-#define DELAYCC_VARIANTS { "ccc", "ccc_paper" }
+static const struct delaycc_options ccc_options = {
+	.names = { "ccc", "ccc_paper" },
+	.reno = "ccc-reno",
+	/* After an incast that overflows the buffer a flow's first packets are retransmissions. */
+	.times_retrans = true,
+};
 
-static void shell_variant(unsigned int index, struct dcc_ccc_params *params)
+static void ccc_adjust(const struct sock *sk, unsigned int variant,
+		       struct dcc_ccc_params *params)
 {
-	if (index)
+	if (variant)
 		params->features = 0;
 }
 
-static void shell_describe(const struct dcc_ccc *core,
-			   struct delaycc_decision *d)
+static void ccc_describe(const struct dcc_ccc *core,
+			 struct delaycc_decision *d)
 {
 	d->delay_ns = core->flow.q_ns;
 	d->gradient_q16 = core->flow.gradient_q16;
@@ -59,10 +67,6 @@ static void shell_describe(const struct dcc_ccc *core,
 				  core->flow.basis_q30);
 }
 
-/* After an incast that overflows the buffer, a flow's first packets are all retransmissions. */
-#define DELAYCC_TIMES_RETRANS
-
-#define DELAYCC_ALG ccc
 #include "glue/delaycc_hooks.h"
 
 MODULE_AUTHOR("The delaycc authors");

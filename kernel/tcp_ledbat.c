@@ -15,13 +15,15 @@
  *   delaycc_hooks.h	TCP's hooks, and what a paper leaves to an implementation
  *   this file		parameters and what the tracepoint shows
  */
+#define DELAYCC_ALG ledbat
+
 #include "core/dcc_ledbat.h"
 #include "glue/delaycc.h"
 
 #define LEDBAT_PARAM(field, min, max, zero_ok)                                 \
 	DELAYCC_PARAM(struct dcc_ledbat_params, field, min, max, zero_ok)
 
-static const struct delaycc_param shell_params[] = {
+static const struct delaycc_param ledbat_sysctls[] = {
 	LEDBAT_PARAM(target_ns, DCC_LEDBAT_TARGET_MIN_NS,
 		     DCC_LEDBAT_TARGET_MAX_NS, true),
 	LEDBAT_PARAM(gain_milli, DCC_LEDBAT_GAIN_MIN_MILLI,
@@ -36,8 +38,18 @@ static const struct delaycc_param shell_params[] = {
 	LEDBAT_PARAM(base_history, 1, DCC_LEDBAT_HISTORY_MAX, true),
 };
 
-static void shell_describe(const struct dcc_ledbat *core,
-			   struct delaycc_decision *d)
+static const struct delaycc_options ledbat_options = {
+	.names = { "ledbat" },
+	.reno = "ledbat-reno",
+};
+
+static void ledbat_adjust(const struct sock *sk, unsigned int variant,
+			  struct dcc_ledbat_params *params)
+{
+}
+
+static void ledbat_describe(const struct dcc_ledbat *core,
+			    struct delaycc_decision *d)
 {
 	d->delay_ns = core->last.delay_ns;
 	d->branch = core->last.branch;
@@ -47,7 +59,6 @@ static void shell_describe(const struct dcc_ledbat *core,
 						    core->bdp_q24));
 }
 
-#define DELAYCC_ALG ledbat
 #include "glue/delaycc_hooks.h"
 
 MODULE_AUTHOR("The delaycc authors");

@@ -40,13 +40,15 @@
  *   delaycc_hooks.h	TCP's hooks, and what a paper leaves to an implementation
  *   this file		parameters and what the tracepoint shows
  */
+#define DELAYCC_ALG oscar
+
 #include "core/dcc_oscar.h"
 #include "glue/delaycc.h"
 
 #define OSCAR_PARAM(field, min, max, zero_ok)                                  \
 	DELAYCC_PARAM(struct dcc_oscar_params, field, min, max, zero_ok)
 
-static const struct delaycc_param shell_params[] = {
+static const struct delaycc_param oscar_sysctls[] = {
 	OSCAR_PARAM(target_delay_ns, DCC_OSCAR_TARGET_MIN_NS,
 		    DCC_OSCAR_TARGET_MAX_NS, true),
 	OSCAR_PARAM(target_queue_ns, DCC_OSCAR_QUEUE_MIN_NS,
@@ -56,14 +58,18 @@ static const struct delaycc_param shell_params[] = {
 	OSCAR_PARAM(u_hai_ppm, 1, DCC_OSCAR_U_HAI_MAX_PPM, false),
 };
 
-#define DELAYCC_VARIANTS { "oscar", "oscar_paper" }
+static const struct delaycc_options oscar_options = {
+	.names = { "oscar", "oscar_paper" },
+	.reno = "oscar-reno",
+};
 
-static void shell_variant(unsigned int index, struct dcc_oscar_params *params)
+static void oscar_adjust(const struct sock *sk, unsigned int variant,
+			 struct dcc_oscar_params *params)
 {
-	params->paper = index;
+	params->paper = variant;
 }
 
-static void shell_describe(const struct dcc_oscar *core,
+static void oscar_describe(const struct dcc_oscar *core,
 			   struct delaycc_decision *d)
 {
 	d->delay_ns = core->last.delay_ns;
@@ -72,7 +78,6 @@ static void shell_describe(const struct dcc_oscar *core,
 	d->ratio_ppm = dcc_q24_to_ppm(core->u_q24);
 }
 
-#define DELAYCC_ALG oscar
 #include "glue/delaycc_hooks.h"
 
 MODULE_AUTHOR("The delaycc authors");

@@ -23,6 +23,11 @@
  * BPF program can for a cgroup (bpf/priority.bpf.c); the kernel's own rule holds
  * that a process needs CAP_NET_ADMIN for values above 6.
  */
+#ifndef DCC_PRIOPLUS_ON_LEDBAT
+#define DELAYCC_ALG prioplus
+#define PRIOPLUS_RENO "prioplus-reno"
+#endif
+
 #include <linux/random.h>
 
 #include "core/dcc_prioplus.h"
@@ -31,7 +36,7 @@
 #define PRIOPLUS_PARAM(field, min, max, zero_ok)                               \
 	DELAYCC_PARAM(struct dcc_prioplus_params, field, min, max, zero_ok)
 
-static const struct delaycc_param shell_params[] = {
+static const struct delaycc_param DCC_HOOK(sysctls)[] = {
 	PRIOPLUS_PARAM(levels, 1, DCC_PRIOPLUS_LEVELS_MAX, false),
 	PRIOPLUS_PARAM(channel_a_ns, DCC_PRIOPLUS_CHANNEL_MIN_NS,
 		       DCC_PRIOPLUS_CHANNEL_MAX_NS, false),
@@ -57,16 +62,24 @@ static const struct delaycc_param shell_params[] = {
 	PRIOPLUS_PARAM(max_mdf_ppm, 0, DCC_PRIOPLUS_PPM_MAX, true),
 };
 
-static void shell_socket_params(const struct sock *sk,
-				struct dcc_prioplus_params *params)
+static const struct delaycc_options DCC_HOOK(options) = {
+	.names = { __stringify(DELAYCC_ALG) },
+	.reno = PRIOPLUS_RENO,
+	.probes = true,
+	.by_priority = true,
+	.shows_flows = true,
+};
+
+static void DCC_HOOK(adjust)(const struct sock *sk, unsigned int variant,
+			     struct dcc_prioplus_params *params)
 {
 	params->priority = READ_ONCE(sk->sk_priority);
-	/* The core takes it once. */
+	/* The core reads the seed once. */
 	params->seed = get_random_u32();
 }
 
-static void shell_describe(const struct dcc_prioplus *core,
-			   struct delaycc_decision *d)
+static void DCC_HOOK(describe)(const struct dcc_prioplus *core,
+			       struct delaycc_decision *d)
 {
 	d->delay_ns = core->last.delay_ns;
 	d->branch = core->last.branch;
@@ -77,10 +90,7 @@ static void shell_describe(const struct dcc_prioplus *core,
 						    core->bdp_q24));
 }
 
-#define DELAYCC_ALG prioplus
-#define DELAYCC_PROBES
-#define DELAYCC_SOCKET_PARAMS
-#define DELAYCC_SHOWS_FLOWS
+#define DELAYCC_CORE_NAME prioplus
 #include "glue/delaycc_hooks.h"
 
 MODULE_AUTHOR("The delaycc authors");

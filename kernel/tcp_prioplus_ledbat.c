@@ -4,8 +4,8 @@
  * with sysctls of its own.
  */
 #define DCC_PRIOPLUS_ON_LEDBAT
-#define DELAYCC_ALG_NAME "prioplus_ledbat"
-#define DELAYCC_RENO "prioledbat-reno"
+#define DELAYCC_ALG prioplus_ledbat
+#define PRIOPLUS_RENO "prioledbat-reno"
 #include "tcp_prioplus.c"
 
 MODULE_DESCRIPTION("PrioPlus congestion control, on LEDBAT");

@@ -22,13 +22,15 @@
  *   delaycc_hooks.h	TCP's hooks, and what a paper leaves to an implementation
  *   this file		parameters and what the tracepoint shows
  */
+#define DELAYCC_ALG sqcc
+
 #include "core/dcc_sqcc.h"
 #include "glue/delaycc.h"
 
 #define SQCC_PARAM(field, min, max, zero_ok)                                   \
 	DELAYCC_PARAM(struct dcc_sqcc_params, field, min, max, zero_ok)
 
-static const struct delaycc_param shell_params[] = {
+static const struct delaycc_param sqcc_sysctls[] = {
 	SQCC_PARAM(alpha_ppm, 1, 1000000, false),
 	SQCC_PARAM(beta_ppm, 1, 1000000, false),
 	SQCC_PARAM(t_low_ns, DCC_RATE_THRESHOLD_MIN_NS,
@@ -45,15 +47,21 @@ static const struct delaycc_param shell_params[] = {
 	SQCC_PARAM(parts, 0, DCC_SQCC_PARTS_MAX, true),
 };
 
-#define DELAYCC_VARIANTS { "sqcc", "sqcc_paper" }
+static const struct delaycc_options sqcc_options = {
+	.names = { "sqcc", "sqcc_paper" },
+	.reno = "sqcc-reno",
+	.shows_flows = true,
+	.wants_flows = true,
+};
 
-static void shell_variant(unsigned int index, struct dcc_sqcc_params *params)
+static void sqcc_adjust(const struct sock *sk, unsigned int variant,
+			struct dcc_sqcc_params *params)
 {
-	params->paper = index;
+	params->paper = variant;
 }
 
-static void shell_describe(const struct dcc_sqcc *core,
-			   struct delaycc_decision *d)
+static void sqcc_describe(const struct dcc_sqcc *core,
+			  struct delaycc_decision *d)
 {
 	d->delay_ns = core->last.delay_ns;
 	d->gradient_q16 = core->last.gradient_q16;
@@ -63,9 +71,6 @@ static void shell_describe(const struct dcc_sqcc *core,
 	d->detail = core->last.estimated;
 }
 
-#define DELAYCC_SHOWS_FLOWS
-#define DELAYCC_WANTS_FLOWS
-#define DELAYCC_ALG sqcc
 #include "glue/delaycc_hooks.h"
 
 MODULE_AUTHOR("The delaycc authors");

@@ -15,13 +15,15 @@
  *   delaycc_hooks.h	TCP's hooks, and what a paper leaves to an implementation
  *   this file		parameters and what the tracepoint shows
  */
+#define DELAYCC_ALG swift
+
 #include "core/dcc_swift.h"
 #include "glue/delaycc.h"
 
 #define SWIFT_PARAM(field, min, max, zero_ok)                                  \
 	DELAYCC_PARAM(struct dcc_swift_params, field, min, max, zero_ok)
 
-static const struct delaycc_param shell_params[] = {
+static const struct delaycc_param swift_sysctls[] = {
 	SWIFT_PARAM(base_target_ns, DCC_SWIFT_TARGET_MIN_NS,
 		    DCC_SWIFT_TARGET_MAX_NS, true),
 	SWIFT_PARAM(hops, 0, DCC_SWIFT_HOPS_MAX, true),
@@ -41,7 +43,17 @@ static const struct delaycc_param shell_params[] = {
 		    true),
 };
 
-static void shell_describe(const struct dcc_swift *core,
+static const struct delaycc_options swift_options = {
+	.names = { "swift" },
+	.reno = "swift-reno",
+};
+
+static void swift_adjust(const struct sock *sk, unsigned int variant,
+			 struct dcc_swift_params *params)
+{
+}
+
+static void swift_describe(const struct dcc_swift *core,
 			   struct delaycc_decision *d)
 {
 	d->delay_ns = core->last.delay_ns;
@@ -52,7 +64,6 @@ static void shell_describe(const struct dcc_swift *core,
 						    core->bdp_q24));
 }
 
-#define DELAYCC_ALG swift
 #include "glue/delaycc_hooks.h"
 
 MODULE_AUTHOR("The delaycc authors");

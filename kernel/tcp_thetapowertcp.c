@@ -16,13 +16,15 @@
  *				implementation
  *   this file			parameters and what the tracepoint shows
  */
+#define DELAYCC_ALG thetapowertcp
+
 #include "core/dcc_thetapowertcp.h"
 #include "glue/delaycc.h"
 
 #define THETA_PARAM(field, min, max, zero_ok)                                  \
 	DELAYCC_PARAM(struct dcc_thetapowertcp_params, field, min, max, zero_ok)
 
-static const struct delaycc_param shell_params[] = {
+static const struct delaycc_param thetapowertcp_sysctls[] = {
 	THETA_PARAM(gamma_ppm, DCC_THETAPOWERTCP_GAMMA_MIN_PPM,
 		    DCC_THETAPOWERTCP_PPM_MAX, false),
 	THETA_PARAM(beta_bytes, 1, DCC_THETAPOWERTCP_BETA_MAX_BYTES, true),
@@ -31,8 +33,18 @@ static const struct delaycc_param shell_params[] = {
 		    DCC_THETAPOWERTCP_PPM_MAX, false),
 };
 
-static void shell_describe(const struct dcc_thetapowertcp *core,
-			   struct delaycc_decision *d)
+static const struct delaycc_options thetapowertcp_options = {
+	.names = { "thetapowertcp" },
+	.reno = "thetapower-reno",
+};
+
+static void thetapowertcp_adjust(const struct sock *sk, unsigned int variant,
+				 struct dcc_thetapowertcp_params *params)
+{
+}
+
+static void thetapowertcp_describe(const struct dcc_thetapowertcp *core,
+				   struct delaycc_decision *d)
 {
 	d->delay_ns = core->last.delay_ns;
 	d->gradient_q16 = core->last.gradient_q16;
@@ -41,8 +53,6 @@ static void shell_describe(const struct dcc_thetapowertcp *core,
 	d->detail = (core->last.power_q24 * 1000000) >> DCC_RATIO_SHIFT;
 }
 
-#define DELAYCC_ALG thetapowertcp
-#define DELAYCC_RENO "thetapower-reno"
 #include "glue/delaycc_hooks.h"
 
 MODULE_AUTHOR("The delaycc authors");

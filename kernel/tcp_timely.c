@@ -24,13 +24,15 @@
  *   delaycc_hooks.h	TCP's hooks, and what a paper leaves to an implementation
  *   this file		parameters and what the tracepoint shows
  */
+#define DELAYCC_ALG timely
+
 #include "core/dcc_timely.h"
 #include "glue/delaycc.h"
 
 #define TIMELY_PARAM(field, min, max, zero_ok)                                 \
 	DELAYCC_PARAM(struct dcc_timely_params, field, min, max, zero_ok)
 
-static const struct delaycc_param shell_params[] = {
+static const struct delaycc_param timely_sysctls[] = {
 	TIMELY_PARAM(alpha_ppm, 1, 1000000, false),
 	TIMELY_PARAM(beta_ppm, 1, 1000000, true),
 	TIMELY_PARAM(t_low_ns, DCC_RATE_THRESHOLD_MIN_NS,
@@ -47,22 +49,25 @@ static const struct delaycc_param shell_params[] = {
 		     false),
 };
 
-#define DELAYCC_VARIANTS { "timely", "patched_timely" }
+static const struct delaycc_options timely_options = {
+	.names = { "timely", "patched_timely" },
+	.reno = "timely-reno",
+};
 
-static void shell_variant(unsigned int index, struct dcc_timely_params *params)
+static void timely_adjust(const struct sock *sk, unsigned int variant,
+			  struct dcc_timely_params *params)
 {
-	params->patched = index;
+	params->patched = variant;
 }
 
-static void shell_describe(const struct dcc_timely *core,
-			   struct delaycc_decision *d)
+static void timely_describe(const struct dcc_timely *core,
+			    struct delaycc_decision *d)
 {
 	d->delay_ns = core->last.delay_ns;
 	d->gradient_q16 = core->last.gradient_q16;
 	d->branch = core->last.branch;
 }
 
-#define DELAYCC_ALG timely
 #include "glue/delaycc_hooks.h"
 
 MODULE_AUTHOR("The delaycc authors");

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What delaycc.ko offers to the shells, the modules tcp_<name>.ko.
+ * What delaycc.ko offers to the algorithms' modules, tcp_<name>.ko.
  *
- * A shell (delaycc_hooks.h, the same for all) puts a struct delaycc_sock into
- * each socket's state and calls, for one acknowledgment and in this order,
+ * The hooks of a module (delaycc_hooks.h, the same for all) put a struct
+ * delaycc_sock into each socket's state and call, for one acknowledgment and in
+ * this order,
  *
  *	delaycc_path_update()	the route, its rate and base RTT, a packet's size
  *	delaycc_sample()	the kernel's ACK as the core wants it
@@ -12,7 +13,8 @@
  *	delaycc_note_sent()	remember send times, in ns, for the next ACK
  *
  * plus delaycc_note_xmit() from .min_tso_segs.  All of these need the socket
- * lock, which TCP holds around each of its congestion control hooks.
+ * lock, which TCP holds around each of its congestion control hooks.  Their
+ * arithmetic is core/dcc_tcp.h, which the BPF programs share.
  */
 #ifndef DELAYCC_H
 #define DELAYCC_H
@@ -23,6 +25,7 @@
 #include <net/tcp.h>
 
 #include "core/dcc_cc.h"
+#include "core/dcc_tcp.h"
 #include "delaycc_compat.h"
 
 /* ---- parameters: one int each, per network namespace ------------------- */
@@ -79,6 +82,43 @@ static inline int delaycc_generation(const struct delaycc_values *values)
 	return atomic_read_acquire(&values->generation);
 }
 
+/* ---- an algorithm's hooks: delaycc_hooks.h ------------------------------ */
+
+/*
+ * The functions of a module carry its name, so that a stack trace or a kprobe
+ * tells which one they are of: DCC_HOOK(cong_control) is oscar_cong_control().
+ */
+#define DCC_HOOK(function) __DELAYCC_PASTE(DELAYCC_ALG, _, function)
+#define __DELAYCC_PASTE(a, b, c) __DELAYCC_PASTE_2(a, b, c)
+#define __DELAYCC_PASTE_2(a, b, c) a##b##c
+
+/*
+ * What an algorithm asks of its hooks.  As the struct is a constant, the
+ * compiler leaves out what is not asked for.
+ */
+struct delaycc_options {
+	/* The algorithms' names; one module may have several, with one core. */
+	const char *names[2];
+	/* Sockets that cannot be served run reno under this name. */
+	const char *reno;
+	/*
+	 * RTTs of retransmitted packets count (by RACK, in us): for a law that
+	 * needs samples while it recovers.
+	 */
+	bool times_retrans;
+	/* `ss -i` shows N as cwnd_gain; half of one more marks an estimate. */
+	bool shows_flows;
+	/* The core's ack.flows is the count that the receiver reports (delaycc_count.ko). */
+	bool wants_flows;
+	/*
+	 * The core may stop a flow: control.probe_ns counts, and a reply comes
+	 * to it with DCC_ACK_PROBE.
+	 */
+	bool probes;
+	/* Parameters depend on the socket's priority: read them again when it changes. */
+	bool by_priority;
+};
+
 /* ---- one socket -------------------------------------------------------- */
 
 /* Packets whose send time is remembered between two ACKs. */
@@ -91,34 +131,19 @@ struct delaycc_sent {
 };
 
 struct delaycc_sock {
-	struct dcc_path path; /* for the core; always valid after delaycc_init() */
+	struct dcc_tcp tcp; /* tcp.path is valid after delaycc_init() */
 
-	/* What path was made from; a difference means: look again. */
-	struct dst_entry *dst; /* held: no other one gets its address */
+	/* What tcp.path was made from; read again when one of them has changed. */
+	struct dst_entry *dst; /* with a reference, so that its address is not used again */
 	int ifindex;
 	int generation;
-	u32 mss;
-	u32 header_bytes; /* on the wire, beside the payload */
-	u16 max_tso_segs; /* 0: leave Linux's own */
-	u16 piece_max;	  /* the same, and the device's; 0: without offload */
-	u8 base_fixed : 1,	 /* somebody has said it: do not measure */
-	   base_measured : 1,	 /* path.base_rtt_ns comes from data packets */
-	   pacing_is_ours : 1,	 /* nobody had asked for pacing before */
-	   retransmitted : 1,	 /* an RTT up to retrans_seq may be ambiguous */
-	   delayed_acks : 1,	 /* the peer has held back an ACK */
-	   stretched_acks : 1,	 /* the peer does not acknowledge each packet at once */
-	   sent_all : 1,	 /* sent[] reaches the newest packet */
-	   times_retrans : 1;	 /* RTTs of retransmissions count, in us */
-	u8 sent_n;
-	u32 retrans_seq;
-	u32 total_retrans;
-	u32 rtt_ns; /* the newest valid one */
-	u64 bytes_acked;
-	u32 sacked_out;
-	u32 data_segs_in;	/* at the last ACK */
-	u32 paused_delivered;	/* tp->delivered when the flow last ran out of data */
-	u8 tcp_pacing_shift; /* as TCP had it */
 	u32 flows; /* active flows as reported by the receiver; 0 if unknown */
+	u16 max_tso_segs; /* as configured; 0: leave Linux's own */
+	u16 burst_max;	  /* the same or the device's limit, the lower; 0: without offload */
+	bool pacing_is_ours; /* the socket had no pacing before */
+	bool sent_all;	     /* sent[] reaches the newest packet */
+	u8 sent_n;
+	u8 tcp_pacing_shift; /* as TCP had it */
 	struct delaycc_sent sent[DELAYCC_SENT_MAX];
 };
 
@@ -137,38 +162,38 @@ void delaycc_note_xmit(struct sock *sk, struct delaycc_sock *ds);
 /* ---- stop and probe: delaycc_probe.c ------------------------------------ */
 
 /*
- * A flow's probing.  A shell whose core stops flows puts one into each socket's
- * state, zeroed.
+ * A flow's probing.  An algorithm that stops flows (options.probes) has one in
+ * each socket's state, zeroed.
  */
 struct delaycc_probe {
-	u64 due_ns;	/* of the next probe, or of the same one again */
-	u64 sent_ns;	/* of the outstanding one: first, */
-	u64 last_ns;	/* and last transmission */
-	u64 quiet_ns;	/* until then, replies to older ones may come */
+	u64 due_ns;	/* the next probe's time, or that of the same probe again */
+	u64 sent_ns;	/* first transmission of the outstanding probe */
+	u64 last_ns;	/* last transmission of the outstanding probe */
+	u64 quiet_ns;	/* until then, replies to older probes may come */
 	u64 go_ns;	/* when the last stop ended */
-	u64 own_ns;	/* data that waits sends a packet by then, whatever probes say */
-	/* As the last ACK has left them, while one is outstanding: */
+	u64 own_ns;	/* when waiting data sends a packet, whatever probes have shown */
+	/* As the last ACK left them, while a probe is outstanding: */
 	u32 dsack_dups;
 	u32 bare_acks;
 	u32 snd_una;
 	u32 snd_wnd;
-	u8 bytes_back; /* the newest one's byte, before snd_una */
-	u8 tries; /* transmissions of the outstanding one, less the first */
+	u8 bytes_back; /* the newest probe's byte, counted back from snd_una */
+	u8 tries; /* transmissions of the outstanding probe, less the first */
 	u8 stopped : 1,
-	   slotted : 1, /* due_ns is its turn among the namespace's probes */
+	   slotted : 1, /* due_ns is a turn among the namespace's probes */
 	   outstanding : 1,
-	   asked : 1,	/* the outstanding one was a segment of ours */
-	   by_data : 1, /* packets of TCP's own were let by, too */
-	   waiting : 1, /* data waits behind the gate: own_ns counts */
+	   asked : 1,	/* the outstanding probe was a segment of ours */
+	   by_data : 1, /* the outstanding probe was, or is also, a packet of TCP's own */
+	   waiting : 1, /* the EDT hold keeps data back: own_ns counts */
 	   dsacks : 1;	/* the peer has sent a D-SACK */
 };
 
 void delaycc_probe_stop(struct sock *sk, struct delaycc_probe *p, u64 now_ns,
 			u64 probe_ns);
-void delaycc_probe_hold(struct sock *sk);
+void delaycc_probe_limit_window(struct sock *sk);
 void delaycc_probe_go(struct sock *sk, struct delaycc_probe *p);
-void delaycc_probe_gate(struct sock *sk, struct delaycc_sock *ds,
-			struct delaycc_probe *p);
+void delaycc_probe_before_send(struct sock *sk, struct delaycc_sock *ds,
+			       struct delaycc_probe *p);
 bool delaycc_probe_answered(struct sock *sk, struct delaycc_sock *ds,
 			    struct delaycc_probe *p, struct dcc_ack *ack);
 bool delaycc_probe_sampled(struct sock *sk, struct delaycc_sock *ds,
@@ -187,8 +212,8 @@ struct delaycc_decision {
 	u64 cwnd_q16;
 	u64 pacing_bps;
 	u32 branch;	   /* the number of the rule that decided */
-	u32 flows;	   /* N that the algorithm reckons with; 0: it does not */
-	bool flows_reported;   /* N is the receiver's count, not an estimate */
+	u32 flows;	   /* N that the algorithm uses; 0: none */
+	bool flows_reported; /* N is the receiver's count, not an estimate */
 	u64 detail;	   /* of the algorithm's own; docs/<name>.md says what */
 };
 
@@ -206,17 +231,6 @@ enum {
 	DELAYCC_HOST_QUEUE_NS,
 	DELAYCC_PARAMS,
 };
-
-/*
- * A receiver that waits for a second packet holds an ACK for 40 ms or more
- * (Linux; others up to 500 ms).  No queue in a datacenter lasts 20 ms: that is
- * 250 MB at 100 Gbit/s.
- */
-#define DELAYCC_DELAYED_ACK_NS 20000000U
-
-/* What a base RTT may be: the range that the cores are made for. */
-#define DELAYCC_BASE_RTT_MIN_NS 1000U
-#define DELAYCC_BASE_RTT_MAX_NS 1000000000U
 
 /* One namespace's base RTTs of paths: delaycc_paths.c. */
 struct delaycc_paths {

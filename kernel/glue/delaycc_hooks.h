@@ -1,63 +1,57 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The shell that every tcp_<name>.c puts around its core: TCP's hooks, one
- * each.  A source file is one algorithm; it says
- *
- *	#include "core/dcc_<name>.h"
- *	#include "delaycc.h"
- *
- *	static const struct delaycc_param shell_params[] = {
- *		DELAYCC_PARAM(struct dcc_<name>_params, field, min, max, zero_ok),
- *	};
- *
- *	static void shell_describe(const struct dcc_<name> *core,
- *				   struct delaycc_decision *d) { ... }
+ * TCP's hooks around a core: the part of every tcp_<name>.c that is the same
+ * for all.  A source file is one module:
  *
  *	#define DELAYCC_ALG <name>
- *	#include "delaycc_hooks.h"
+ *	#include "core/dcc_<name>.h"
+ *	#include "glue/delaycc.h"
  *
- * and its MODULE_ macros.  shell_describe() fills in what the core knows of its
- * last decision: delay_ns, gradient_q16, branch, and where they apply flows,
- * flows_reported, detail, ratio_ppm.  Optional, to be defined before:
+ *	static const struct delaycc_param <name>_sysctls[] = {
+ *		DELAYCC_PARAM(struct dcc_<name>_params, field, min, max, zero_ok),
+ *	};
+ *	static const struct delaycc_options <name>_options = {
+ *		.names = { "<name>" },
+ *		.reno = "<name>-reno",
+ *	};
+ *	static void <name>_adjust(const struct sock *sk, unsigned int variant,
+ *				  struct dcc_<name>_params *params) { ... }
+ *	static void <name>_describe(const struct dcc_<name> *core,
+ *				    struct delaycc_decision *d) { ... }
  *
- *	DELAYCC_VARIANTS	{ "first", "second" }: one module, several names.
- *				void shell_variant(unsigned int index, struct
- *				dcc_<name>_params *) then sets what differs.
- *	DELAYCC_ALG_NAME	the algorithm's name and its sysctls' folder, where they
- *				are not <name>
- *	DELAYCC_RENO		the name of reno on sockets that cannot be served,
- *				where "<name>-reno" is longer than 15 characters
- *	DELAYCC_TIMES_RETRANS	RTTs of retransmitted packets count (by RACK, in us),
- *				for a law that needs news while it recovers
- *	DELAYCC_SHOWS_FLOWS	`ss -i` shows N as cwnd_gain; half of one more
- *				says that it is an estimate
- *	DELAYCC_PROBES		the core stops flows: control.probe_ns counts, and
- *				a reply comes to it with DCC_ACK_PROBE
- *	DELAYCC_SOCKET_PARAMS	void shell_socket_params(const struct sock *, struct
- *				dcc_<name>_params *) sets what differs between
- *				sockets, whenever the sysctls or the socket's
- *				priority have changed
- *	DELAYCC_WANTS_FLOWS	the core's ack.flows is the receiver's count, where
- *				that tells it (delaycc_count.ko)
+ *	#include "glue/delaycc_hooks.h"
+ *
+ * and its MODULE_ macros.  struct delaycc_options (delaycc.h) says what else a
+ * module can ask for.
+ *
+ *	adjust()	sets what does not come from the sysctls: what differs
+ *			between the module's algorithms (variant: the index in
+ *			options.names) or between sockets
+ *	describe()	fills in what the core knows of its last decision:
+ *			delay_ns, gradient_q16, branch, and where they apply
+ *			flows, flows_reported, detail, ratio_ppm
+ *
+ * DELAYCC_CORE_NAME is the core's name where the module has another one.
  *
  * What the papers leave to an implementation is the same for all:
- *   - Loss.  A datacenter queue that overflows has told its delay long before,
- *     so the law goes on in recovery, with what the core answers to a loss or a
- *     timeout on top.  TCP's own retransmission machinery is not touched, and
- *     its ssthresh is the window at that time.
- *   - ECN.  A mark or a local drop (CWR) counts as a loss: who has negotiated
- *     ECN has promised that.
+ *   - Loss.  A datacenter queue that overflows has shown its delay long before.
+ *     The law therefore goes on in recovery, and the core's answer to a loss or
+ *     a timeout comes on top.  TCP's own retransmission machinery is not touched,
+ *     and its ssthresh is the window at that time.
+ *   - ECN.  A mark or a local drop (CWR) counts as a loss: a socket that has
+ *     negotiated ECN has promised that.
  *   - An undone recovery (spurious retransmissions) keeps the window that the
  *     law has found by then; there is nothing to undo.
- *   - Idle.  After a pause of some RTTs old delays say nothing: restart.
- *   - Application- or receiver-limited packets say how long the queue is, but
- *     not that the flow should send less; the core is told.
+ *   - Idle.  After a pause of some RTTs old delays say nothing: restart
+ *     (dcc_tcp_restarts()).
+ *   - Application- or receiver-limited packets show how long the queue is, but
+ *     not that the flow should send less; the core gets DCC_ACK_APP_LIMITED.
  *
  * A socket whose device has no known speed, or that gets no memory, uses reno
- * under the name "<name>-reno", and the log says why.
+ * under the name options.reno, and the log says why.
  *
- * The state does not fit TCP's 104 bytes, so it is an object of its own; what
- * `ss -i` shows is kept in TCP's bytes, because it is read without the lock.
+ * The state does not fit TCP's 104 bytes, so it is an object of its own.  What
+ * `ss -i` shows is in TCP's bytes, because it is read without the lock.
  */
 #include <linux/inet_diag.h>
 #include <linux/module.h>
@@ -65,66 +59,35 @@
 #include <net/netns/generic.h>
 #include <net/tcp.h>
 
-#ifdef DELAYCC_WANTS_FLOWS
 #include "count/delaycc_count.h"
-#endif
 
-#define DELAYCC_CORE(part) __DELAYCC_PASTE(DELAYCC_ALG, part)
-#define __DELAYCC_PASTE(name, part) __DELAYCC_PASTE_2(name, part)
-#define __DELAYCC_PASTE_2(name, part) dcc_##name##part
-#ifndef DELAYCC_ALG_NAME
-#define DELAYCC_ALG_NAME __stringify(DELAYCC_ALG)
+#ifndef DELAYCC_CORE_NAME
+#define DELAYCC_CORE_NAME DELAYCC_ALG
 #endif
-/* struct SHELL_CORE, struct SHELL_PARAMS: the core's own. */
-#define SHELL_CORE DELAYCC_CORE()
-#define SHELL_PARAMS DELAYCC_CORE(_params)
+/* The core's own: struct DCC_CORE(_params), DCC_CORE(_ack)() ... */
+#define DCC_CORE(part) __DELAYCC_PASTE(dcc_, DELAYCC_CORE_NAME, part)
 
-#ifndef DELAYCC_VARIANTS
-#define DELAYCC_VARIANTS { DELAYCC_ALG_NAME }
-static void shell_variant(unsigned int index, struct SHELL_PARAMS *params)
-{
-}
-#endif
-#ifndef DELAYCC_RENO
-#define DELAYCC_RENO DELAYCC_ALG_NAME "-reno"
-#endif
-
-/*
- * Pauses of this many RTTs are idle time.  Shorter ones are the gaps of a slow
- * flow, or of an application between two requests.
- */
-#define SHELL_IDLE_RTTS 8
-
-static const char *const shell_names[] = DELAYCC_VARIANTS;
-static struct tcp_congestion_ops shell_ops[ARRAY_SIZE(shell_names)];
-static unsigned int shell_registered; /* of these */
-static unsigned int shell_net_id __read_mostly;
+static struct tcp_congestion_ops hooks_ops[ARRAY_SIZE(DCC_HOOK(options).names)];
+static unsigned int hooks_registered; /* how many of hooks_ops are */
+static unsigned int hooks_net_id __read_mostly;
 
 /* One socket's state, allocated with it. */
-struct shell_sock {
+struct hooks_sock {
 	struct delaycc_sock dcc;
-	struct SHELL_CORE core;
-	struct SHELL_PARAMS params;
+	struct DCC_CORE() core;
+	struct DCC_CORE(_params) params;
 	struct dcc_control control;
-	u64 last_ack_ns;
 	int generation; /* of params */
+	u32 priority;	/* of params */
 	u8 variant;
-	bool loss_seen; /* recovery began; the core has not been told */
-#ifdef DELAYCC_PROBES
-	struct delaycc_probe probe;
-#endif
-#ifdef DELAYCC_SOCKET_PARAMS
-	u32 priority; /* of params */
-#endif
-#ifdef DELAYCC_WANTS_FLOWS
-	struct delaycc_report *report;
-#endif
+	struct delaycc_report *report; /* options.wants_flows */
+	struct delaycc_probe probe;    /* options.probes */
 };
 
 /* In TCP's bytes.  Zero until init(): TCP calls some hooks before it. */
-struct shell_ca {
-	struct shell_sock *state;
-	/* For get_info(), which may look while another algorithm moves in. */
+struct hooks_ca {
+	struct hooks_sock *state;
+	/* For get_info(), which may read while another algorithm moves in. */
 	u64 rate_bps;
 	u64 line_rate_bps;
 	u32 base_rtt_ns;
@@ -132,102 +95,91 @@ struct shell_ca {
 	bool flows_reported;
 };
 
-static struct shell_ca *shell_ca(const struct sock *sk)
+static struct hooks_ca *DCC_HOOK(ca)(const struct sock *sk)
 {
 	return inet_csk_ca(sk);
 }
 
-static struct shell_sock *shell_sock(const struct sock *sk)
+static struct hooks_sock *DCC_HOOK(sock)(const struct sock *sk)
 {
-	return shell_ca(sk)->state;
+	return DCC_HOOK(ca)(sk)->state;
 }
 
 /* A socket follows its namespace's parameters while it lives. */
-static void shell_read_params(const struct sock *sk, struct shell_sock *s)
+static void DCC_HOOK(read_params)(const struct sock *sk, struct hooks_sock *s)
 {
 	const struct delaycc_values *values = net_generic(sock_net(sk),
-							  shell_net_id);
+							  hooks_net_id);
 	int generation = delaycc_generation(values);
+	u32 priority = DCC_HOOK(options).by_priority ?
+			       READ_ONCE(sk->sk_priority) : s->priority;
 
-#ifdef DELAYCC_SOCKET_PARAMS
-	u32 priority = READ_ONCE(sk->sk_priority);
-
-	if (unlikely(priority != s->priority))
-		s->generation = generation - 1;
-#endif
-	if (likely(generation == s->generation))
+	if (likely(generation == s->generation && priority == s->priority))
 		return;
 	s->generation = generation;
-	delaycc_read_params(values, shell_params, ARRAY_SIZE(shell_params),
-			    &s->params);
-	shell_variant(s->variant, &s->params);
-#ifdef DELAYCC_SOCKET_PARAMS
 	s->priority = priority;
-	shell_socket_params(sk, &s->params);
-#endif
+	delaycc_read_params(values, DCC_HOOK(sysctls),
+			    ARRAY_SIZE(DCC_HOOK(sysctls)), &s->params);
+	DCC_HOOK(adjust)(sk, s->variant, &s->params);
 }
 
-static void shell_apply(struct sock *sk, struct shell_sock *s)
+static void DCC_HOOK(apply)(struct sock *sk, struct hooks_sock *s)
 {
-	struct shell_ca *ca = shell_ca(sk);
+	struct hooks_ca *ca = DCC_HOOK(ca)(sk);
 
-	WRITE_ONCE(ca->line_rate_bps, s->dcc.path.line_rate_bps);
-	WRITE_ONCE(ca->base_rtt_ns, s->dcc.path.base_rtt_ns);
-#ifdef DELAYCC_PROBES
-	if (s->probe.stopped) {
-		delaycc_probe_hold(sk);
+	WRITE_ONCE(ca->line_rate_bps, s->dcc.tcp.path.line_rate_bps);
+	WRITE_ONCE(ca->base_rtt_ns, s->dcc.tcp.path.base_rtt_ns);
+	if (DCC_HOOK(options).probes && s->probe.stopped) {
+		delaycc_probe_limit_window(sk);
 		return;
 	}
-#endif
 	delaycc_apply(sk, &s->dcc, &s->control);
-#ifdef DELAYCC_PROBES
 	/* The first packet after a stop leaves at once, however small the window. */
-	if (s->probe.go_ns == tcp_sk(sk)->tcp_clock_cache)
+	if (DCC_HOOK(options).probes &&
+	    s->probe.go_ns == tcp_sk(sk)->tcp_clock_cache)
 		delaycc_probe_go(sk, &s->probe);
-#endif
 	WRITE_ONCE(ca->rate_bps, s->control.pacing_bps);
 }
 
-/* Tells those who look of a decision. */
-static void shell_show(struct sock *sk, const struct shell_sock *s, u32 rtt_ns)
+/* Publish a decision to ss and the tracepoint. */
+static noinline void DCC_HOOK(show)(struct sock *sk, const struct hooks_sock *s,
+				    u32 rtt_ns)
 {
 	struct delaycc_decision decision = {
-		.name = shell_names[s->variant],
+		.name = DCC_HOOK(options).names[s->variant],
 		.rtt_ns = rtt_ns,
 		.cwnd_q16 = s->control.cwnd_q16,
 		.pacing_bps = s->control.pacing_bps,
 	};
-#ifdef DELAYCC_SHOWS_FLOWS
-	struct shell_ca *ca = shell_ca(sk);
-#else
-	if (!delaycc_trace_enabled())
-		return;
-#endif
+	struct hooks_ca *ca = DCC_HOOK(ca)(sk);
 
-	shell_describe(&s->core, &decision);
-#ifdef DELAYCC_SHOWS_FLOWS
-	WRITE_ONCE(ca->flows, decision.flows);
-	WRITE_ONCE(ca->flows_reported, decision.flows_reported);
-#endif
+	if (!DCC_HOOK(options).shows_flows && !delaycc_trace_enabled())
+		return;
+	DCC_HOOK(describe)(&s->core, &decision);
+	if (DCC_HOOK(options).shows_flows) {
+		WRITE_ONCE(ca->flows, decision.flows);
+		WRITE_ONCE(ca->flows_reported, decision.flows_reported);
+	}
 	if (!delaycc_trace_enabled())
 		return;
 	if (!decision.ratio_ppm)
 		decision.ratio_ppm =
 			dcc_q24_to_ppm(dcc_ratio_q24(s->control.pacing_bps,
-						     s->dcc.path.line_rate_bps));
+						     s->dcc.tcp.path.line_rate_bps));
 	delaycc_trace(sk, &decision);
 }
 
-#ifdef DELAYCC_PROBES
 /*
- * Stops or goes on, as the control says; answered: it is the answer to an ACK,
- * with a new time for the probe.
+ * Stops or goes on, as the control says.  answered: the control is the core's
+ * answer to an ACK and has a new time for the probe.
  */
-static void shell_stop_or_go(struct sock *sk, struct shell_sock *s,
-			     bool answered)
+static void DCC_HOOK(stop_or_go)(struct sock *sk, struct hooks_sock *s,
+				 bool answered)
 {
 	struct delaycc_probe *p = &s->probe;
 
+	if (!DCC_HOOK(options).probes)
+		return;
 	if (!s->control.probe_ns) {
 		if (p->stopped)
 			delaycc_probe_go(sk, p);
@@ -237,193 +189,185 @@ static void shell_stop_or_go(struct sock *sk, struct shell_sock *s,
 	}
 }
 
-/* Replies come here; TCP does not call .cong_control with nothing in flight. */
-static void shell_in_ack_event(struct sock *sk, u32 flags)
+/* One acknowledgment: the core's decision. */
+static __always_inline void DCC_HOOK(decide)(struct sock *sk,
+					     struct hooks_sock *s,
+					     const struct dcc_ack *ack)
 {
-	struct shell_sock *s = shell_sock(sk);
+	bool answered = DCC_CORE(_ack)(&s->core, &s->dcc.tcp.path, &s->params,
+				       ack, &s->control);
+
+	if (answered)
+		DCC_HOOK(show)(sk, s, ack->rtt_ns);
+	s->dcc.tcp.last_ack_ns = ack->now_ns;
+	DCC_HOOK(stop_or_go)(sk, s, answered);
+}
+
+/* A probe's reply.  TCP does not call .cong_control with nothing in flight. */
+static void __maybe_unused DCC_HOOK(in_ack_event)(struct sock *sk, u32 flags)
+{
+	struct hooks_sock *s = DCC_HOOK(sock)(sk);
 	struct dcc_ack ack;
-	bool answered;
 
 	if (!s || !delaycc_probe_answered(sk, &s->dcc, &s->probe, &ack))
 		return;
 	delaycc_path_update(sk, &s->dcc);
-	shell_read_params(sk, s);
-	answered = DELAYCC_CORE(_ack)(&s->core, &s->dcc.path, &s->params, &ack,
-				      &s->control);
-	if (answered)
-		shell_show(sk, s, ack.rtt_ns);
-	s->last_ack_ns = ack.now_ns;
-	shell_stop_or_go(sk, s, answered);
-	shell_apply(sk, s);
+	DCC_HOOK(read_params)(sk, s);
+	DCC_HOOK(decide)(sk, s, &ack);
+	DCC_HOOK(apply)(sk, s);
 }
-#else
-static void shell_stop_or_go(struct sock *sk, struct shell_sock *s,
-			     bool answered)
-{
-}
-#endif
 
-static void shell_main(struct sock *sk, const struct rate_sample *rs)
+static __always_inline void DCC_HOOK(on_ack)(struct sock *sk,
+					     const struct rate_sample *rs)
 {
-	struct shell_sock *s = shell_sock(sk);
+	struct hooks_sock *s = DCC_HOOK(sock)(sk);
 	struct dcc_ack ack;
-	bool loss_seen, answered;
+	bool loss_seen;
 
-	/* TCP shows the handshake's last ACK before init(). */
+	/* TCP passes the handshake's last ACK before init(). */
 	if (unlikely(!s))
 		return;
 
 	delaycc_path_update(sk, &s->dcc);
-	shell_read_params(sk, s);
+	DCC_HOOK(read_params)(sk, s);
 
-	loss_seen = s->loss_seen;
+	loss_seen = s->dcc.tcp.loss_seen;
 	if (unlikely(loss_seen)) {
-		s->loss_seen = false;
-		DELAYCC_CORE(_loss)(&s->core, &s->dcc.path, &s->params,
-				    tcp_sk(sk)->tcp_clock_cache, &s->control);
-		shell_stop_or_go(sk, s, false);
+		s->dcc.tcp.loss_seen = 0;
+		DCC_CORE(_loss)(&s->core, &s->dcc.tcp.path, &s->params,
+				tcp_sk(sk)->tcp_clock_cache, &s->control);
+		DCC_HOOK(stop_or_go)(sk, s, false);
 	}
-#ifdef DELAYCC_WANTS_FLOWS
-	s->dcc.flows = delaycc_count_flows(sk, s->report);
-#endif
+	if (DCC_HOOK(options).wants_flows)
+		s->dcc.flows = delaycc_count_flows(sk, s->report);
 	if (delaycc_sample(sk, &s->dcc, rs, &ack)) {
 		if (unlikely(loss_seen))
 			ack.flags |= DCC_ACK_LOSS;
-#ifdef DELAYCC_PROBES
-		delaycc_probe_sampled(sk, &s->dcc, &s->probe, &ack);
-#endif
-		answered = DELAYCC_CORE(_ack)(&s->core, &s->dcc.path,
-					      &s->params, &ack, &s->control);
-		if (answered)
-			shell_show(sk, s, ack.rtt_ns);
-		s->last_ack_ns = ack.now_ns;
-		shell_stop_or_go(sk, s, answered);
+		if (DCC_HOOK(options).probes)
+			delaycc_probe_sampled(sk, &s->dcc, &s->probe, &ack);
+		DCC_HOOK(decide)(sk, s, &ack);
 	}
-	shell_apply(sk, s);
+	DCC_HOOK(apply)(sk, s);
 	delaycc_note_sent(sk, &s->dcc, rs);
 }
 
-static void __maybe_unused shell_cong_control(struct sock *sk,
-					      const struct rate_sample *rs)
+/* .cong_control as the kernel declares it: before 6.10, and since. */
+static void __maybe_unused DCC_HOOK(cong_control)(struct sock *sk,
+						  const struct rate_sample *rs)
 {
-	shell_main(sk, rs);
+	DCC_HOOK(on_ack)(sk, rs);
 }
 
-static void __maybe_unused shell_cong_control_long(struct sock *sk, u32 ack,
-						   int flag,
-						   const struct rate_sample *rs)
+static void __maybe_unused
+DCC_HOOK(cong_control_long)(struct sock *sk, u32 ack, int flag,
+			    const struct rate_sample *rs)
 {
-	shell_main(sk, rs);
+	DCC_HOOK(on_ack)(sk, rs);
 }
 
-static void shell_timeout(struct sock *sk, struct shell_sock *s)
+static void DCC_HOOK(timeout)(struct sock *sk, struct hooks_sock *s)
 {
-	s->loss_seen = false;
-	DELAYCC_CORE(_rto)(&s->core, &s->dcc.path, &s->params,
-			   tcp_sk(sk)->tcp_clock_cache, &s->control);
-	shell_stop_or_go(sk, s, false);
-	shell_apply(sk, s);
+	s->dcc.tcp.loss_seen = 0;
+	DCC_CORE(_rto)(&s->core, &s->dcc.tcp.path, &s->params,
+		       tcp_sk(sk)->tcp_clock_cache, &s->control);
+	DCC_HOOK(stop_or_go)(sk, s, false);
+	DCC_HOOK(apply)(sk, s);
 }
 
-static void shell_set_state(struct sock *sk, u8 new_state)
+static void DCC_HOOK(set_state)(struct sock *sk, u8 new_state)
 {
-	struct shell_sock *s = shell_sock(sk);
-	u8 old_state = inet_csk(sk)->icsk_ca_state;
+	struct hooks_sock *s = DCC_HOOK(sock)(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 cwnd = tcp_snd_cwnd(tp);
 
 	if (!s)
 		return;
-	if (old_state < TCP_CA_CWR) {
-		/* Timeouts come as an event; that state also follows a smaller path MTU. */
-		if (new_state == TCP_CA_CWR || new_state == TCP_CA_Recovery)
-			s->loss_seen = true;
-	} else if (old_state != TCP_CA_Loss && new_state == TCP_CA_Loss) {
-		struct tcp_sock *tp = tcp_sk(sk);
-		u32 cwnd = tcp_snd_cwnd(tp);
-
-		/* In recovery, before its end, they do not.  The window is TCP's already. */
-		if (!after(tp->high_seq, tp->snd_una))
-			return;
-		shell_timeout(sk, s);
+	switch (dcc_tcp_state_event(inet_csk(sk)->icsk_ca_state, new_state,
+				    tp->high_seq, tp->snd_una)) {
+	case DCC_TCP_LOSS:
+		s->dcc.tcp.loss_seen = 1;
+		break;
+	case DCC_TCP_RTO:
+		DCC_HOOK(timeout)(sk, s);
 		tcp_snd_cwnd_set(tp, cwnd);
+		break;
+	case DCC_TCP_NOTHING:
+		break;
 	}
+}
+
+/* Restarts the core if the flow has been idle. */
+static void DCC_HOOK(restart_after_idle)(struct sock *sk, struct hooks_sock *s)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	const struct dcc_tcp_pause pause = {
+		.now_ns = tp->tcp_clock_cache,
+		.departure_ns = tp->tcp_wstamp_ns,
+		.packets_out = tp->packets_out,
+		.ca_state = inet_csk(sk)->icsk_ca_state,
+		.app_limited = tp->app_limited,
+	};
+
+	if (likely(!dcc_tcp_restarts(&s->dcc.tcp, &pause)))
+		return;
+	DCC_CORE(_restart)(&s->core, &s->dcc.tcp.path, &s->params,
+			   pause.now_ns, &s->control);
+	DCC_HOOK(stop_or_go)(sk, s, false);
+	DCC_HOOK(apply)(sk, s);
 }
 
 /*
- * Before anything is sent: has the application paused?  TCP's own event for
- * that does not come while the receiver holds back the ACK of a last packet,
- * and it also comes with retransmissions after a timeout.
+ * TCP asks for the least number of packets in a TSO burst each time that it tries
+ * to send new data, before it looks at window and pace.  It is the only hook that
+ * runs there, so it is also the place of the idle rule, the EDT hold of a stopped
+ * flow, and the note of the next packet's send time.
  */
-static void shell_check_idle(struct sock *sk, struct shell_sock *s)
+static u32 DCC_HOOK(min_tso_segs)(struct sock *sk)
 {
-	const struct tcp_sock *tp = tcp_sk(sk);
-	u64 now_ns = tp->tcp_clock_cache;
-	u64 rtt_ns = max(s->dcc.path.base_rtt_ns, s->dcc.rtt_ns);
+	struct hooks_sock *s = DCC_HOOK(sock)(sk);
 
-	if (likely(!tp->app_limited) || tp->packets_out > 1 ||
-	    inet_csk(sk)->icsk_ca_state != TCP_CA_Open || !s->last_ack_ns)
-		return;
-	/* The later one of the last ACK and the last departure. */
-	if (now_ns <= max(s->last_ack_ns, tp->tcp_wstamp_ns) +
-		      SHELL_IDLE_RTTS * rtt_ns)
-		return;
-	/* With this, one restart per pause. */
-	s->last_ack_ns = now_ns;
-	DELAYCC_CORE(_restart)(&s->core, &s->dcc.path, &s->params, now_ns,
-			       &s->control);
-	shell_stop_or_go(sk, s, false);
-	shell_apply(sk, s);
-}
-
-/* TCP asks each time that it tries to send new data. */
-static u32 shell_min_tso_segs(struct sock *sk)
-{
-	struct shell_sock *s = shell_sock(sk);
-
-	if (s) {
-#ifdef DELAYCC_PROBES
-		if (s->probe.stopped) {
-			delaycc_probe_gate(sk, &s->dcc, &s->probe);
-			return 1;
-		}
-#endif
-		shell_check_idle(sk, s);
-#ifdef DELAYCC_PROBES
-		/* The pause may be a reason to ask first. */
-		delaycc_probe_gate(sk, &s->dcc, &s->probe);
-#endif
-		delaycc_note_xmit(sk, &s->dcc);
-	}
 	/* A slow flow sends single packets. */
+	if (!s)
+		return 1;
+	if (DCC_HOOK(options).probes && s->probe.stopped) {
+		delaycc_probe_before_send(sk, &s->dcc, &s->probe);
+		return 1;
+	}
+	DCC_HOOK(restart_after_idle)(sk, s);
+	/* The restart may have stopped the flow. */
+	if (DCC_HOOK(options).probes)
+		delaycc_probe_before_send(sk, &s->dcc, &s->probe);
+	delaycc_note_xmit(sk, &s->dcc);
 	return 1;
 }
 
-static void shell_cwnd_event(struct sock *sk, enum tcp_ca_event event)
+static void DCC_HOOK(cwnd_event)(struct sock *sk, enum tcp_ca_event event)
 {
-	struct shell_sock *s = shell_sock(sk);
+	struct hooks_sock *s = DCC_HOOK(sock)(sk);
 
 	/* A timeout, or a receiver that takes back what it had acknowledged. */
 	if (s && event == CA_EVENT_LOSS)
-		shell_timeout(sk, s);
+		DCC_HOOK(timeout)(sk, s);
 }
 
-static u32 shell_ssthresh(struct sock *sk)
+static u32 DCC_HOOK(ssthresh)(struct sock *sk)
 {
 	return max(tcp_snd_cwnd(tcp_sk(sk)), 2U);
 }
 
-static u32 shell_undo_cwnd(struct sock *sk)
+static u32 DCC_HOOK(undo_cwnd)(struct sock *sk)
 {
 	return tcp_snd_cwnd(tcp_sk(sk));
 }
 
-static size_t shell_get_info(struct sock *sk, u32 ext, int *attr,
-			     union tcp_cc_info *info)
+static size_t DCC_HOOK(get_info)(struct sock *sk, u32 ext, int *attr,
+				 union tcp_cc_info *info)
 {
-	const struct shell_ca *ca = shell_ca(sk);
+	const struct hooks_ca *ca = DCC_HOOK(ca)(sk);
 	u64 rate_bps = READ_ONCE(ca->rate_bps);
 	u64 bytes_per_s = rate_bps / BITS_PER_BYTE;
 
-	/* The kernel has no attribute for foreign algorithms; ss prints this one. */
+	/* The kernel has no attribute for other algorithms; ss prints BBR's. */
 	if (!(ext & (1 << (INET_DIAG_BBRINFO - 1))) &&
 	    !(ext & (1 << (INET_DIAG_VEGASINFO - 1))))
 		return 0;
@@ -435,173 +379,172 @@ static size_t shell_get_info(struct sock *sk, u32 ext, int *attr,
 	info->bbr.bbr_pacing_gain =
 		max(dcc_ratio_q24(rate_bps, READ_ONCE(ca->line_rate_bps)) >>
 		    (DCC_RATIO_SHIFT - 8), 1U);
-#ifdef DELAYCC_SHOWS_FLOWS
-	info->bbr.bbr_cwnd_gain = min(READ_ONCE(ca->flows), 1U << 23) << 8;
-	if (info->bbr.bbr_cwnd_gain && !READ_ONCE(ca->flows_reported))
-		info->bbr.bbr_cwnd_gain += 1 << 7;
-#endif
+	if (DCC_HOOK(options).shows_flows) {
+		info->bbr.bbr_cwnd_gain = min(READ_ONCE(ca->flows), 1U << 23) << 8;
+		if (info->bbr.bbr_cwnd_gain && !READ_ONCE(ca->flows_reported))
+			info->bbr.bbr_cwnd_gain += 1 << 7;
+	}
 	*attr = INET_DIAG_BBRINFO;
 	return sizeof(info->bbr);
 }
 
-/* For sockets that cannot be served.  Not registered: nobody can ask for it. */
-static struct tcp_congestion_ops shell_reno __read_mostly = {
+/* For sockets that cannot be served.  Not registered: no user can ask for it. */
+static struct tcp_congestion_ops hooks_reno __read_mostly = {
 	.ssthresh = tcp_reno_ssthresh,
 	.cong_avoid = tcp_reno_cong_avoid,
 	.undo_cwnd = tcp_reno_undo_cwnd,
 	.owner = THIS_MODULE,
-	.name = DELAYCC_RENO,
 };
 
-static void shell_init(struct sock *sk)
+static void DCC_HOOK(init)(struct sock *sk)
 {
-	struct shell_ca *ca = shell_ca(sk);
-	struct shell_sock *s = delaycc_zalloc(sk, sizeof(*s));
+	struct hooks_ca *ca = DCC_HOOK(ca)(sk);
+	struct hooks_sock *s = delaycc_zalloc(sk, sizeof(*s));
 
 	ca->state = NULL;
 	if (!s) {
 		pr_warn_ratelimited("delaycc: %s: no memory for a socket's state, it uses reno instead\n",
-				    DELAYCC_ALG_NAME);
+				    DCC_HOOK(options).names[0]);
 		goto use_reno;
 	}
-	/* Says in the log what is wrong. */
-	if (delaycc_init(sk, &s->dcc, DELAYCC_ALG_NAME))
+	/* Logs the reason of a failure. */
+	if (delaycc_init(sk, &s->dcc, DCC_HOOK(options).names[0]))
 		goto use_reno;
 
-#ifdef DELAYCC_TIMES_RETRANS
-	s->dcc.times_retrans = 1;
-#endif
-	s->variant = inet_csk(sk)->icsk_ca_ops - shell_ops;
-	shell_read_params(sk, s);
-	DELAYCC_CORE(_init)(&s->core, &s->dcc.path, &s->params, &s->control);
-#ifdef DELAYCC_WANTS_FLOWS
-	s->report = delaycc_count_open(sk);
-#endif
+	s->dcc.tcp.times_retrans = DCC_HOOK(options).times_retrans;
+	s->variant = inet_csk(sk)->icsk_ca_ops - hooks_ops;
+	DCC_HOOK(read_params)(sk, s);
+	DCC_CORE(_init)(&s->core, &s->dcc.tcp.path, &s->params, &s->control);
+	if (DCC_HOOK(options).wants_flows)
+		s->report = delaycc_count_open(sk);
 	ca->flows = 0;
 	ca->state = s;
-#ifdef DELAYCC_PROBES
-	/* Not at an ACK: the clock may have stood still for long. */
-	if (s->control.probe_ns)
+	/* This is no ACK: TCP's clock may have stood still for long. */
+	if (DCC_HOOK(options).probes && s->control.probe_ns)
 		delaycc_probe_stop(sk, &s->probe, tcp_clock_ns(),
 				   s->control.probe_ns);
-#endif
-	shell_apply(sk, s);
+	DCC_HOOK(apply)(sk, s);
 	return;
 
 use_reno:
 	kfree(s);
-	WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, &shell_reno);
+	WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, &hooks_reno);
 }
 
-static void shell_release(struct sock *sk)
+static void DCC_HOOK(release)(struct sock *sk)
 {
-	struct shell_ca *ca = shell_ca(sk);
+	struct hooks_ca *ca = DCC_HOOK(ca)(sk);
 
 	if (!ca->state)
 		return;
-#ifdef DELAYCC_PROBES
-	delaycc_probe_release(sk, &ca->state->probe);
-#endif
+	if (DCC_HOOK(options).probes)
+		delaycc_probe_release(sk, &ca->state->probe);
 	delaycc_release(sk, &ca->state->dcc);
-#ifdef DELAYCC_WANTS_FLOWS
-	delaycc_count_close(ca->state->report);
-#endif
+	if (DCC_HOOK(options).wants_flows)
+		delaycc_count_close(ca->state->report);
 	kfree(ca->state);
 	ca->state = NULL;
 }
 
-static const struct tcp_congestion_ops shell_ops_template __initconst = {
+static const struct tcp_congestion_ops hooks_template __initconst = {
 	/*
 	 * A restricted algorithm can be set in a namespace by nobody but the
 	 * host's root, and each such failure leaks a reference to the module.
 	 */
 	.flags = TCP_CONG_NON_RESTRICTED,
 	.owner = THIS_MODULE,
-	.init = shell_init,
-	.release = shell_release,
-	.cong_control = DELAYCC_CONG_CONTROL(shell_cong_control,
-					     shell_cong_control_long),
-#ifdef DELAYCC_PROBES
-	.in_ack_event = shell_in_ack_event,
-#endif
-	.min_tso_segs = shell_min_tso_segs,
-	.set_state = shell_set_state,
-	.cwnd_event = shell_cwnd_event,
-	.ssthresh = shell_ssthresh,
-	.undo_cwnd = shell_undo_cwnd,
-	.get_info = shell_get_info,
+	.init = DCC_HOOK(init),
+	.release = DCC_HOOK(release),
+	.cong_control = DELAYCC_CONG_CONTROL(DCC_HOOK(cong_control),
+					     DCC_HOOK(cong_control_long)),
+	.min_tso_segs = DCC_HOOK(min_tso_segs),
+	.set_state = DCC_HOOK(set_state),
+	.cwnd_event = DCC_HOOK(cwnd_event),
+	.ssthresh = DCC_HOOK(ssthresh),
+	.undo_cwnd = DCC_HOOK(undo_cwnd),
+	.get_info = DCC_HOOK(get_info),
 };
 
-static int __net_init shell_net_init(struct net *net)
+static int __net_init DCC_HOOK(net_init)(struct net *net)
 {
-	struct SHELL_PARAMS defaults;
+	struct DCC_CORE(_params) defaults;
 
-	DELAYCC_CORE(_params_default)(&defaults);
-	return delaycc_sysctl_register(net, "net/ipv4/delaycc/" DELAYCC_ALG_NAME,
-				       shell_params, ARRAY_SIZE(shell_params),
+	DCC_CORE(_params_default)(&defaults);
+	return delaycc_sysctl_register(net,
+				       "net/ipv4/delaycc/" __stringify(DELAYCC_ALG),
+				       DCC_HOOK(sysctls),
+				       ARRAY_SIZE(DCC_HOOK(sysctls)),
 				       &defaults,
-				       net_generic(net, shell_net_id));
+				       net_generic(net, hooks_net_id));
 }
 
-static void __net_exit shell_net_exit(struct net *net)
+static void __net_exit DCC_HOOK(net_exit)(struct net *net)
 {
-	delaycc_sysctl_unregister(net_generic(net, shell_net_id));
+	delaycc_sysctl_unregister(net_generic(net, hooks_net_id));
 }
 
-static struct pernet_operations shell_net_ops = {
-	.init = shell_net_init,
-	.exit = shell_net_exit,
-	.id = &shell_net_id,
+static struct pernet_operations hooks_net_ops = {
+	.init = DCC_HOOK(net_init),
+	.exit = DCC_HOOK(net_exit),
+	.id = &hooks_net_id,
 	.size = sizeof(struct delaycc_values),
 };
 
-static void shell_unregister(void)
+static void DCC_HOOK(unregister)(void)
 {
-	while (shell_registered)
-		tcp_unregister_congestion_control(&shell_ops[--shell_registered]);
+	while (hooks_registered)
+		tcp_unregister_congestion_control(&hooks_ops[--hooks_registered]);
 }
 
-static int __init shell_module_init(void)
+static int __init DCC_HOOK(module_init)(void)
 {
+	const char *name;
 	int err;
 
-	BUILD_BUG_ON(sizeof(struct shell_ca) > ICSK_CA_PRIV_SIZE);
+	BUILD_BUG_ON(sizeof(struct hooks_ca) > ICSK_CA_PRIV_SIZE);
 
-	err = register_pernet_subsys(&shell_net_ops);
+	strscpy(hooks_reno.name, DCC_HOOK(options).reno, TCP_CA_NAME_MAX);
+	err = register_pernet_subsys(&hooks_net_ops);
 	if (err)
 		return err;
-	while (shell_registered < ARRAY_SIZE(shell_names)) {
-		struct tcp_congestion_ops *ops = &shell_ops[shell_registered];
+	while (hooks_registered < ARRAY_SIZE(hooks_ops) &&
+	       (name = DCC_HOOK(options).names[hooks_registered])) {
+		struct tcp_congestion_ops *ops = &hooks_ops[hooks_registered];
 
-		*ops = shell_ops_template;
-		strscpy(ops->name, shell_names[shell_registered],
-			TCP_CA_NAME_MAX);
+		*ops = hooks_template;
+		if (DCC_HOOK(options).probes)
+			ops->in_ack_event = DCC_HOOK(in_ack_event);
+		strscpy(ops->name, name, TCP_CA_NAME_MAX);
 		err = tcp_register_congestion_control(ops);
 		if (err)
 			goto unregister;
-		shell_registered++;
+		hooks_registered++;
 	}
 	return 0;
 
 unregister:
 	pr_err("delaycc: the algorithm %s cannot be registered: error %d\n",
-	       shell_names[shell_registered], err);
-	shell_unregister();
+	       name, err);
+	DCC_HOOK(unregister)();
 	/*
-	 * A kernel that gives a failed module's memory back does not look whether
-	 * sockets use it; those of the first name may.  1 is this function's own.
+	 * A kernel that gives a failed module's memory back does not check whether
+	 * sockets use it; those of the first name may.  1 is this function's own
+	 * reference.
 	 */
 	if (module_refcount(THIS_MODULE) > 1)
 		return 0;
-	unregister_pernet_subsys(&shell_net_ops);
+	unregister_pernet_subsys(&hooks_net_ops);
 	return err;
 }
 
-static void __exit shell_module_exit(void)
+static void __exit DCC_HOOK(module_exit)(void)
 {
-	shell_unregister();
-	unregister_pernet_subsys(&shell_net_ops);
+	DCC_HOOK(unregister)();
+	unregister_pernet_subsys(&hooks_net_ops);
 }
 
-module_init(shell_module_init);
-module_exit(shell_module_exit);
+/* One step more, as module_init() makes a string of its argument. */
+#define hooks_module_init(function) module_init(function)
+#define hooks_module_exit(function) module_exit(function)
+hooks_module_init(DCC_HOOK(module_init));
+hooks_module_exit(DCC_HOOK(module_exit));

@@ -8,9 +8,9 @@
  * delaycc_sysctl.c makes tables of parameters.
  *
  * A law that compares a flow's rate with the line rate must know the line
- * rate.  A device tells its speed only under the RTNL, and a connection opens
- * in softirq; so the speeds are collected when devices come up or renegotiate
- * and are kept per namespace, by interface index.
+ * rate.  A device reports its speed only under the RTNL, and a connection opens
+ * in softirq.  The speeds are therefore collected when devices come up or
+ * renegotiate, and kept per namespace, by interface index.
  */
 #include <linux/ethtool.h>
 #include <linux/module.h>
@@ -42,7 +42,7 @@ static const struct delaycc_param delaycc_params[DELAYCC_PARAMS] = {
 	},
 	[DELAYCC_BASE_RTT_NS] = {
 		.name = "base_rtt_ns",
-		.min = DELAYCC_BASE_RTT_MIN_NS, .max = DELAYCC_BASE_RTT_MAX_NS,
+		.min = DCC_PATH_RTT_MIN_NS, .max = DCC_PATH_RTT_MAX_NS,
 		.zero_ok = true,
 	},
 	/*
@@ -72,8 +72,8 @@ static const struct delaycc_param delaycc_params[DELAYCC_PARAMS] = {
 	},
 	/*
 	 * TCP's own limit is 1 ms.  A NIC reports late what it has sent, some
-	 * by tens of microseconds: less than that would slow its flows down, so
-	 * it is not for us to guess.
+	 * by tens of microseconds, and a lower limit would slow its flows down.
+	 * Only the operator knows the NIC: 0, TCP's own, is the default.
 	 */
 	[DELAYCC_HOST_QUEUE_NS] = {
 		.name = "host_queue_ns",
@@ -96,7 +96,7 @@ const struct delaycc_paths *delaycc_net_paths(const struct net *net)
 	return &delaycc_pernet(net)->paths;
 }
 
-/* However many wait: a probe that is later than this is of no use. */
+/* The longest wait for a turn: a later probe is of no use. */
 #define DELAYCC_PROBE_WAIT_MAX_NS (100 * NSEC_PER_MSEC)
 
 /**
@@ -122,11 +122,11 @@ u64 delaycc_probe_slot(const struct net *net, u64 now_ns)
 }
 
 /* One device's speed in the xarray. */
-#define DELAYCC_SPEED_ASSUMED BIT(0) /* no hardware has it */
+#define DELAYCC_SPEED_ASSUMED BIT(0) /* without hardware */
 #define DELAYCC_SPEED_SHIFT 1
 
-/* Said once in a namespace, for the first device that a socket uses. */
-static void delaycc_say_assumed(struct delaycc_net *dn,
+/* Logged once per namespace, for the first such device that a socket uses. */
+static void delaycc_log_assumed(struct delaycc_net *dn,
 				const struct net_device *dev, u32 mbps)
 {
 	if (likely(atomic_read(&dn->assumed)) || atomic_xchg(&dn->assumed, 1))
@@ -136,7 +136,7 @@ static void delaycc_say_assumed(struct delaycc_net *dn,
 }
 
 /**
- * delaycc_device_mbps() - what a device says of its speed
+ * delaycc_device_mbps() - the speed that a device reports
  * @net: the namespace that uses it
  * @dev: the device
  *
@@ -152,7 +152,7 @@ u32 delaycc_device_mbps(const struct net *net, const struct net_device *dev)
 		return 0;
 	mbps = xa_to_value(entry) >> DELAYCC_SPEED_SHIFT;
 	if (xa_to_value(entry) & DELAYCC_SPEED_ASSUMED)
-		delaycc_say_assumed(dn, dev, mbps);
+		delaycc_log_assumed(dn, dev, mbps);
 	return mbps;
 }
 
@@ -162,7 +162,7 @@ static int delaycc_lower_is_hardware(struct net_device *lower,
 	return !!lower->dev.parent;
 }
 
-/* Of its own, or of a device below, as VLANs and bonds have it.  Under the RTNL. */
+/* Hardware of its own, or of a lower device (VLAN, bond).  Under the RTNL. */
 static bool delaycc_has_hardware(struct net_device *dev)
 {
 	struct netdev_nested_priv unused = {};
@@ -171,19 +171,19 @@ static bool delaycc_has_hardware(struct net_device *dev)
 	       netdev_walk_all_lower_dev(dev, delaycc_lower_is_hardware, &unused);
 }
 
-/* The entry of the xarray; 0: the speed is not known. */
-static unsigned long delaycc_ask_speed(struct net_device *dev)
+/* The device's entry of the xarray; 0: its speed is not known. */
+static unsigned long delaycc_read_speed(struct net_device *dev)
 {
 	struct ethtool_link_ksettings settings;
 	unsigned long speed;
 
-	/* 10 Mbit/s or 10 Gbit/s, by the version of the kernel. */
+	/* tun reports 10 Mbit/s or 10 Gbit/s, by the version of the kernel. */
 	if (dev->rtnl_link_ops && !strcmp(dev->rtnl_link_ops->kind, "tun"))
 		return 0;
 	if (__ethtool_get_link_ksettings(dev, &settings) ||
 	    settings.base.speed == (u32)SPEED_UNKNOWN || !settings.base.speed)
 		return 0;
-	/* Where an unsigned long has 32 bits, all that the cores are made for fits. */
+	/* All speeds in the cores' range fit, even where an unsigned long has 32 bits. */
 	speed = min_t(u32, settings.base.speed, INT_MAX >> 2);
 	speed <<= DELAYCC_SPEED_SHIFT;
 	return delaycc_has_hardware(dev) ? speed : speed | DELAYCC_SPEED_ASSUMED;
@@ -200,7 +200,7 @@ static int delaycc_netdev_event(struct notifier_block *nb, unsigned long event,
 	switch (event) {
 	case NETDEV_UP:
 	case NETDEV_CHANGE:
-		speed = delaycc_ask_speed(dev);
+		speed = delaycc_read_speed(dev);
 		before = xa_load(&dn->speeds, dev->ifindex);
 		if (speed == (before ? xa_to_value(before) : 0))
 			break;
@@ -210,7 +210,7 @@ static int delaycc_netdev_event(struct notifier_block *nb, unsigned long event,
 					    xa_mk_value(speed), GFP_KERNEL)))
 			netdev_warn(dev, "delaycc: no memory to keep the speed of %lu Mbit/s; set net.ipv4.delaycc.line_rate_mbps\n",
 				    speed >> DELAYCC_SPEED_SHIFT);
-		/* Sockets on this device look again. */
+		/* Sockets on this device read their path again. */
 		atomic_inc_return_release(&dn->values.generation);
 		break;
 	case NETDEV_UNREGISTER:
@@ -256,7 +256,7 @@ static struct pernet_operations delaycc_net_ops = {
 	.size = sizeof(struct delaycc_net),
 };
 
-/* Spares the shells the work of describing a decision that nobody reads. */
+/* Saves the hooks the description of a decision that no one reads. */
 bool delaycc_trace_enabled(void)
 {
 	return trace_ack_enabled();
@@ -276,7 +276,7 @@ static int __init delaycc_module_init(void)
 	err = register_pernet_subsys(&delaycc_net_ops);
 	if (err)
 		return err;
-	/* Tells of all devices that are up already, too. */
+	/* Also calls the notifier for all devices that are up already. */
 	err = register_netdevice_notifier(&delaycc_netdev_notifier);
 	if (err)
 		unregister_pernet_subsys(&delaycc_net_ops);

@@ -5,14 +5,15 @@
  *
  *	10.0.1.0/24 8000, 10.0.0.0/16 14000, fd00:1::/64 8000
  *
- * The longest prefix of a peer's address counts.  The table is of our own, and
- * not a metric of routes: the one that there is for round-trip times has eighths
- * of a millisecond, and TCP takes its first retransmission timeout from it.
+ * The longest prefix of a peer's address counts.  A route metric would not do:
+ * RTAX_RTT has eighths of a millisecond, and TCP takes its first retransmission
+ * timeout from it.
  *
- * A write replaces the table, one that continues another adds to it, as for a
- * file (and for ip_local_reserved_ports); what has a mistake changes nothing.
- * Readers are sockets, in softirq, when they begin or their route changes or
- * somebody has written: one binary search for each length of prefix in use.
+ * A write replaces the table; a write that continues another (at an offset, as
+ * for a file and for ip_local_reserved_ports) adds to it; a write with a mistake
+ * changes nothing.  Readers are sockets, in softirq, when they begin, when their
+ * route changes, and after a write: one binary search for each length of prefix
+ * in use.
  */
 #include <linux/bsearch.h>
 #include <linux/inet.h>
@@ -25,7 +26,7 @@
 
 #include "delaycc.h"
 
-/* A host's own rack, pod and fabric need three; one for each of these many peers is enough, too. */
+/* A host's own rack, pod and fabric need three; this is also enough for one per peer. */
 #define DELAYCC_PREFIXES_MAX 4096U
 
 /* "xxxx:xxxx:xxxx:xxxx:xxxx:xxxx:xxxx:xxxx/128 1000000000\n" */
@@ -57,7 +58,7 @@ static int delaycc_prefix_compare(const void *a, const void *b)
 	return memcmp(a, b, sizeof(struct delaycc_prefix_key));
 }
 
-/* Clears what lies behind the prefix.  False: there was something. */
+/* Clears the bits behind the prefix.  False: some were set. */
 static bool delaycc_prefix_mask(struct delaycc_prefix_key *key)
 {
 	struct in6_addr address, masked;
@@ -68,9 +69,9 @@ static bool delaycc_prefix_mask(struct delaycc_prefix_key *key)
 	return ipv6_addr_equal(&address, &masked);
 }
 
-/* ---- a socket asks ------------------------------------------------------ */
+/* ---- a socket's base RTT ------------------------------------------------ */
 
-/* 0: nobody has said. */
+/* 0: no prefix matches. */
 static u32 delaycc_prefix_find(const struct delaycc_prefixes *all, u8 family,
 			       const void *address, size_t size)
 {
@@ -95,11 +96,11 @@ static u32 delaycc_prefix_find(const struct delaycc_prefixes *all, u8 family,
 }
 
 /**
- * delaycc_paths_base_rtt_ns() - what the table says of a socket's path
+ * delaycc_paths_base_rtt_ns() - the table's base RTT of a socket's path
  * @paths: of the socket's namespace
  * @sk: a connected socket
  *
- * Return: the base RTT in ns, or 0 if no prefix is the peer's.
+ * Return: the base RTT in ns, or 0 if no prefix matches the peer.
  */
 u32 delaycc_paths_base_rtt_ns(const struct delaycc_paths *paths,
 			      const struct sock *sk)
@@ -110,7 +111,7 @@ u32 delaycc_paths_base_rtt_ns(const struct delaycc_paths *paths,
 	rcu_read_lock();
 	all = rcu_dereference(paths->prefixes);
 	if (likely(!all)) {
-		/* Nobody has ever written. */
+		/* The table was never written. */
 #if IS_ENABLED(CONFIG_IPV6)
 	} else if (sk->sk_family == AF_INET6 &&
 		   !ipv6_addr_v4mapped(&sk->sk_v6_daddr)) {
@@ -125,9 +126,9 @@ u32 delaycc_paths_base_rtt_ns(const struct delaycc_paths *paths,
 	return base_ns;
 }
 
-/* ---- the operator writes ------------------------------------------------ */
+/* ---- a write of the table ----------------------------------------------- */
 
-/* "10.0.1.0/24 8000"; without a length, it is one host's. */
+/* "10.0.1.0/24 8000"; without a length: a single host. */
 static bool delaycc_prefix_parse(char *text, struct delaycc_prefix *prefix)
 {
 	struct delaycc_prefix_key *key = &prefix->key;
@@ -142,8 +143,8 @@ static bool delaycc_prefix_parse(char *text, struct delaycc_prefix *prefix)
 	*number++ = '\0';
 	memset(prefix, 0, sizeof(*prefix));
 	if (kstrtou32(skip_spaces(number), 10, &prefix->base_rtt_ns) ||
-	    prefix->base_rtt_ns < DELAYCC_BASE_RTT_MIN_NS ||
-	    prefix->base_rtt_ns > DELAYCC_BASE_RTT_MAX_NS)
+	    prefix->base_rtt_ns < DCC_PATH_RTT_MIN_NS ||
+	    prefix->base_rtt_ns > DCC_PATH_RTT_MAX_NS)
 		return false;
 
 	slash = strchr(text, '/');
@@ -153,7 +154,7 @@ static bool delaycc_prefix_parse(char *text, struct delaycc_prefix *prefix)
 		key->family = AF_INET;
 		widest = 32;
 	} else if (in6_pton(text, -1, address.s6_addr, -1, &end) && !*end) {
-		/* Such peers are looked up as the IPv4 hosts that they are. */
+		/* A peer with a mapped address is looked up as an IPv4 host. */
 		if (ipv6_addr_v4mapped(&address))
 			return false;
 		key->family = AF_INET6;
@@ -168,7 +169,7 @@ static bool delaycc_prefix_parse(char *text, struct delaycc_prefix *prefix)
 	return delaycc_prefix_mask(key);
 }
 
-/* The table that the text and, if there is one, an old table make. */
+/* The table of the text, added to an old table if there is one. */
 static struct delaycc_prefixes *
 delaycc_prefixes_parse(char *text, const struct delaycc_prefixes *old)
 {
@@ -206,7 +207,7 @@ delaycc_prefixes_parse(char *text, const struct delaycc_prefixes *old)
 	for (i = 0; i < all->n; i++) {
 		const struct delaycc_prefix_key *key = &all->prefix[i].key;
 
-		/* Who says two things of one path has made a mistake. */
+		/* Two values for one prefix are a mistake. */
 		if (i && !delaycc_prefix_compare(key, &all->prefix[i - 1].key))
 			goto invalid;
 		__set_bit(key->bits,
@@ -225,7 +226,7 @@ static int delaycc_paths_write(struct delaycc_paths *paths, char *text,
 	struct delaycc_prefixes *old, *new;
 	size_t length = strnlen(text, size);
 
-	/* Some write the string's end, too. */
+	/* Some writers also write the string's end. */
 	if (memchr_inv(text + length, 0, size - length))
 		return -EINVAL;
 	mutex_lock(&paths->lock);
@@ -237,14 +238,14 @@ static int delaycc_paths_write(struct delaycc_paths *paths, char *text,
 	mutex_unlock(&paths->lock);
 	if (IS_ERR(new))
 		return PTR_ERR(new);
-	/* Sockets look again. */
+	/* Sockets read their path again. */
 	atomic_inc_return_release(paths->generation);
 	if (old)
 		kvfree_rcu(old, rcu);
 	return 0;
 }
 
-/* ---- and reads ---------------------------------------------------------- */
+/* ---- a read of the table ------------------------------------------------ */
 
 /* The whole table, one prefix a line. */
 static char *delaycc_paths_text(struct delaycc_paths *paths, size_t *size)
@@ -283,7 +284,7 @@ static int delaycc_proc_paths(const struct ctl_table *table, int write,
 	int err;
 
 	if (write) {
-		/* As with other sysctls, nothing is no value. */
+		/* As with other sysctls, an empty write changes nothing. */
 		if (!*lenp)
 			return 0;
 		err = delaycc_paths_write(paths, buffer, *lenp, *ppos > 0);
@@ -313,7 +314,7 @@ static int __maybe_unused delaycc_proc_paths_mutable(struct ctl_table *table,
  * delaycc_paths_register() - give a namespace its table
  * @net: the namespace
  * @paths: the table, zeroed
- * @generation: to be moved with each write
+ * @generation: incremented with each write
  *
  * Return: 0, or -ENOMEM.
  */
@@ -342,7 +343,7 @@ int delaycc_paths_register(struct net *net, struct delaycc_paths *paths,
 
 /**
  * delaycc_paths_unregister() - take a namespace's table away
- * @paths: the table; no socket asks any more
+ * @paths: the table; no socket reads it any more
  */
 void delaycc_paths_unregister(struct delaycc_paths *paths)
 {

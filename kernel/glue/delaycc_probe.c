@@ -3,28 +3,28 @@
  * Stop and probe: a flow that sends nothing but, now and then, one byte that
  * asks how long the queue is.
  *
- * The gate.  TCP's pacing holds back what a control has stopped: whenever TCP
- * is about to send, it asks .min_tso_segs first, and there the earliest
- * departure time is set one nanosecond ahead of the clock, with TCP's own
- * pacing timer armed for the time that the probe is due.  One nanosecond, and
- * not that time itself, because TCP stamps with the earliest departure time
- * also what is never held back, its ACKs and its timeouts' retransmissions, and
- * fq would keep an ACK until then.
+ * The EDT hold.  TCP's pacing holds back the packets of a stopped flow.  Before
+ * TCP sends, it calls .min_tso_segs.  There the earliest departure time (EDT) is
+ * set one nanosecond ahead of the clock, and TCP's own pacing timer is armed for
+ * the time of the next probe.  The EDT is not that time itself, because TCP also
+ * stamps packets with it that pacing never holds back, its ACKs and the
+ * retransmissions of timeouts, and fq would keep an ACK until then.
  *
- * The probe.  One byte that the peer has long since acknowledged: to the peer a
- * spurious retransmission, which it answers at once, with a D-SACK, and which
- * no rate limit applies to.  It is built here, it is in no queue, and TCP's
- * sender knows nothing of it, so there is nothing to time out or to undo.
+ * The probe.  One byte that the peer has acknowledged long ago.  The peer takes
+ * it for a spurious retransmission and answers at once, with a D-SACK; no rate
+ * limit applies.  The segment is built here and is in no queue.  TCP's sender
+ * does not know of it, so there is nothing to time out or to undo.
  *
  * The reply is recognised in .in_ack_event, since TCP calls .cong_control only
  * if data was in flight.  It is the ACK that raises the count of D-SACKs; from a
- * peer that has never sent one, a bare duplicate ACK while nothing is in flight.
+ * peer that has never sent a D-SACK, a bare duplicate ACK while nothing is in
+ * flight.
  *
- * The bound.  Data waits behind the gate for DELAYCC_STILL_NS at most, whatever
- * probes say; then one packet leaves in place of a probe.  A stopped flow is thus
- * always under TCP's own timers and their limits.
+ * The bound.  The EDT hold keeps data back for DELAYCC_STILL_NS at most, whatever
+ * probes show; then one packet leaves in place of a probe.  A stopped flow is
+ * thus always under TCP's own timers and their limits.
  *
- * There is no timer and no memory beside those of the socket.
+ * The flow has no timer and no memory beside those of the socket.
  */
 #include <linux/module.h>
 #include <net/inet_ecn.h>
@@ -33,25 +33,25 @@
 #include "delaycc.h"
 
 /*
- * A probe that is lost is sent again after this, and twice as long each time.
- * Four RTTs, because the queue that was measured last may have grown since; and
- * what a peer's processor may need on top.
+ * The timeout of a lost probe; it doubles with each transmission.  Four RTTs,
+ * because the queue may have grown since it was measured, and a slack for the
+ * peer's processor.
  */
 #define DELAYCC_PROBE_RTTS 4
 #define DELAYCC_PROBE_SLACK_NS (100 * NSEC_PER_USEC)
 #define DELAYCC_PROBE_TIMEOUT_MAX_NS (100 * NSEC_PER_MSEC)
 
-/* After so many without an answer, something on the path does not let them by. */
+/* After so many probes without a reply, something on the path drops them. */
 #define DELAYCC_PROBE_TRIES 4
 
 /* Probes take turns among the last bytes that the peer has acknowledged. */
 #define DELAYCC_PROBE_BYTES 8
 
 /*
- * The longest that data waits behind the gate before one packet of it leaves in
- * place of a probe.  Probes can be misread for ever (a base RTT that is set too
- * low, a path with fewer hops than assumed), and a flow whose data moves is under
- * TCP's own timers: its user timeout and limits of retries hold as always.
+ * The longest time that the EDT hold keeps data back before one packet of it
+ * leaves in place of a probe.  Probes can be misread for ever (a base RTT that is
+ * set too low, a path with fewer hops than assumed), and a flow whose data moves
+ * is under TCP's own timers: its user timeout and limits of retries hold.
  * 20 ms: long against the time in which flows give way or come back (some RTTs),
  * so that 200 stopped flows with packets of 1500 bytes take 0.12 % of 100 Gbit/s;
  * short enough that requests and responses of a few packets are answered.
@@ -61,13 +61,13 @@
 /* On slow lines so many packets' time: one flow takes at most 1 % of them. */
 #define DELAYCC_STILL_PACKETS 100
 
-/* TCP's timer for a closed window (its shortest RTO) would send a packet then. */
+/* TCP's timer for a closed window (its shortest RTO) would send a packet by then. */
 #define DELAYCC_STILL_MAX_NS (200 * NSEC_PER_MSEC)
 
-/* tcp_mtu_probe() looks at the pacing itself, too early; it wants this window. */
+/* tcp_mtu_probe() runs before the hold is set; it needs a larger window than this. */
 #define DELAYCC_STOPPED_CWND_MAX 10U
 
-/* ---- the gate ---------------------------------------------------------- */
+/* ---- the EDT hold ------------------------------------------------------ */
 
 /* Is nothing left to send but the FIN?  It makes no queue. */
 static bool delaycc_probe_only_fin(const struct sock *sk)
@@ -78,7 +78,7 @@ static bool delaycc_probe_only_fin(const struct sock *sk)
 	       TCP_SKB_CB(skb)->tcp_flags & TCPHDR_FIN;
 }
 
-/* Is there anything that only the gate holds back? */
+/* Is there data that only the EDT hold keeps back? */
 static bool delaycc_probe_wanted(const struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -88,33 +88,33 @@ static bool delaycc_probe_wanted(const struct sock *sk)
 		return false;
 	if (tp->lost_out > tp->retrans_out)
 		return true;
-	/* A closed window has probes of its own. */
+	/* TCP itself probes a closed window. */
 	return skb && before(TCP_SKB_CB(skb)->seq, tcp_wnd_end(tp)) &&
 	       !delaycc_probe_only_fin(sk);
 }
 
-/* When the gate has to open next, for a probe or for a packet. */
+/* The time of the next probe, or of a packet in its place. */
 static u64 delaycc_probe_next_ns(const struct delaycc_probe *p)
 {
-	/* The reply to one that is under way may end the stop. */
+	/* The reply to the outstanding probe may end the stop. */
 	return p->outstanding ? p->due_ns : min(p->due_ns, p->own_ns);
 }
 
-/* From now on it counts how long data has been waiting. */
+/* Data begins to wait: from now on the bound counts. */
 static void delaycc_probe_wait(struct delaycc_probe *p,
 			       const struct delaycc_sock *ds, u64 now_ns)
 {
 	/* < 2^7 (packets) * 2^16 (bytes) * 2^3 * 2^30 (ns per s): 56 bits. */
 	u64 still_ns = div64_u64((u64)DELAYCC_STILL_PACKETS *
-				 ds->path.wire_bytes * BITS_PER_BYTE *
-				 NSEC_PER_SEC, ds->path.line_rate_bps);
+				 ds->tcp.path.wire_bytes * BITS_PER_BYTE *
+				 NSEC_PER_SEC, ds->tcp.path.line_rate_bps);
 
 	p->own_ns = now_ns + clamp_t(u64, still_ns, DELAYCC_STILL_NS,
 				     DELAYCC_STILL_MAX_NS);
 	p->waiting = 1;
 }
 
-/* TCP's pacing timer for this time, with the reference that it holds. */
+/* Arms TCP's pacing timer, which holds a reference to the socket. */
 static void delaycc_probe_arm(struct sock *sk, u64 time_ns)
 {
 	struct hrtimer *timer = &tcp_sk(sk)->pacing_timer;
@@ -123,25 +123,27 @@ static void delaycc_probe_arm(struct sock *sk, u64 time_ns)
 		sock_hold(sk);
 	else if (hrtimer_get_expires(timer) == ns_to_ktime(time_ns) ||
 		 hrtimer_try_to_cancel(timer) != 1)
-		/* If it is just running, it waits for the lock and comes here again. */
+		/* A timer that is just running waits for the lock, and calls this again. */
 		return;
 	hrtimer_start(timer, ns_to_ktime(time_ns), HRTIMER_MODE_ABS_PINNED_SOFT);
 }
 
-static void delaycc_probe_shut(struct sock *sk, const struct delaycc_probe *p)
+/* No data leaves before the next probe. */
+static void delaycc_probe_set_hold(struct sock *sk,
+				   const struct delaycc_probe *p)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	u64 now_ns = tp->tcp_clock_cache;
 
-	/* fq takes the pacing over with each packet that begins a flow there. */
+	/* fq takes over the pacing with the first packet that it sees of a flow. */
 	if (READ_ONCE(sk->sk_pacing_status) != SK_PACING_NEEDED)
 		WRITE_ONCE(sk->sk_pacing_status, SK_PACING_NEEDED);
 	tp->tcp_wstamp_ns = now_ns + 1;
 	delaycc_probe_arm(sk, delaycc_probe_next_ns(p));
 }
 
-/* Nothing holds data back any more, and no timer is needed for it. */
-static void delaycc_probe_open(struct sock *sk)
+/* Ends the hold: data may leave now, and needs no timer. */
+static void delaycc_probe_end_hold(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 
@@ -153,7 +155,7 @@ static void delaycc_probe_open(struct sock *sk)
 
 /* ---- the probe --------------------------------------------------------- */
 
-/* A segment that TCP has not built lacks what some connections need in each. */
+/* Does each segment of the connection need something that only TCP can build? */
 static bool delaycc_probe_needs_tcp(const struct sock *sk)
 {
 #ifdef CONFIG_TCP_MD5SIG
@@ -181,7 +183,7 @@ static u32 delaycc_probe_tsval(const struct tcp_sock *tp)
 #endif
 }
 
-/* Without memory it is lost, like one that is dropped. */
+/* Sends a probe.  Without memory it is lost, like a probe that is dropped. */
 static void delaycc_probe_xmit(struct sock *sk, u32 seq, unsigned int payload)
 {
 	const struct inet_connection_sock *icsk = inet_csk(sk);
@@ -206,12 +208,12 @@ static void delaycc_probe_xmit(struct sock *sk, u32 seq, unsigned int payload)
 	th->source = inet->inet_sport;
 	th->dest = inet->inet_dport;
 	th->seq = htonl(seq);
-	/* What the last segment said: the peer learns nothing from this one. */
+	/* As in the last segment: the peer learns nothing from this one. */
 	th->ack_seq = htonl(tp->rcv_wup);
 	th->window = htons(min(tp->rcv_wnd >> tp->rx_opt.rcv_wscale, 65535U));
 	th->doff = size / 4;
 	th->ack = 1;
-	/* GRO is not to keep it. */
+	/* GRO passes it on at once. */
 	th->psh = 1;
 	if (tp->rx_opt.tstamp_ok) {
 		option = (__be32 *)(th + 1);
@@ -220,7 +222,7 @@ static void delaycc_probe_xmit(struct sock *sk, u32 seq, unsigned int payload)
 		option[1] = htonl(delaycc_probe_tsval(tp));
 		option[2] = htonl(tp->rx_opt.ts_recent);
 	}
-	/* Like a retransmission it has no ECT; TCP sets it again for new data. */
+	/* No ECT, as in a retransmission; TCP sets it again for new data. */
 	if (tp->ecn_flags & DELAYCC_TCP_ECN_OK) {
 		if (!tcp_ca_needs_ecn(sk))
 			INET_ECN_dontxmit(sk);
@@ -237,8 +239,8 @@ static void delaycc_probe_xmit(struct sock *sk, u32 seq, unsigned int payload)
 }
 
 /*
- * The peer that gets the same byte twice in a row takes it for a sign that its
- * ACKs are lost, and looks for another path.  Probes in between may be lost.
+ * A peer that gets the same byte twice in a row concludes that its ACKs are lost,
+ * and looks for another path.  Hence several bytes: probes in between may be lost.
  */
 static u32 delaycc_probe_seq(const struct tcp_sock *tp, struct delaycc_probe *p)
 {
@@ -249,7 +251,7 @@ static u32 delaycc_probe_seq(const struct tcp_sock *tp, struct delaycc_probe *p)
 static u32 delaycc_probe_timeout_ns(const struct delaycc_sock *ds,
 				    const struct delaycc_probe *p)
 {
-	u64 rtt_ns = max(ds->rtt_ns, ds->path.base_rtt_ns);
+	u64 rtt_ns = max(ds->tcp.rtt_ns, ds->tcp.path.base_rtt_ns);
 	u64 timeout_ns = DELAYCC_PROBE_RTTS * rtt_ns + DELAYCC_PROBE_SLACK_NS;
 
 	return min_t(u64, timeout_ns << min_t(u32, p->tries, 16),
@@ -257,20 +259,20 @@ static u32 delaycc_probe_timeout_ns(const struct delaycc_sock *ds,
 }
 
 /*
- * One packet of TCP's own goes through the gate, and its ACK is the reply.  A
- * peer may hold that back; the second packet, after the timeout, gets it.
+ * Lets one packet of TCP's own leave; its ACK is the reply.  A peer may hold back
+ * that ACK; the second packet, after the timeout, releases it.
  */
-static void delaycc_probe_let_by(struct sock *sk, struct delaycc_sock *ds,
-				 struct delaycc_probe *p)
+static void delaycc_probe_let_packet(struct sock *sk, struct delaycc_sock *ds,
+				     struct delaycc_probe *p)
 {
 	const struct sk_buff *skb = tcp_send_head(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	delaycc_probe_wait(p, ds, tp->tcp_clock_cache);
-	/* Behind the last packet nothing waits. */
-	if (skb && tcp_skb_is_last(sk, skb) && skb->len <= ds->mss)
+	/* After the last packet no data waits. */
+	if (skb && tcp_skb_is_last(sk, skb) && skb->len <= ds->tcp.mss)
 		p->waiting = 0;
-	/* It may leave unpaced, and then no timer of TCP's would bring the second one. */
+	/* It may leave unpaced; then TCP has no timer for the second packet. */
 	delaycc_probe_arm(sk, p->due_ns);
 	tp->tcp_wstamp_ns = tp->tcp_clock_cache;
 	tcp_snd_cwnd_set(tp, tcp_packets_in_flight(tp) + 1);
@@ -278,20 +280,20 @@ static void delaycc_probe_let_by(struct sock *sk, struct delaycc_sock *ds,
 }
 
 /*
- * Is what asks next a packet of data?  While the base RTT comes from the
+ * Is the next probe to be a packet of data?  While the base RTT comes from the
  * handshake's small packets, no probe can be judged by it: data measures it.
  */
-static bool delaycc_probe_asks_by_data(const struct sock *sk,
-				       const struct delaycc_sock *ds,
-				       const struct delaycc_probe *p)
+static bool delaycc_probe_by_data(const struct sock *sk,
+				  const struct delaycc_sock *ds,
+				  const struct delaycc_probe *p)
 {
 	return p->by_data || p->tries >= DELAYCC_PROBE_TRIES ||
-	       !(ds->base_fixed || ds->base_measured) ||
+	       !(ds->tcp.base_fixed || ds->tcp.base_measured) ||
 	       tcp_sk(sk)->tcp_clock_cache >= p->own_ns ||
 	       delaycc_probe_needs_tcp(sk);
 }
 
-/* It is time.  True: the gate stays open for a packet of TCP's. */
+/* A probe is due.  True: TCP may send a packet in its place. */
 static bool delaycc_probe_send(struct sock *sk, struct delaycc_sock *ds,
 			       struct delaycc_probe *p)
 {
@@ -300,7 +302,7 @@ static bool delaycc_probe_send(struct sock *sk, struct delaycc_sock *ds,
 	bool by_data;
 	u64 slot_ns;
 
-	/* The probes of all stopped flows here keep a distance. */
+	/* The probes of all stopped flows of the namespace keep a distance. */
 	if (!p->slotted && now_ns < p->own_ns) {
 		slot_ns = delaycc_probe_slot(sock_net(sk), now_ns);
 		if (slot_ns > now_ns) {
@@ -318,10 +320,10 @@ static bool delaycc_probe_send(struct sock *sk, struct delaycc_sock *ds,
 		p->tries = 0;
 	}
 	p->due_ns = now_ns + delaycc_probe_timeout_ns(ds, p);
-	by_data = delaycc_probe_asks_by_data(sk, ds, p);
+	by_data = delaycc_probe_by_data(sk, ds, p);
 	/*
-	 * Without SACK each reply looks like a duplicate ACK, and three of them
-	 * like a loss: what is in flight has to arrive first.
+	 * Without SACK each reply looks like a duplicate ACK, and three replies
+	 * like a loss: packets in flight have to arrive first.
 	 */
 	if (tp->packets_out && !tcp_is_sack(tp) && !by_data)
 		return false;
@@ -338,7 +340,7 @@ static bool delaycc_probe_send(struct sock *sk, struct delaycc_sock *ds,
 	p->last_ns = now_ns;
 	if (by_data) {
 		p->by_data = 1;
-		delaycc_probe_let_by(sk, ds, p);
+		delaycc_probe_let_packet(sk, ds, p);
 		return true;
 	}
 	/*
@@ -351,8 +353,8 @@ static bool delaycc_probe_send(struct sock *sk, struct delaycc_sock *ds,
 	}
 	p->asked = 1;
 	/*
-	 * A server with SYN cookies, which has lost the handshake's last ACK,
-	 * would reset the connection that a probe alone speaks of.
+	 * A server with SYN cookies that has lost the handshake's last ACK does
+	 * not know the connection, and would answer a probe alone with a reset.
 	 */
 	if (unlikely(!tp->data_segs_out && tp->segs_in <= 1))
 		delaycc_probe_xmit(sk, tp->snd_nxt, 0);
@@ -361,15 +363,15 @@ static bool delaycc_probe_send(struct sock *sk, struct delaycc_sock *ds,
 }
 
 /**
- * delaycc_probe_gate() - before TCP sends: nothing may leave but a probe
+ * delaycc_probe_before_send() - let nothing leave of a stopped flow but a probe
  * @sk: the socket
  * @ds: its state
  * @p: its probing
  *
  * To be called from .min_tso_segs, which TCP asks before it looks at its pacing.
  */
-void delaycc_probe_gate(struct sock *sk, struct delaycc_sock *ds,
-			struct delaycc_probe *p)
+void delaycc_probe_before_send(struct sock *sk, struct delaycc_sock *ds,
+			       struct delaycc_probe *p)
 {
 	u64 now_ns = tcp_sk(sk)->tcp_clock_cache;
 
@@ -377,20 +379,20 @@ void delaycc_probe_gate(struct sock *sk, struct delaycc_sock *ds,
 		return;
 	if (!delaycc_probe_wanted(sk)) {
 		if (delaycc_probe_only_fin(sk))
-			delaycc_probe_open(sk);
+			delaycc_probe_end_hold(sk);
 		return;
 	}
 	if (!p->waiting)
 		delaycc_probe_wait(p, ds, now_ns);
 	if (now_ns >= delaycc_probe_next_ns(p) && delaycc_probe_send(sk, ds, p))
 		return;
-	delaycc_probe_shut(sk, p);
+	delaycc_probe_set_hold(sk, p);
 }
-EXPORT_SYMBOL_GPL(delaycc_probe_gate);
+EXPORT_SYMBOL_GPL(delaycc_probe_before_send);
 
 /* ---- the reply --------------------------------------------------------- */
 
-/* What the core gets to see of a reply. */
+/* A reply as the core gets it; the probe is no longer outstanding. */
 static void delaycc_probe_fill(struct sock *sk, struct delaycc_sock *ds,
 			       struct delaycc_probe *p, u64 rtt_ns,
 			       struct dcc_ack *ack)
@@ -405,15 +407,16 @@ static void delaycc_probe_fill(struct sock *sk, struct delaycc_sock *ds,
 	ack->flows = READ_ONCE(ds->flows);
 
 	/* A small window is spread over the RTT of full packets. */
-	ds->rtt_ns = max(ack->rtt_ns, ds->path.base_rtt_ns);
+	ds->tcp.rtt_ns = max(ack->rtt_ns, ds->tcp.path.base_rtt_ns);
 	/*
-	 * The probes that were sent again may be answered, too; these replies
-	 * come no later than the last of them was sent after the first.
+	 * Further transmissions of the probe may be answered as well.  Their
+	 * replies come no later after this one than the last transmission left
+	 * after the first.
 	 */
 	p->quiet_ns = p->tries ? now_ns + (p->last_ns - p->sent_ns) : 0;
 	p->outstanding = 0;
 	p->by_data = 0;
-	/* In case that the core has nothing to say. */
+	/* For a core that does not answer. */
 	p->due_ns = now_ns + delaycc_probe_timeout_ns(ds, p);
 }
 
@@ -424,9 +427,9 @@ static void delaycc_probe_fill(struct sock *sk, struct delaycc_sock *ds,
  * @p: its probing
  * @ack: filled in if it is
  *
- * To be called from .in_ack_event.  A probe that was sent again is timed from
- * the first time on: too long an RTT keeps a flow waiting, too short a one
- * would let it into a queue.
+ * To be called from .in_ack_event.  The RTT counts from the probe's first
+ * transmission: an RTT that is too long keeps the flow waiting, one that is too
+ * short would let it into a queue.
  */
 bool delaycc_probe_answered(struct sock *sk, struct delaycc_sock *ds,
 			    struct delaycc_probe *p, struct dcc_ack *ack)
@@ -440,8 +443,8 @@ bool delaycc_probe_answered(struct sock *sk, struct delaycc_sock *ds,
 	bare_acks = tp->segs_in - tp->data_segs_in;
 	dsack = tp->dsack_dups != p->dsack_dups;
 	/*
-	 * Neither data nor an acknowledgment of some nor a new window; the first
-	 * ACK of all has one, since the handshake's is not scaled.
+	 * No data, nothing newly acknowledged, no new window.  The first ACK of
+	 * all has a new window, since the handshake's is not scaled.
 	 */
 	bare = bare_acks != p->bare_acks && tp->snd_una == p->snd_una &&
 	       (tp->snd_wnd == p->snd_wnd || !tp->data_segs_out) &&
@@ -460,11 +463,11 @@ bool delaycc_probe_answered(struct sock *sk, struct delaycc_sock *ds,
 EXPORT_SYMBOL_GPL(delaycc_probe_answered);
 
 /**
- * delaycc_probe_sampled() - is this sample the reply to a packet let by?
+ * delaycc_probe_sampled() - is this sample the reply to a packet of data?
  * @sk: the socket
  * @ds: its state
  * @p: its probing
- * @ack: what delaycc_sample() made of an ACK; if true, made that of a probe
+ * @ack: what delaycc_sample() made of an ACK; turned into a reply if it is one
  */
 bool delaycc_probe_sampled(struct sock *sk, struct delaycc_sock *ds,
 			   struct delaycc_probe *p, struct dcc_ack *ack)
@@ -472,26 +475,16 @@ bool delaycc_probe_sampled(struct sock *sk, struct delaycc_sock *ds,
 	if (likely(!p->outstanding) || !p->by_data ||
 	    ack->flags & DCC_ACK_NO_RTT ||
 	    /*
-	     * TCP calls the ACK of each lone packet below the full size perhaps
-	     * delayed, and with TCP-MD5 every packet is below it.  Those that come
-	     * soon are not.
+	     * TCP marks the ACK of each lone packet below the full size as perhaps
+	     * delayed, and with TCP-MD5 every packet is below it.
 	     */
-	    (ack->flags & DCC_ACK_DELAYED &&
-	     ack->rtt_ns > (u64)DELAYCC_DELAYED_ACK_NS +
-				   ds->path.base_rtt_ns) ||
-	    /* The RTT may be that of a microsecond clock. */
+	    (ack->flags & DCC_ACK_DELAYED && !dcc_tcp_came_soon(&ds->tcp, ack)) ||
+	    /* The RTT may come from a microsecond clock. */
 	    ack->send_ns + NSEC_PER_USEC < p->sent_ns)
 		return false;
 	delaycc_probe_fill(sk, ds, p, ack->rtt_ns, ack);
 	ack->flags |= DCC_ACK_PROBE_DATA;
-	/*
-	 * The answer to a small packet is no measurement, but the best that is
-	 * known until one of full size has been sent.
-	 */
-	if (!ds->base_fixed && !ds->base_measured)
-		ds->path.base_rtt_ns = clamp_t(u32, ack->rtt_ns,
-					       DELAYCC_BASE_RTT_MIN_NS,
-					       DELAYCC_BASE_RTT_MAX_NS);
+	dcc_tcp_guess_base_rtt(&ds->tcp, ack->rtt_ns);
 	return true;
 }
 EXPORT_SYMBOL_GPL(delaycc_probe_sampled);
@@ -499,7 +492,7 @@ EXPORT_SYMBOL_GPL(delaycc_probe_sampled);
 /* ---- stop and go ------------------------------------------------------- */
 
 /**
- * delaycc_probe_stop() - from now on nothing leaves but a probe
+ * delaycc_probe_stop() - let nothing leave from now on but a probe
  * @sk: the socket
  * @p: its probing
  * @now_ns: the time
@@ -508,7 +501,7 @@ EXPORT_SYMBOL_GPL(delaycc_probe_sampled);
 void delaycc_probe_stop(struct sock *sk, struct delaycc_probe *p, u64 now_ns,
 			u64 probe_ns)
 {
-	/* One that is under way decides. */
+	/* An outstanding probe is waited for. */
 	if (!p->outstanding) {
 		p->slotted = 0;
 		p->due_ns = max(now_ns + min_t(u64, probe_ns, U32_MAX),
@@ -517,23 +510,23 @@ void delaycc_probe_stop(struct sock *sk, struct delaycc_probe *p, u64 now_ns,
 	if (!p->stopped)
 		p->waiting = 0;
 	p->stopped = 1;
-	delaycc_probe_hold(sk);
+	delaycc_probe_limit_window(sk);
 }
 EXPORT_SYMBOL_GPL(delaycc_probe_stop);
 
 /**
- * delaycc_probe_hold() - the window of a flow that is stopped
+ * delaycc_probe_limit_window() - the window of a flow that is stopped
  * @sk: the socket
  *
- * In place of delaycc_apply().
+ * To be called in place of delaycc_apply().
  */
-void delaycc_probe_hold(struct sock *sk)
+void delaycc_probe_limit_window(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), DELAYCC_STOPPED_CWND_MAX));
 }
-EXPORT_SYMBOL_GPL(delaycc_probe_hold);
+EXPORT_SYMBOL_GPL(delaycc_probe_limit_window);
 
 /**
  * delaycc_probe_go() - end a stop
@@ -544,14 +537,14 @@ EXPORT_SYMBOL_GPL(delaycc_probe_hold);
  */
 void delaycc_probe_go(struct sock *sk, struct delaycc_probe *p)
 {
-	/* The reply that nobody waits for any more is not the next probe's. */
+	/* A reply that comes later is not the next probe's. */
 	if (p->outstanding)
 		p->quiet_ns = p->due_ns;
 	p->stopped = 0;
 	p->outstanding = 0;
 	p->by_data = 0;
 	p->go_ns = tcp_sk(sk)->tcp_clock_cache;
-	delaycc_probe_open(sk);
+	delaycc_probe_end_hold(sk);
 }
 EXPORT_SYMBOL_GPL(delaycc_probe_go);
 
@@ -560,7 +553,8 @@ EXPORT_SYMBOL_GPL(delaycc_probe_go);
  * @sk: the socket
  * @p: its probing
  *
- * Nobody else would open the gate.  To be called before delaycc_release().
+ * Ends the EDT hold, which nothing else would end.  To be called before
+ * delaycc_release().
  */
 void delaycc_probe_release(struct sock *sk, struct delaycc_probe *p)
 {
@@ -569,7 +563,7 @@ void delaycc_probe_release(struct sock *sk, struct delaycc_probe *p)
 	if (!p->stopped)
 		return;
 	tp->tcp_wstamp_ns = tcp_clock_ns();
-	/* The caller's way out does not send; a closed socket has no timer. */
+	/* The caller does not send; a closed socket has no timer. */
 	if (sk->sk_state != TCP_CLOSE && hrtimer_is_queued(&tp->pacing_timer))
 		delaycc_probe_arm(sk, tp->tcp_wstamp_ns);
 	/* Should that transmission fail, TCP's own timer tries again. */

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The modules on the real TCP stack: RTTs to the nanosecond, a full link, parameters that take effect."""
 
+import re
 import select
 import socket
 import struct
 import time
 
 import inlab
-from shells import DCC, in_lab, load, mount_tracing, traced, tracing, use, used
+from shells import DCC, SHELLS, in_lab, load, mount_tracing, traced, tracing, use, used
 
 TCP_NOTSENT_LOWAT = 25
 RATE_BPS = 10**11
@@ -389,3 +390,26 @@ def test_a_limit_keeps_the_hosts_own_queue_short(lab):
     # Without it OSCAR's target stands there, half a base RTT; with this one two or three packets of each flow.
     assert own[1] > 60_000 and own_again[1] > 60_000
     assert limited[1] < 10 * 3 * 1514
+
+
+# ---- names ----
+
+
+def in_lab_functions():
+    """What stack traces and kprobes call the functions of each module."""
+    load()
+    functions = {module: [] for module in SHELLS}
+    for line in inlab.read("/proc/kallsyms").splitlines():
+        found = re.fullmatch(r"\w+ [tT] ([\w.]+)\t\[(\w+)\]", line)
+        if found and found[2] in functions:
+            functions[found[2]].append(found[1].partition(".")[0])
+    return functions
+
+
+def test_functions_of_a_module_carry_its_algorithms_name_or_the_cores(lab):
+    functions = in_lab(lab, "in_lab_functions")
+    for module, names in functions.items():
+        algorithm = module.removeprefix("tcp_")
+        assert {f"{algorithm}_{hook}" for hook in ("cong_control", "min_tso_segs", "set_state", "init", "release")} <= set(names), module
+        others = [name for name in names if not name.startswith((algorithm + "_", "dcc_", "init_module", "cleanup_module", "__"))]
+        assert not others, (module, others)

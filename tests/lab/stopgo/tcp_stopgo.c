@@ -8,6 +8,8 @@
  * 3 one after which it goes on; flows the socket's priority, as the parameters
  * have it; detail the number of ordinary ACKs that came while it was stopped.
  */
+#define DELAYCC_ALG stopgo
+
 #include <linux/random.h>
 
 #include "core/dcc_cc.h"
@@ -119,7 +121,7 @@ static void dcc_stopgo_restart(struct dcc_stopgo *core,
 #define STOPGO_PARAM(field, min, max)                                          \
 	DELAYCC_PARAM(struct dcc_stopgo_params, field, min, max, true)
 
-static const struct delaycc_param shell_params[] = {
+static const struct delaycc_param stopgo_sysctls[] = {
 	STOPGO_PARAM(run_acks, 1, 1000000000),
 	STOPGO_PARAM(probes, 1, 1000000000),
 	STOPGO_PARAM(probe_ns, 1, 2000000000),
@@ -128,8 +130,15 @@ static const struct delaycc_param shell_params[] = {
 	STOPGO_PARAM(cwnd_milli, 10, 1000000),
 };
 
-static void shell_describe(const struct dcc_stopgo *core,
-			   struct delaycc_decision *d)
+static const struct delaycc_options stopgo_options = {
+	.names = { "stopgo" },
+	.reno = "stopgo-reno",
+	.probes = true,
+	.by_priority = true,
+};
+
+static void stopgo_describe(const struct dcc_stopgo *core,
+			    struct delaycc_decision *d)
 {
 	d->branch = core->branch;
 	d->delay_ns = core->delay_ns;
@@ -137,17 +146,14 @@ static void shell_describe(const struct dcc_stopgo *core,
 	d->detail = core->ignored;
 }
 
-static void shell_socket_params(const struct sock *sk,
-				struct dcc_stopgo_params *p)
+static void stopgo_adjust(const struct sock *sk, unsigned int variant,
+			  struct dcc_stopgo_params *p)
 {
 	p->priority = READ_ONCE(sk->sk_priority);
 	if (!p->seed)
 		p->seed = get_random_u32() | 1;
 }
 
-#define DELAYCC_PROBES
-#define DELAYCC_SOCKET_PARAMS
-#define DELAYCC_ALG stopgo
 #include "glue/delaycc_hooks.h"
 
 MODULE_DESCRIPTION("A test's stop and go");

@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * From TCP's acknowledgment to the core's, and from the core's control to TCP's window and pace.
+ *
+ * The kernel's TCP calls hooks of a module or of a BPF program.  Both read the same fields of the
+ * socket and of the rate sample; both have to turn them into a struct dcc_ack, and a struct
+ * dcc_control into snd_cwnd and sk_pacing_rate.  This header is that arithmetic: pure functions of
+ * integers which the caller copies out of the socket (struct dcc_tcp_view), and of what has to be
+ * remembered between two ACKs (struct dcc_tcp).
+ *
+ *	ACK		dcc_tcp_sample(), made of
+ *			  dcc_tcp_note_retrans(), dcc_tcp_delivered_bytes(),
+ *			  dcc_tcp_may_be_held(), dcc_tcp_send_ns(), dcc_tcp_is_held(),
+ *			  dcc_tcp_accept_rtt()
+ *	loss		dcc_tcp_state_event()
+ *	idle		dcc_tcp_restarts()
+ *	control		dcc_tcp_pace(), dcc_tcp_burst(), dcc_tcp_window(),
+ *			dcc_tcp_hold_ns(), dcc_tcp_shortened_hold_ns()
+ *
+ * The caller finds the note of a packet's send time, reads and writes the socket, and owns the
+ * clock.  Times are in ns of TCP's clock; "us" says microseconds of the same clock.
+ */
+#ifndef DCC_TCP_H
+#define DCC_TCP_H
+
+#include "dcc_cc.h"
+#include "dcc_math.h"
+
+#define DCC_NS_PER_US 1000U
+#define DCC_NS_PER_S 1000000000ULL
+#define DCC_BITS_PER_BYTE 8U
+
+/* Congestion states, with the numbers of the kernel's enum tcp_ca_state (uapi/linux/tcp.h). */
+#define DCC_TCP_CA_OPEN 0U
+#define DCC_TCP_CA_CWR 2U
+#define DCC_TCP_CA_RECOVERY 3U
+#define DCC_TCP_CA_LOSS 4U
+
+/* The base RTT before any RTT is known. */
+#define DCC_TCP_FIRST_RTT_NS 1000000U
+
+/*
+ * A receiver that waits for a second packet holds an ACK for 40 ms or more (Linux; others up to
+ * 500 ms).  No queue in a datacenter lasts 20 ms: that is 250 MB at 100 Gbit/s.
+ */
+#define DCC_TCP_HELD_ACK_NS 20000000U
+
+/*
+ * A flow that ran out of data within its last so many packets is limited by its application: a
+ * response of 100 KB.
+ */
+#define DCC_TCP_PAUSE_PACKETS 64U
+
+/*
+ * A pause of this many RTTs is idle time.  Shorter pauses are the gaps of a slow flow, or of an
+ * application between two requests.
+ */
+#define DCC_TCP_IDLE_RTTS 8U
+
+/* Packets that a receiver gathers before it sends an ACK, less the first. */
+#define DCC_TCP_ACK_SLACK 1U
+
+/* Packets of 1500 bytes in a full TSO burst of 64 KB. */
+#define DCC_TCP_FULL_BURST 44U
+
+/* More full packets than the 1 GB that TCP's sequence numbers allow in flight. */
+#define DCC_TCP_CWND_MAX 1000000U
+
+/* A queue that lasts holds at most so many base RTTs. */
+#define DCC_TCP_STEADY_RTTS 12U
+
+/* At least so many TSO bursts leave in a base RTT, unless they are single packets. */
+#define DCC_TCP_BURSTS_PER_RTT 16U
+
+/* The longest wait between two packets that a window below one packet may ask for. */
+#define DCC_TCP_HOLD_MAX_NS 100000000U
+
+/* What the hooks remember of a socket between two ACKs.  Zeroed before dcc_tcp_begin(). */
+struct dcc_tcp {
+	struct dcc_path path; /* for the core; valid once base RTT, line rate and packet are set */
+	u64 bytes_acked;      /* as the last ACK left them: */
+	u32 sacked_out;
+	u32 data_segs_in;
+	u32 total_retrans;
+	u32 retrans_seq;      /* snd_nxt at the newest retransmission */
+	u32 paused_delivered; /* tp->delivered when the flow last ran out of data */
+	u32 mss;	      /* payload of a full packet, bytes; never 0 */
+	u32 header_bytes;     /* on the wire, beside the payload */
+	u32 rtt_ns;	      /* the newest valid RTT */
+	u64 last_ack_ns;      /* the newest ACK that a core saw; 0: none */
+	u8 base_fixed;	      /* the base RTT is configured: do not measure it */
+	u8 base_measured;     /* path.base_rtt_ns comes from data packets */
+	u8 retransmitted;     /* an RTT up to retrans_seq may be ambiguous */
+	u8 delayed_acks;      /* the peer has held back an ACK */
+	u8 stretched_acks;    /* the peer does not acknowledge each packet at once */
+	u8 times_retrans;     /* RTTs of retransmissions count (by RACK, in us) */
+	u8 loss_seen;	      /* recovery began, and the core has not been told */
+};
+
+/* A socket and its rate sample at an ACK, as integers; the kernel's names where it has one. */
+struct dcc_tcp_view {
+	u64 now_ns;	   /* tcp_clock_cache */
+	u64 now_us;	   /* tcp_mstamp: the same, rounded down */
+	u64 bytes_acked;   /* payload, without what is selectively acknowledged */
+	u32 snd_nxt;
+	u32 delivered;	   /* packets */
+	u32 packets_out;   /* after this ACK */
+	u32 sacked_out;
+	u32 total_retrans;
+	u32 data_segs_in;
+	u32 ca_state;	   /* DCC_TCP_CA_ */
+	bool all_sent;	   /* the write queue is empty: nothing waits to be sent */
+	bool rwnd_limited; /* the receiver's window is what limits */
+	/* struct rate_sample */
+	bool sampled;	   /* prior_mstamp is set: the sample is valid */
+	bool is_retrans;
+	bool is_app_limited;
+	bool is_ack_delayed;
+	s32 rtt_us;	   /* negative: none */
+	u32 acked_sacked;  /* packets newly delivered by this ACK */
+	u32 prior_delivered;
+	u32 last_end_seq;  /* of the newest packet that this ACK delivered */
+};
+
+/* Whether sequence number a lies before b, modulo 2^32. */
+static inline bool dcc_seq_before(u32 a, u32 b)
+{
+	return (s32)(a - b) < 0;
+}
+
+/* ---- the path ------------------------------------------------------------ */
+
+/* A full packet: mss payload bytes and header_bytes around them, on the wire. */
+static inline void dcc_tcp_set_packet(struct dcc_tcp *s, u32 mss, u32 header_bytes)
+{
+	s->mss = dcc_max_u32(mss, 1);
+	s->header_bytes = header_bytes;
+	s->path.wire_bytes = dcc_clamp_u32(s->mss + header_bytes, DCC_PATH_WIRE_MIN_BYTES,
+					   DCC_PATH_WIRE_MAX_BYTES);
+}
+
+/*
+ * The configured base RTT; 0: to be measured.  moved: the route leads over another device.  The
+ * base RTT in use then stays until the next sample replaces it.  A route that was merely looked up
+ * anew keeps the measured minimum: the next sample may have met a queue.
+ */
+static inline void dcc_tcp_set_base_rtt(struct dcc_tcp *s, u32 base_rtt_ns, bool moved)
+{
+	if (base_rtt_ns) {
+		s->path.base_rtt_ns = base_rtt_ns;
+		s->base_fixed = 1;
+	} else if (s->base_fixed || moved) {
+		s->base_fixed = 0;
+		s->base_measured = 0;
+	}
+}
+
+/*
+ * Begins with an established socket; of v only the socket's fields count.  The handshake's RTT
+ * (srtt_us, 0: unknown) serves until the first data packet's: its small packets are faster, by the
+ * time that a full packet takes on each link.
+ */
+static inline void dcc_tcp_begin(struct dcc_tcp *s, const struct dcc_tcp_view *v, u32 srtt_us)
+{
+	u64 rtt_ns = srtt_us ? (u64)srtt_us * DCC_NS_PER_US : DCC_TCP_FIRST_RTT_NS;
+
+	s->path.base_rtt_ns =
+		(u32)dcc_clamp_u64(rtt_ns, DCC_PATH_RTT_MIN_NS, DCC_PATH_RTT_MAX_NS);
+	s->rtt_ns = s->path.base_rtt_ns;
+	s->bytes_acked = v->bytes_acked;
+	s->sacked_out = v->sacked_out;
+	s->data_segs_in = v->data_segs_in;
+	s->total_retrans = v->total_retrans;
+	/* A packet in flight now may have been sent more than once. */
+	s->retransmitted = v->packets_out > 0;
+	s->retrans_seq = v->snd_nxt;
+	/* No pause yet. */
+	s->paused_delivered = v->delivered - DCC_TCP_PAUSE_PACKETS;
+}
+
+/* ---- an ACK -------------------------------------------------------------- */
+
+/* Notes retransmissions: the RTT of a packet that was in flight then may be ambiguous. */
+static inline void dcc_tcp_note_retrans(struct dcc_tcp *s, const struct dcc_tcp_view *v)
+{
+	if (v->total_retrans != s->total_retrans) {
+		s->total_retrans = v->total_retrans;
+		s->retrans_seq = v->snd_nxt;
+		s->retransmitted = 1;
+	} else if (s->retransmitted && dcc_seq_before(s->retrans_seq, v->last_end_seq)) {
+		s->retransmitted = 0;
+	}
+}
+
+/* Bytes on the wire that this ACK delivered, headers included.  To be called for each ACK. */
+static inline u32 dcc_tcp_delivered_bytes(struct dcc_tcp *s, const struct dcc_tcp_view *v)
+{
+	u64 payload = v->bytes_acked - s->bytes_acked;
+
+	/* bytes_acked leaves selectively acknowledged bytes out, and makes up for them later. */
+	if (v->sacked_out || s->sacked_out)
+		payload = (u64)v->acked_sacked * s->mss;
+	s->bytes_acked = v->bytes_acked;
+	s->sacked_out = v->sacked_out;
+	return dcc_sat_u32(payload + (u64)v->acked_sacked * s->header_bytes);
+}
+
+/*
+ * May the peer have held back this ACK?  A receiver waits for a second packet, for its application
+ * to read, or for an answer that carries the ACK.  Only a peer that was seen not to acknowledge
+ * each packet at once does so, and only with the ACK of all that is in flight.  To be called for
+ * each ACK that delivers something.
+ */
+static inline bool dcc_tcp_may_be_held(struct dcc_tcp *s, const struct dcc_tcp_view *v)
+{
+	bool carried = v->data_segs_in != s->data_segs_in;
+
+	s->data_segs_in = v->data_segs_in;
+	if (v->acked_sacked > 1 && !v->sacked_out && !s->retransmitted &&
+	    v->ca_state == DCC_TCP_CA_OPEN)
+		s->stretched_acks = 1;
+	if (v->packets_out)
+		return false;
+	if (v->all_sent)
+		s->paused_delivered = v->delivered;
+	return carried || s->stretched_acks || s->delayed_acks;
+}
+
+/*
+ * When the newest acknowledged packet was last retransmitted, from RACK's microseconds; 0: unknown.
+ * The arguments are the socket's rack.mstamp, rack.rtt_us, tcp_mstamp and tcp_clock_cache.  RACK
+ * leaves out an ACK that came sooner than the path allows, which was the ACK of the first
+ * transmission; its time is then that of an older ACK.
+ */
+static inline u64 dcc_tcp_retrans_ns(u64 rack_sent_us, u32 rack_rtt_us, u64 now_us, u64 now_ns)
+{
+	if (!rack_rtt_us || now_us - rack_sent_us != rack_rtt_us)
+		return 0;
+	return dcc_min_u64(rack_sent_us * DCC_NS_PER_US + DCC_NS_PER_US / 2, now_ns - 1);
+}
+
+/*
+ * When the newest acknowledged packet was sent; 0: unknown.
+ *
+ * noted_ns is the caller's note of that packet's departure, 0: none.  A note counts if it agrees
+ * with the kernel's RTT in microseconds, which obeys Karn's rule.  Without one the RTT is taken in
+ * the middle of its microsecond.  Of a retransmitted packet noted_ns is dcc_tcp_retrans_ns(), and
+ * counts with times_retrans.
+ */
+static inline u64 dcc_tcp_send_ns(const struct dcc_tcp *s, const struct dcc_tcp_view *v,
+				  u64 noted_ns)
+{
+	u64 error_ns;
+
+	if (v->is_retrans)
+		return s->times_retrans ? noted_ns : 0;
+	if (v->rtt_us < 0)
+		return 0;
+
+	/* Both ends of rtt_us are rounded down, so the two may differ by less than 1 us. */
+	error_ns = v->now_ns - noted_ns - (u64)(u32)v->rtt_us * DCC_NS_PER_US;
+	if (noted_ns && error_ns + (DCC_NS_PER_US - 1) < 2 * DCC_NS_PER_US - 1)
+		return noted_ns;
+
+	/* An RTT of whole milliseconds may come from TCP's timestamp option, which counts these. */
+	if (s->retransmitted && (u32)v->rtt_us % 1000 == 0)
+		return 0;
+	return dcc_min_u64((v->now_us - (u32)v->rtt_us) * DCC_NS_PER_US + DCC_NS_PER_US / 2,
+			   v->now_ns - 1);
+}
+
+/*
+ * Packets in flight when the newest acknowledged packet was sent: it, and all that was delivered
+ * since.
+ */
+static inline u32 dcc_tcp_flight_packets(const struct dcc_tcp_view *v)
+{
+	return dcc_max_u32(v->delivered - v->prior_delivered, 1);
+}
+
+/* Was the ACK held back for certain?  No queue lasts as long as its RTT. */
+static inline bool dcc_tcp_is_held(const struct dcc_tcp *s, u32 rtt_ns, u32 flight_packets,
+				   bool may_be_held)
+{
+	return rtt_ns > DCC_TCP_HELD_ACK_NS &&
+	       rtt_ns - DCC_TCP_HELD_ACK_NS > s->path.base_rtt_ns &&
+	       (flight_packets == 1 || may_be_held);
+}
+
+/* The base RTT follows the smallest RTT, unless it is configured. */
+static inline void dcc_tcp_measure_base_rtt(struct dcc_tcp *s, u32 rtt_ns)
+{
+	rtt_ns = dcc_clamp_u32(rtt_ns, DCC_PATH_RTT_MIN_NS, DCC_PATH_RTT_MAX_NS);
+	if (s->base_fixed)
+		return;
+	if (!s->base_measured || rtt_ns < s->path.base_rtt_ns)
+		s->path.base_rtt_ns = rtt_ns;
+	s->base_measured = 1;
+}
+
+/* The answer to a small packet: the best base RTT that is known until a full packet's. */
+static inline void dcc_tcp_guess_base_rtt(struct dcc_tcp *s, u32 rtt_ns)
+{
+	if (!s->base_fixed && !s->base_measured)
+		s->path.base_rtt_ns = dcc_clamp_u32(rtt_ns, DCC_PATH_RTT_MIN_NS,
+						    DCC_PATH_RTT_MAX_NS);
+}
+
+/* Takes an RTT of the path as the newest. */
+static inline void dcc_tcp_accept_rtt(struct dcc_tcp *s, u32 rtt_ns)
+{
+	s->rtt_ns = dcc_max_u32(rtt_ns, 1);
+	dcc_tcp_measure_base_rtt(s, s->rtt_ns);
+}
+
+/*
+ * TCP's ACK as a core wants it, in *ack; false: it delivered nothing, and no core sees it.
+ * noted_ns: see dcc_tcp_send_ns().  ack->flows and DCC_ACK_LOSS are the caller's.
+ */
+static inline bool dcc_tcp_sample(struct dcc_tcp *s, const struct dcc_tcp_view *v, u64 noted_ns,
+				  struct dcc_ack *ack)
+{
+	bool may_be_held, held;
+	u32 packets;
+	u64 send_ns;
+
+	dcc_tcp_note_retrans(s, v);
+	ack->acked_bytes = dcc_tcp_delivered_bytes(s, v);
+	if (!v->acked_sacked || !v->sampled)
+		return false;
+
+	may_be_held = dcc_tcp_may_be_held(s, v);
+	packets = dcc_tcp_flight_packets(v);
+	send_ns = dcc_tcp_send_ns(s, v, noted_ns);
+
+	ack->now_ns = v->now_ns;
+	ack->flags = 0;
+	ack->flows = 0;
+	ack->inflight_bytes = dcc_sat_u32((u64)packets * s->path.wire_bytes);
+	/* A closed receive window says as little of the network as an application's pause. */
+	if (v->is_app_limited || v->rwnd_limited)
+		ack->flags |= DCC_ACK_APP_LIMITED;
+	if (!send_ns) {
+		ack->send_ns = v->now_ns;
+		ack->rtt_ns = 0;
+		ack->flags |= DCC_ACK_NO_RTT;
+		return true;
+	}
+	ack->send_ns = send_ns;
+	ack->rtt_ns = dcc_sat_u32(v->now_ns - send_ns);
+
+	held = dcc_tcp_is_held(s, ack->rtt_ns, packets, may_be_held);
+	if (held)
+		s->delayed_acks = 1;
+	/*
+	 * After the last of its data a flow can wait for long.  The ACK of that data says only that
+	 * the path's RTT is not longer: it is a sample if it is shorter than the newest one.
+	 */
+	if (v->is_ack_delayed || held ||
+	    (may_be_held && v->all_sent && ack->rtt_ns > s->rtt_ns))
+		ack->flags |= DCC_ACK_DELAYED;
+	else
+		dcc_tcp_accept_rtt(s, ack->rtt_ns);
+	return true;
+}
+
+/*
+ * Is a sample that is marked DCC_ACK_DELAYED nevertheless the answer of a stopped flow's packet?
+ * TCP marks the ACK of each lone packet below the full size; an ACK that came soon was not held.
+ */
+static inline bool dcc_tcp_came_soon(const struct dcc_tcp *s, const struct dcc_ack *ack)
+{
+	return ack->rtt_ns <= (u64)DCC_TCP_HELD_ACK_NS + s->path.base_rtt_ns;
+}
+
+/* ---- loss and idle ------------------------------------------------------- */
+
+enum dcc_tcp_event {
+	DCC_TCP_NOTHING,
+	DCC_TCP_LOSS, /* the next ACK is to report a loss */
+	DCC_TCP_RTO,  /* a timeout, to be reported at once; TCP has set snd_cwnd already */
+};
+
+/*
+ * What a change of the congestion state says.  high_seq and snd_una are the socket's.
+ *
+ * Fast recovery, a CE mark and a local drop (CWR) are a loss.  A timeout comes to the hooks as
+ * CA_EVENT_LOSS, and as this change as well; except in recovery or CWR before its end, where only
+ * the state changes.  TCP_CA_Loss also follows a smaller path MTU, which is no timeout; then
+ * nothing of an earlier recovery is in flight.
+ */
+static inline enum dcc_tcp_event dcc_tcp_state_event(u32 old_state, u32 new_state, u32 high_seq,
+						     u32 snd_una)
+{
+	if (old_state < DCC_TCP_CA_CWR) {
+		if (new_state == DCC_TCP_CA_CWR || new_state == DCC_TCP_CA_RECOVERY)
+			return DCC_TCP_LOSS;
+	} else if (old_state != DCC_TCP_CA_LOSS && new_state == DCC_TCP_CA_LOSS) {
+		if (dcc_seq_before(snd_una, high_seq))
+			return DCC_TCP_RTO;
+	}
+	return DCC_TCP_NOTHING;
+}
+
+/* A socket before it sends. */
+struct dcc_tcp_pause {
+	u64 now_ns;	  /* tcp_clock_cache */
+	u64 departure_ns; /* tcp_wstamp_ns: the earliest of the next packet, or the last one's */
+	u32 packets_out;
+	u32 ca_state;	  /* DCC_TCP_CA_ */
+	bool app_limited; /* the application had too little to send */
+};
+
+/*
+ * The idle rule: does the flow start again after a pause, so that the core's delays say nothing
+ * any more?  To be asked before anything is sent; true once per pause.
+ *
+ * TCP's own event (CA_EVENT_TX_START) does not come while the receiver holds back the ACK of a
+ * last packet, and it comes with retransmissions after a timeout.  Hence one packet in flight is a
+ * pause as well, and recovery is none.
+ */
+static inline bool dcc_tcp_restarts(struct dcc_tcp *s, const struct dcc_tcp_pause *p)
+{
+	u32 rtt_ns = dcc_max_u32(s->path.base_rtt_ns, s->rtt_ns);
+	u64 last_ns = dcc_max_u64(s->last_ack_ns, p->departure_ns);
+
+	if (DCC_LIKELY(!p->app_limited) || p->packets_out > 1 || p->ca_state != DCC_TCP_CA_OPEN ||
+	    !s->last_ack_ns)
+		return false;
+	if (p->now_ns <= last_ns + (u64)DCC_TCP_IDLE_RTTS * rtt_ns)
+		return false;
+	s->last_ack_ns = p->now_ns;
+	return true;
+}
+
+/* ---- a control ----------------------------------------------------------- */
+
+/*
+ * The RTT that a window below one packet is spread over.  The RTT of a start-up which is draining,
+ * a thousand times the base RTT, will be gone long before it has passed.
+ */
+static inline u64 dcc_tcp_window_rtt_ns(const struct dcc_tcp *s)
+{
+	return dcc_min_u64(s->rtt_ns, (u64)DCC_TCP_STEADY_RTTS * s->path.base_rtt_ns);
+}
+
+/*
+ * sk_pacing_rate of a control: payload bytes per second, at least 1 (0 would turn pacing off).
+ * The caller applies SO_MAX_PACING_RATE.  A window below one packet stays at one packet, and slows
+ * the pace down to that part of a packet per RTT.
+ */
+static inline u64 dcc_tcp_pace(const struct dcc_tcp *s, const struct dcc_control *control)
+{
+	u64 rate = control->pacing_bps / DCC_BITS_PER_BYTE;
+
+	/* < 2^16 (window) * 2^16 (bytes) * 2^30 (ns per s): 62 bits. */
+	if (control->cwnd_q16 < DCC_WINDOW_ONE)
+		rate = dcc_min_u64(rate, dcc_div_u64(control->cwnd_q16 * s->path.wire_bytes *
+							     DCC_NS_PER_S,
+						     dcc_tcp_window_rtt_ns(s)) >>
+						 DCC_WINDOW_SHIFT);
+	/* The stack paces payload: < 2^38 (bytes per s) * 2^16. */
+	return dcc_max_u64(dcc_div_u64(rate * s->mss, s->path.wire_bytes), 1);
+}
+
+/*
+ * Packets that TCP may hand down in one TSO burst, 1 .. max; rate in payload bytes per second.
+ *
+ * The packets of a burst have one send time.  A slow flow with long bursts has fewer of them in a
+ * base RTT than a law needs for a slope, and saves little processor time.
+ */
+static inline u32 dcc_tcp_burst(const struct dcc_tcp *s, u64 rate, u32 max)
+{
+	/* < 2^38 (bytes per s) * 2^26 (ns). */
+	u64 packets = dcc_div_u64(rate * (s->path.base_rtt_ns / DCC_TCP_BURSTS_PER_RTT),
+				  s->mss * DCC_NS_PER_S);
+
+	return (u32)dcc_clamp_u64(packets, 1, max);
+}
+
+/*
+ * Does the control make the pace the limit, and the window a bound that may have room?  The
+ * contract (dcc_cc.h): a pace of the line rate says so; a pace above it makes the window the only
+ * limit, and exact; below it, window and pace are both meant.
+ */
+static inline bool dcc_tcp_pace_limits(const struct dcc_tcp *s, const struct dcc_control *control)
+{
+	return control->pacing_bps == s->path.line_rate_bps;
+}
+
+/*
+ * Packets to add to the window where the pace is the limit; burst is the longest TSO burst.  A
+ * window of exactly one BDP loses 1 % of the link to a receiver that acknowledges every second
+ * packet, and more to segmentation offload.  At line rate these packets make no queue.
+ */
+static inline u32 dcc_tcp_slack(const struct dcc_tcp *s, const struct dcc_control *control,
+				u32 burst)
+{
+	return dcc_tcp_pace_limits(s, control) ? DCC_TCP_ACK_SLACK + burst : 0;
+}
+
+/*
+ * The smallest window, in packets.  The receiver may hold the ACK of a lone packet for 40 ms; a
+ * second packet releases it.  The window of a flow that only its application limits must not meet
+ * that even once: each of its short responses may be one of a connection.
+ */
+static inline u32 dcc_tcp_least_window(const struct dcc_tcp *s, u32 delivered)
+{
+	if (s->delayed_acks ||
+	    (s->stretched_acks && delivered - s->paused_delivered < DCC_TCP_PAUSE_PACKETS))
+		return 2;
+	return 1;
+}
+
+/*
+ * snd_cwnd of a control, in packets.  delivered and cwnd_clamp are the socket's, burst its longest
+ * TSO burst.  Rounded to the nearest: rounded up, hundreds of flows that share a queue would each
+ * have half a packet too much in it.
+ */
+static inline u32 dcc_tcp_window(const struct dcc_tcp *s, const struct dcc_control *control,
+				 u32 delivered, u32 burst, u32 cwnd_clamp)
+{
+	u64 cwnd_q16 = control->cwnd_q16 + DCC_WINDOW_ONE / 2;
+	u64 cwnd;
+
+	cwnd_q16 += (u64)dcc_tcp_slack(s, control, burst) << DCC_WINDOW_SHIFT;
+	cwnd = dcc_min_u64(cwnd_q16 >> DCC_WINDOW_SHIFT,
+			   dcc_min_u32(cwnd_clamp, DCC_TCP_CWND_MAX));
+	return dcc_max_u32((u32)cwnd, dcc_tcp_least_window(s, delivered));
+}
+
+/*
+ * How long to hold the next packet of a window w below one packet: (1 - w) / w of the RTT that the
+ * ACK has just measured.  The pace alone would be that of the RTT before, and an incast of hundreds
+ * of flows swings on such old news.  cwnd_q16 is 1 .. DCC_WINDOW_ONE - 1.
+ */
+static inline u64 dcc_tcp_hold_ns(const struct dcc_tcp *s, u64 cwnd_q16)
+{
+	/* < 2^32 (ns) * 2^16. */
+	u64 hold_ns = dcc_div_u64(dcc_tcp_window_rtt_ns(s) * (DCC_WINDOW_ONE - cwnd_q16), cwnd_q16);
+
+	return dcc_min_u64(hold_ns, DCC_TCP_HOLD_MAX_NS);
+}
+
+/* What is left of a hold that was set at the old pace, at the new, faster one. */
+static inline u64 dcc_tcp_shortened_hold_ns(u64 left_ns, u64 old_rate, u64 new_rate)
+{
+	return dcc_muldiv_u64(left_ns, old_rate, new_rate);
+}
+
+#endif /* DCC_TCP_H */

@@ -1,0 +1,746 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From TCP's acknowledgment to the core's, and from the core's control to window and pace.
+#include "dcc_tcp.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <random>
+
+namespace {
+
+constexpr u64 kNow = 1000000000000;  // 1000 s
+constexpr u64 kLine = 100000000000;  // 100 Gbit/s
+constexpr u32 kMss = 1448;
+constexpr u32 kHeader = 66;
+constexpr u32 kWire = kMss + kHeader;
+constexpr u32 kBase = 12000;
+
+// A socket on an idle path of 12 us at 100 Gbit/s, base RTT configured.
+dcc_tcp Socket() {
+  dcc_tcp s = {};
+  dcc_tcp_view v = {};
+  dcc_tcp_begin(&s, &v, 20);
+  s.path.line_rate_bps = kLine;
+  dcc_tcp_set_packet(&s, kMss, kHeader);
+  dcc_tcp_set_base_rtt(&s, kBase, false);
+  return s;
+}
+
+// The ACK of one full packet out of ten in flight, 12 us after it left.
+dcc_tcp_view Ack() {
+  dcc_tcp_view v = {};
+  v.now_ns = kNow;
+  v.now_us = kNow / 1000;
+  v.bytes_acked = kMss;
+  v.snd_nxt = 20 * kMss;
+  v.delivered = 10;
+  v.prior_delivered = 0;
+  v.packets_out = 9;
+  v.sampled = true;
+  v.rtt_us = 12;
+  v.acked_sacked = 1;
+  v.last_end_seq = kMss;
+  return v;
+}
+
+dcc_control Control(double packets, u64 pacing_bps) {
+  dcc_control c = {};
+  c.cwnd_q16 = static_cast<u64>(packets * DCC_WINDOW_ONE);
+  c.pacing_bps = pacing_bps;
+  return c;
+}
+
+dcc_ack Sample(dcc_tcp* s, const dcc_tcp_view& v, u64 noted_ns) {
+  dcc_ack ack = {};
+  EXPECT_TRUE(dcc_tcp_sample(s, &v, noted_ns, &ack));
+  return ack;
+}
+
+}  // namespace
+
+// ---- sequence numbers
+
+TEST(TcpSequence, IsComparedModulo2To32) {
+  EXPECT_TRUE(dcc_seq_before(1, 2));
+  EXPECT_FALSE(dcc_seq_before(2, 2));
+  EXPECT_FALSE(dcc_seq_before(2, 1));
+  EXPECT_TRUE(dcc_seq_before(0xfffffff0, 5));
+  EXPECT_FALSE(dcc_seq_before(5, 0xfffffff0));
+  EXPECT_TRUE(dcc_seq_before(0, 0x7fffffff));
+}
+
+// ---- the path
+
+TEST(TcpPath, APacketIsPayloadAndHeadersWithinTheCoresRange) {
+  dcc_tcp s = {};
+  dcc_tcp_set_packet(&s, 1448, 66);
+  EXPECT_EQ(s.path.wire_bytes, 1514u);
+  dcc_tcp_set_packet(&s, 0, 0);
+  EXPECT_EQ(s.mss, 1u);  // it is a divisor
+  EXPECT_EQ(s.path.wire_bytes, DCC_PATH_WIRE_MIN_BYTES);
+  dcc_tcp_set_packet(&s, 65535, 128);
+  EXPECT_EQ(s.path.wire_bytes, DCC_PATH_WIRE_MAX_BYTES);
+}
+
+TEST(TcpPath, TheHandshakesRttServesUntilTheFirstSample) {
+  dcc_tcp s = {};
+  dcc_tcp_view v = {};
+  dcc_tcp_begin(&s, &v, 15);
+  EXPECT_EQ(s.path.base_rtt_ns, 15000u);
+  EXPECT_EQ(s.rtt_ns, 15000u);
+  dcc_tcp_accept_rtt(&s, 18000);  // longer, but of a full packet
+  EXPECT_EQ(s.path.base_rtt_ns, 18000u);
+  dcc_tcp_accept_rtt(&s, 17000);
+  EXPECT_EQ(s.path.base_rtt_ns, 17000u);
+  dcc_tcp_accept_rtt(&s, 19000);
+  EXPECT_EQ(s.path.base_rtt_ns, 17000u);
+  EXPECT_EQ(s.rtt_ns, 19000u);
+}
+
+TEST(TcpPath, AnUnknownHandshakeCountsAsAMillisecondAndExtremesAreCut) {
+  dcc_tcp s = {};
+  dcc_tcp_view v = {};
+  dcc_tcp_begin(&s, &v, 0);
+  EXPECT_EQ(s.path.base_rtt_ns, DCC_TCP_FIRST_RTT_NS);
+  dcc_tcp_begin(&s, &v, 0xffffffff);
+  EXPECT_EQ(s.path.base_rtt_ns, DCC_PATH_RTT_MAX_NS);
+  dcc_tcp_accept_rtt(&s, 0);
+  EXPECT_EQ(s.rtt_ns, 1u);  // it is a divisor
+  EXPECT_EQ(s.path.base_rtt_ns, DCC_PATH_RTT_MIN_NS);
+}
+
+TEST(TcpPath, AConfiguredBaseRttIsNotMeasured) {
+  dcc_tcp s = Socket();
+  dcc_tcp_accept_rtt(&s, 5000);
+  EXPECT_EQ(s.path.base_rtt_ns, kBase);
+  dcc_tcp_guess_base_rtt(&s, 5000);
+  EXPECT_EQ(s.path.base_rtt_ns, kBase);
+  // Taken back: the next sample replaces it, even a longer one.
+  dcc_tcp_set_base_rtt(&s, 0, false);
+  EXPECT_EQ(s.path.base_rtt_ns, kBase);
+  dcc_tcp_accept_rtt(&s, 14000);
+  EXPECT_EQ(s.path.base_rtt_ns, 14000u);
+}
+
+TEST(TcpPath, ANewDeviceMeasuresAnewAndARenewedRouteDoesNot) {
+  dcc_tcp s = Socket();
+  dcc_tcp_set_base_rtt(&s, 0, false);
+  dcc_tcp_accept_rtt(&s, 10000);
+  dcc_tcp_set_base_rtt(&s, 0, false);
+  dcc_tcp_accept_rtt(&s, 30000);
+  EXPECT_EQ(s.path.base_rtt_ns, 10000u);
+  dcc_tcp_set_base_rtt(&s, 0, true);
+  dcc_tcp_accept_rtt(&s, 30000);
+  EXPECT_EQ(s.path.base_rtt_ns, 30000u);
+}
+
+TEST(TcpPath, ASmallPacketsRttServesOnlyUntilAFullOneWasMeasured) {
+  dcc_tcp s = Socket();
+  dcc_tcp_set_base_rtt(&s, 0, false);
+  dcc_tcp_guess_base_rtt(&s, 11000);
+  EXPECT_EQ(s.path.base_rtt_ns, 11000u);
+  dcc_tcp_accept_rtt(&s, 12000);
+  dcc_tcp_guess_base_rtt(&s, 11000);
+  EXPECT_EQ(s.path.base_rtt_ns, 12000u);
+}
+
+// ---- the send time
+
+TEST(TcpSendTime, ANoteCountsIfItAgreesWithTheKernelsMicroseconds) {
+  dcc_tcp s = Socket();
+  const dcc_tcp_view v = Ack();
+  for (const int error : {-999, 0, 999})
+    EXPECT_EQ(dcc_tcp_send_ns(&s, &v, kNow - 12000 + error), kNow - 12000 + error) << error;
+  // The middle of the microsecond otherwise.
+  for (const int error : {-1000, 1000, -1000000})
+    EXPECT_EQ(dcc_tcp_send_ns(&s, &v, kNow - 12000 + error), kNow - 12000 + 500) << error;
+  EXPECT_EQ(dcc_tcp_send_ns(&s, &v, 0), kNow - 12000 + 500);
+}
+
+TEST(TcpSendTime, IsBeforeNow) {
+  dcc_tcp s = Socket();
+  dcc_tcp_view v = Ack();
+  v.rtt_us = 0;
+  EXPECT_EQ(dcc_tcp_send_ns(&s, &v, 0), kNow - 1);
+}
+
+TEST(TcpSendTime, IsUnknownWithoutAnRtt) {
+  dcc_tcp s = Socket();
+  dcc_tcp_view v = Ack();
+  v.rtt_us = -1;
+  EXPECT_EQ(dcc_tcp_send_ns(&s, &v, kNow - 12000), 0u);
+}
+
+TEST(TcpSendTime, AWholeMillisecondAfterARetransmissionIsTheTimestampOptions) {
+  dcc_tcp s = Socket();
+  dcc_tcp_view v = Ack();
+  v.rtt_us = 1000;
+  EXPECT_NE(dcc_tcp_send_ns(&s, &v, 0), 0u);
+  s.retransmitted = 1;
+  EXPECT_EQ(dcc_tcp_send_ns(&s, &v, 0), 0u);
+  EXPECT_EQ(dcc_tcp_send_ns(&s, &v, kNow - 1000000), kNow - 1000000);
+  v.rtt_us = 1001;
+  EXPECT_NE(dcc_tcp_send_ns(&s, &v, 0), 0u);
+}
+
+TEST(TcpSendTime, OfARetransmissionCountsOnlyForALawThatAsksForIt) {
+  dcc_tcp s = Socket();
+  dcc_tcp_view v = Ack();
+  v.is_retrans = true;
+  EXPECT_EQ(dcc_tcp_send_ns(&s, &v, kNow - 30500), 0u);
+  s.times_retrans = 1;
+  EXPECT_EQ(dcc_tcp_send_ns(&s, &v, kNow - 30500), kNow - 30500);
+}
+
+TEST(TcpSendTime, OfARetransmissionIsRacksIfItIsThisAcks) {
+  EXPECT_EQ(dcc_tcp_retrans_ns(970, 30, 1000, 1000400), 970500u);
+  EXPECT_EQ(dcc_tcp_retrans_ns(960, 30, 1000, 1000400), 0u);  // of an older ACK
+  EXPECT_EQ(dcc_tcp_retrans_ns(1000, 0, 1000, 1000400), 0u);
+  EXPECT_EQ(dcc_tcp_retrans_ns(999, 1, 1000, 999400), 999399u);
+}
+
+TEST(TcpRetransmissions, MakeRttsAmbiguousUpToWhatWasInFlight) {
+  dcc_tcp s = Socket();
+  dcc_tcp_view v = Ack();
+  v.total_retrans = 1;
+  v.snd_nxt = 1000;
+  v.last_end_seq = 500;
+  dcc_tcp_note_retrans(&s, &v);
+  EXPECT_TRUE(s.retransmitted);
+  v.snd_nxt = 5000;
+  v.last_end_seq = 1000;
+  dcc_tcp_note_retrans(&s, &v);
+  EXPECT_TRUE(s.retransmitted);
+  v.last_end_seq = 1001;
+  dcc_tcp_note_retrans(&s, &v);
+  EXPECT_FALSE(s.retransmitted);
+}
+
+TEST(TcpRetransmissions, OfAnotherAlgorithmsTimeAreAssumedOfWhatIsInFlight) {
+  dcc_tcp s = {};
+  dcc_tcp_view v = Ack();
+  dcc_tcp_begin(&s, &v, 12);
+  EXPECT_TRUE(s.retransmitted);
+  v.packets_out = 0;
+  dcc_tcp_begin(&s, &v, 12);
+  EXPECT_FALSE(s.retransmitted);
+}
+
+// ---- delivered bytes
+
+TEST(TcpDelivered, BytesAreThoseOnTheWire) {
+  dcc_tcp s = Socket();
+  dcc_tcp_view v = Ack();
+  v.bytes_acked = 2 * kMss;
+  v.acked_sacked = 2;
+  EXPECT_EQ(dcc_tcp_delivered_bytes(&s, &v), 2 * kWire);
+  // A short last packet.
+  v.bytes_acked += 100;
+  v.acked_sacked = 1;
+  EXPECT_EQ(dcc_tcp_delivered_bytes(&s, &v), 100 + kHeader);
+}
+
+TEST(TcpDelivered, SelectivelyAcknowledgedPacketsCountOnce) {
+  dcc_tcp s = Socket();
+  dcc_tcp_view v = Ack();
+  v.bytes_acked = 0;
+  v.sacked_out = 3;
+  v.acked_sacked = 3;
+  EXPECT_EQ(dcc_tcp_delivered_bytes(&s, &v), 3 * kWire);
+  // The hole is filled: bytes_acked makes up for all four, one of them is new.
+  v.bytes_acked = 4 * kMss;
+  v.sacked_out = 0;
+  v.acked_sacked = 1;
+  EXPECT_EQ(dcc_tcp_delivered_bytes(&s, &v), kWire);
+  v.bytes_acked = 5 * kMss;
+  EXPECT_EQ(dcc_tcp_delivered_bytes(&s, &v), kWire);
+}
+
+TEST(TcpDelivered, BytesSaturate) {
+  dcc_tcp s = Socket();
+  dcc_tcp_view v = Ack();
+  v.bytes_acked = 1ULL << 40;
+  EXPECT_EQ(dcc_tcp_delivered_bytes(&s, &v), 0xffffffffu);
+}
+
+TEST(TcpDelivered, FlightIsWhatWasDeliveredSinceAndThePacketItself) {
+  dcc_tcp_view v = Ack();
+  EXPECT_EQ(dcc_tcp_flight_packets(&v), 10u);
+  v.delivered = 3;
+  v.prior_delivered = 0xfffffffe;  // wraps
+  EXPECT_EQ(dcc_tcp_flight_packets(&v), 5u);
+  v.prior_delivered = 3;
+  EXPECT_EQ(dcc_tcp_flight_packets(&v), 1u);
+}
+
+// ---- held ACKs
+
+TEST(TcpHeldAck, OnlyAPeerThatWasSeenToWaitMayHoldTheAckOfAllInFlight) {
+  dcc_tcp s = Socket();
+  dcc_tcp_view v = Ack();
+  v.packets_out = 0;
+  EXPECT_FALSE(dcc_tcp_may_be_held(&s, &v));
+  // Two packets with one ACK.
+  v.acked_sacked = 2;
+  EXPECT_TRUE(dcc_tcp_may_be_held(&s, &v));
+  v.acked_sacked = 1;
+  EXPECT_TRUE(dcc_tcp_may_be_held(&s, &v));
+  v.packets_out = 1;
+  EXPECT_FALSE(dcc_tcp_may_be_held(&s, &v));
+}
+
+TEST(TcpHeldAck, AnAckThatAnAnswerCarriesMayBeHeld) {
+  dcc_tcp s = Socket();
+  dcc_tcp_view v = Ack();
+  v.packets_out = 0;
+  v.data_segs_in = 1;
+  EXPECT_TRUE(dcc_tcp_may_be_held(&s, &v));
+  EXPECT_FALSE(dcc_tcp_may_be_held(&s, &v));
+}
+
+TEST(TcpHeldAck, LossesDoNotMakeAPeerOneThatWaits) {
+  for (int i = 0; i < 3; ++i) {
+    dcc_tcp s = Socket();
+    dcc_tcp_view v = Ack();
+    v.acked_sacked = 2;
+    if (i == 0) v.sacked_out = 1;
+    if (i == 1) s.retransmitted = 1;
+    if (i == 2) v.ca_state = DCC_TCP_CA_RECOVERY;
+    dcc_tcp_may_be_held(&s, &v);
+    EXPECT_FALSE(s.stretched_acks) << i;
+  }
+}
+
+TEST(TcpHeldAck, IsCertainWhereNoQueueLastsAsLong) {
+  dcc_tcp s = Socket();
+  const u32 limit = DCC_TCP_HELD_ACK_NS + kBase;
+  EXPECT_FALSE(dcc_tcp_is_held(&s, limit, 1, true));
+  EXPECT_TRUE(dcc_tcp_is_held(&s, limit + 1, 1, false));
+  EXPECT_TRUE(dcc_tcp_is_held(&s, limit + 1, 2, true));
+  EXPECT_FALSE(dcc_tcp_is_held(&s, limit + 1, 2, false));
+}
+
+TEST(TcpHeldAck, CameSoonMeansWithin20MsAndTheBaseRtt) {
+  dcc_tcp s = Socket();
+  dcc_ack ack = {};
+  ack.rtt_ns = DCC_TCP_HELD_ACK_NS + kBase;
+  EXPECT_TRUE(dcc_tcp_came_soon(&s, &ack));
+  ack.rtt_ns++;
+  EXPECT_FALSE(dcc_tcp_came_soon(&s, &ack));
+}
+
+// ---- the sample
+
+TEST(TcpSample, HasTheRttInNanosecondsAndBytesOnTheWire) {
+  dcc_tcp s = Socket();
+  const dcc_ack ack = Sample(&s, Ack(), kNow - 12345);
+  EXPECT_EQ(ack.now_ns, kNow);
+  EXPECT_EQ(ack.send_ns, kNow - 12345);
+  EXPECT_EQ(ack.rtt_ns, 12345u);
+  EXPECT_EQ(ack.acked_bytes, kWire);
+  EXPECT_EQ(ack.inflight_bytes, 10 * kWire);
+  EXPECT_EQ(ack.flags, 0u);
+  EXPECT_EQ(ack.flows, 0u);
+  EXPECT_EQ(s.rtt_ns, 12345u);
+}
+
+TEST(TcpSample, AnAckThatDeliversNothingIsNone) {
+  dcc_ack ack = {};
+  dcc_tcp s = Socket();
+  dcc_tcp_view v = Ack();
+  v.acked_sacked = 0;
+  v.total_retrans = 1;
+  EXPECT_FALSE(dcc_tcp_sample(&s, &v, 0, &ack));
+  // What it says of retransmissions and bytes is kept all the same.
+  EXPECT_TRUE(s.retransmitted);
+  EXPECT_EQ(s.bytes_acked, kMss);
+  v.acked_sacked = 1;
+  v.sampled = false;
+  EXPECT_FALSE(dcc_tcp_sample(&s, &v, 0, &ack));
+}
+
+TEST(TcpSample, WithoutASendTimeStillDelivers) {
+  dcc_tcp s = Socket();
+  dcc_tcp_view v = Ack();
+  v.rtt_us = -1;
+  const dcc_ack ack = Sample(&s, v, 0);
+  EXPECT_EQ(ack.flags, DCC_ACK_NO_RTT);
+  EXPECT_EQ(ack.send_ns, kNow);
+  EXPECT_EQ(ack.rtt_ns, 0u);
+  EXPECT_EQ(ack.acked_bytes, kWire);
+  EXPECT_EQ(s.rtt_ns, 20000u);  // as before
+}
+
+TEST(TcpSample, ApplicationAndReceiveWindowLimitAlike) {
+  dcc_tcp s = Socket();
+  dcc_tcp_view v = Ack();
+  v.is_app_limited = true;
+  EXPECT_EQ(Sample(&s, v, 0).flags, DCC_ACK_APP_LIMITED);
+  v.is_app_limited = false;
+  v.rwnd_limited = true;
+  EXPECT_EQ(Sample(&s, v, 0).flags, DCC_ACK_APP_LIMITED);
+}
+
+TEST(TcpSample, AHeldAckIsNoRttOfThePath) {
+  dcc_tcp s = Socket();
+  dcc_tcp_view v = Ack();
+  v.delivered = 1;
+  v.packets_out = 0;
+  v.rtt_us = 40000;
+  const dcc_ack ack = Sample(&s, v, kNow - 40000000);
+  EXPECT_EQ(ack.flags, DCC_ACK_DELAYED);
+  EXPECT_EQ(ack.rtt_ns, 40000000u);
+  EXPECT_TRUE(s.delayed_acks);
+  EXPECT_EQ(s.rtt_ns, 20000u);
+}
+
+TEST(TcpSample, WhatTcpCallsDelayedIsDelayed) {
+  dcc_tcp s = Socket();
+  dcc_tcp_view v = Ack();
+  v.is_ack_delayed = true;
+  EXPECT_EQ(Sample(&s, v, 0).flags, DCC_ACK_DELAYED);
+  EXPECT_FALSE(s.delayed_acks);
+}
+
+TEST(TcpSample, TheAckOfTheLastDataCountsOnlyIfItIsShorterThanTheNewest) {
+  dcc_tcp s = Socket();
+  s.stretched_acks = 1;
+  dcc_tcp_view v = Ack();
+  v.packets_out = 0;
+  v.all_sent = true;
+  v.rtt_us = 25;
+  EXPECT_EQ(Sample(&s, v, kNow - 25000).flags, DCC_ACK_DELAYED);
+  EXPECT_EQ(s.rtt_ns, 20000u);
+  v.rtt_us = 15;
+  EXPECT_EQ(Sample(&s, v, kNow - 15000).flags, 0u);
+  EXPECT_EQ(s.rtt_ns, 15000u);
+  // Where more data waits, the receiver has no reason to wait.
+  v.all_sent = false;
+  v.rtt_us = 25;
+  EXPECT_EQ(Sample(&s, v, kNow - 25000).flags, 0u);
+}
+
+TEST(TcpSample, AnRttOfSecondsSaturates) {
+  dcc_tcp s = Socket();
+  dcc_tcp_view v = Ack();
+  v.rtt_us = 10000000;
+  EXPECT_EQ(Sample(&s, v, 0).rtt_ns, 0xffffffffu);
+}
+
+// ---- loss
+
+TEST(TcpState, RecoveryAndCwrAreALossOncePerEpisode) {
+  for (const u32 state : {DCC_TCP_CA_RECOVERY, DCC_TCP_CA_CWR}) {
+    EXPECT_EQ(dcc_tcp_state_event(DCC_TCP_CA_OPEN, state, 100, 50), DCC_TCP_LOSS);
+    EXPECT_EQ(dcc_tcp_state_event(1, state, 100, 50), DCC_TCP_LOSS);  // disorder
+    EXPECT_EQ(dcc_tcp_state_event(DCC_TCP_CA_CWR, state, 100, 50), DCC_TCP_NOTHING);
+    EXPECT_EQ(dcc_tcp_state_event(DCC_TCP_CA_LOSS, state, 100, 50), DCC_TCP_NOTHING);
+    EXPECT_EQ(dcc_tcp_state_event(state, DCC_TCP_CA_OPEN, 100, 50), DCC_TCP_NOTHING);
+  }
+}
+
+TEST(TcpState, ATimeoutWithinARecoveryIsSeenInTheStateAlone) {
+  EXPECT_EQ(dcc_tcp_state_event(DCC_TCP_CA_RECOVERY, DCC_TCP_CA_LOSS, 100, 50), DCC_TCP_RTO);
+  EXPECT_EQ(dcc_tcp_state_event(DCC_TCP_CA_CWR, DCC_TCP_CA_LOSS, 100, 50), DCC_TCP_RTO);
+  EXPECT_EQ(dcc_tcp_state_event(DCC_TCP_CA_RECOVERY, DCC_TCP_CA_LOSS, 5, 0xfffffff0), DCC_TCP_RTO);
+  // At its end, and from the open state, CA_EVENT_LOSS tells; or it is a smaller path MTU.
+  EXPECT_EQ(dcc_tcp_state_event(DCC_TCP_CA_RECOVERY, DCC_TCP_CA_LOSS, 100, 100), DCC_TCP_NOTHING);
+  EXPECT_EQ(dcc_tcp_state_event(DCC_TCP_CA_OPEN, DCC_TCP_CA_LOSS, 100, 50), DCC_TCP_NOTHING);
+  EXPECT_EQ(dcc_tcp_state_event(DCC_TCP_CA_LOSS, DCC_TCP_CA_LOSS, 100, 50), DCC_TCP_NOTHING);
+}
+
+// ---- idle
+
+namespace {
+
+constexpr u64 kIdle = DCC_TCP_IDLE_RTTS * 20000;  // of Socket(), whose newest RTT is 20 us
+
+dcc_tcp_pause Pause(u64 since_ns) {
+  dcc_tcp_pause p = {};
+  p.now_ns = kNow + since_ns;
+  p.departure_ns = kNow - 20000;
+  p.app_limited = true;
+  return p;
+}
+
+dcc_tcp Acked() {
+  dcc_tcp s = Socket();
+  s.last_ack_ns = kNow;
+  return s;
+}
+
+}  // namespace
+
+TEST(TcpIdle, BeginsAfterEightRttsAndRestartsOncePerPause) {
+  dcc_tcp s = Acked();
+  dcc_tcp_pause p = Pause(kIdle);
+  EXPECT_FALSE(dcc_tcp_restarts(&s, &p));
+  p = Pause(kIdle + 1);
+  EXPECT_TRUE(dcc_tcp_restarts(&s, &p));
+  EXPECT_FALSE(dcc_tcp_restarts(&s, &p));
+}
+
+TEST(TcpIdle, CountsFromTheLastDepartureToo) {
+  dcc_tcp s = Acked();
+  dcc_tcp_pause p = Pause(kIdle + 1);
+  p.departure_ns = kNow + 1;
+  EXPECT_FALSE(dcc_tcp_restarts(&s, &p));
+}
+
+TEST(TcpIdle, OnePacketInFlightMayWaitForItsAckAndTwoMayNot) {
+  dcc_tcp s = Acked();
+  dcc_tcp_pause p = Pause(kIdle + 1);
+  p.packets_out = 2;
+  EXPECT_FALSE(dcc_tcp_restarts(&s, &p));
+  p.packets_out = 1;
+  EXPECT_TRUE(dcc_tcp_restarts(&s, &p));
+}
+
+TEST(TcpIdle, NeedsAnApplicationThatPaused) {
+  dcc_tcp s = Acked();
+  dcc_tcp_pause p = Pause(kIdle + 1);
+  p.app_limited = false;
+  EXPECT_FALSE(dcc_tcp_restarts(&s, &p));
+  p = Pause(kIdle + 1);
+  p.ca_state = DCC_TCP_CA_LOSS;
+  EXPECT_FALSE(dcc_tcp_restarts(&s, &p));
+  s.last_ack_ns = 0;  // nothing was sent yet
+  p = Pause(kIdle + 1);
+  EXPECT_FALSE(dcc_tcp_restarts(&s, &p));
+}
+
+TEST(TcpIdle, TakesTheBaseRttWhereTheNewestIsShorter) {
+  dcc_tcp s = Acked();
+  s.rtt_ns = 1000;
+  dcc_tcp_pause p = Pause(DCC_TCP_IDLE_RTTS * kBase);
+  EXPECT_FALSE(dcc_tcp_restarts(&s, &p));
+}
+
+// ---- the window
+
+TEST(TcpWindow, IsRoundedToTheNearest) {
+  dcc_tcp s = Socket();
+  const u32 any = 1000000;
+  for (const auto& [packets, cwnd] : {std::pair(10.0, 10u),
+                                      {10.49, 10u},
+                                      {10.5, 11u},
+                                      {10.99, 11u},
+                                      {0.2, 1u},
+                                      {1.0 / 65536, 1u}}) {
+    const dcc_control c = Control(packets, kLine / 2);
+    EXPECT_EQ(dcc_tcp_window(&s, &c, 0, 8, any), cwnd) << packets;
+  }
+}
+
+TEST(TcpWindow, HasSlackForGroupedAcksAtTheLineRateOnly) {
+  dcc_tcp s = Socket();
+  for (const auto& [pace, limits] :
+       {std::pair(kLine, true), {kLine - 1, false}, {kLine + 1, false}, {2 * kLine, false}}) {
+    const dcc_control c = Control(10, pace);
+    EXPECT_EQ(dcc_tcp_pace_limits(&s, &c), limits) << pace;
+    EXPECT_EQ(dcc_tcp_slack(&s, &c, 8), limits ? 9u : 0u) << pace;
+    EXPECT_EQ(dcc_tcp_window(&s, &c, 0, 8, 1000000), limits ? 19u : 10u) << pace;
+  }
+}
+
+TEST(TcpWindow, RespectsTheSocketsClampAndTcpsSequenceNumbers) {
+  dcc_tcp s = Socket();
+  dcc_control c = Control(100, kLine);
+  EXPECT_EQ(dcc_tcp_window(&s, &c, 0, 8, 50), 50u);
+  c.cwnd_q16 = std::numeric_limits<u64>::max() / 2;
+  EXPECT_EQ(dcc_tcp_window(&s, &c, 0, 44, 0xffffffff), DCC_TCP_CWND_MAX);
+}
+
+TEST(TcpWindow, IsTwoPacketsForAPeerThatHeldAnAck) {
+  dcc_tcp s = Socket();
+  const dcc_control c = Control(0.5, kLine / 2);
+  s.delayed_acks = 1;
+  EXPECT_EQ(dcc_tcp_window(&s, &c, 1000, 8, 100), 2u);
+}
+
+TEST(TcpWindow, IsTwoPacketsForAFlowThatPausedNotLongAgo) {
+  dcc_tcp s = Socket();
+  s.stretched_acks = 1;
+  s.paused_delivered = 0xffffffff;  // wraps
+  EXPECT_EQ(dcc_tcp_least_window(&s, DCC_TCP_PAUSE_PACKETS - 2), 2u);
+  EXPECT_EQ(dcc_tcp_least_window(&s, DCC_TCP_PAUSE_PACKETS - 1), 1u);
+  s.stretched_acks = 0;
+  EXPECT_EQ(dcc_tcp_least_window(&s, 0), 1u);
+  // A new socket has not paused.
+  s = Socket();
+  s.stretched_acks = 1;
+  EXPECT_EQ(dcc_tcp_least_window(&s, 0), 1u);
+}
+
+TEST(TcpWindow, APauseIsTheAckOfAllDataWithNoneWaiting) {
+  dcc_tcp s = Socket();
+  dcc_tcp_view v = Ack();
+  v.packets_out = 0;
+  v.delivered = 500;
+  dcc_tcp_may_be_held(&s, &v);
+  EXPECT_NE(s.paused_delivered, 500u);
+  v.all_sent = true;
+  dcc_tcp_may_be_held(&s, &v);
+  EXPECT_EQ(s.paused_delivered, 500u);
+}
+
+// ---- the pace
+
+TEST(TcpPace, IsPayloadBytesPerSecond) {
+  dcc_tcp s = Socket();
+  const dcc_control c = Control(10, kLine);
+  EXPECT_EQ(dcc_tcp_pace(&s, &c), kLine / 8 * kMss / kWire);
+}
+
+TEST(TcpPace, IsNeverZero) {
+  dcc_tcp s = Socket();
+  dcc_control c = Control(10, 0);
+  EXPECT_EQ(dcc_tcp_pace(&s, &c), 1u);
+  c = Control(1.0 / 65536, kLine);
+  s.rtt_ns = s.path.base_rtt_ns = DCC_PATH_RTT_MAX_NS;
+  EXPECT_EQ(dcc_tcp_pace(&s, &c), 1u);
+}
+
+TEST(TcpPace, OfAWindowBelowOnePacketIsThatPartOfAPacketPerRtt) {
+  dcc_tcp s = Socket();
+  dcc_control c = Control(0.25, kLine);
+  // A quarter of 1448 bytes per 20 us.
+  EXPECT_NEAR(dcc_tcp_pace(&s, &c), 0.25 * kMss / 20e-6, 1);
+  c = Control(1, kLine);
+  EXPECT_EQ(dcc_tcp_pace(&s, &c), kLine / 8 * kMss / kWire);
+  // A slower pace stays.
+  c = Control(0.25, 8000);
+  EXPECT_EQ(dcc_tcp_pace(&s, &c), 1000ull * kMss / kWire);
+}
+
+TEST(TcpPace, IgnoresTheRttOfADrainingStartUp) {
+  dcc_tcp s = Socket();
+  const dcc_control c = Control(0.5, kLine);
+  s.rtt_ns = 1000 * kBase;
+  EXPECT_EQ(dcc_tcp_window_rtt_ns(&s), 12u * kBase);
+  EXPECT_NEAR(dcc_tcp_pace(&s, &c), 0.5 * kMss / (12e-9 * kBase), 1);
+}
+
+TEST(TcpPace, HasNoOverflowAtTheEndsOfItsRange) {
+  dcc_tcp s = Socket();
+  dcc_tcp_set_packet(&s, 65535, 0);
+  dcc_control c = Control(0, 2 * DCC_PATH_RATE_MAX_BPS);
+  c.cwnd_q16 = DCC_WINDOW_ONE - 1;
+  s.rtt_ns = s.path.base_rtt_ns = DCC_PATH_RTT_MIN_NS;
+  EXPECT_EQ(dcc_tcp_pace(&s, &c), 65535ull * 65535 * 1000000000 / 1000 / 65536);
+  c.cwnd_q16 = DCC_WINDOW_ONE;
+  EXPECT_EQ(dcc_tcp_pace(&s, &c), 2 * DCC_PATH_RATE_MAX_BPS / 8);
+}
+
+// ---- TSO bursts
+
+TEST(TcpBurst, IsWhatThePaceSendsInASixteenthOfABaseRtt) {
+  dcc_tcp s = Socket();
+  s.path.base_rtt_ns = 160000;
+  // 10 us at 1.448 GB/s are ten packets.
+  EXPECT_EQ(dcc_tcp_burst(&s, 1448000000, 44), 10u);
+  EXPECT_EQ(dcc_tcp_burst(&s, 1448000000, 8), 8u);
+  EXPECT_EQ(dcc_tcp_burst(&s, 1, 8), 1u);
+  EXPECT_EQ(dcc_tcp_burst(&s, 200000000000, 65535), 1381u);
+}
+
+// ---- EDT holds
+
+TEST(TcpHold, IsTheRestOfTheRttThatASmallWindowLeaves) {
+  dcc_tcp s = Socket();
+  EXPECT_EQ(dcc_tcp_hold_ns(&s, DCC_WINDOW_ONE / 2), 20000u);
+  EXPECT_EQ(dcc_tcp_hold_ns(&s, DCC_WINDOW_ONE / 4), 60000u);
+  EXPECT_EQ(dcc_tcp_hold_ns(&s, DCC_WINDOW_ONE - 1), 0u);
+  EXPECT_EQ(dcc_tcp_hold_ns(&s, 1), DCC_TCP_HOLD_MAX_NS);
+  EXPECT_EQ(dcc_tcp_hold_ns(&s, 0), DCC_TCP_HOLD_MAX_NS);  // never asked for
+}
+
+TEST(TcpHold, ShrinksAsThePaceGrows) {
+  EXPECT_EQ(dcc_tcp_shortened_hold_ns(90000, 1000, 3000), 30000u);
+  EXPECT_EQ(dcc_tcp_shortened_hold_ns(1ULL << 40, 1ULL << 37, 1ULL << 38), 1ULL << 39);
+  EXPECT_EQ(dcc_tcp_shortened_hold_ns(0, 1, 2), 0u);
+}
+
+// ---- anything
+
+// Whatever the socket says, a sample is consistent and a control can be applied.
+TEST(TcpProperty, AnySocketGivesASoundSampleAndWindow) {
+  std::mt19937_64 random(1);
+  const auto any = [&random](u64 below) {
+    // Small values, large ones, and their neighbourhoods.
+    const u64 value = random() >> (random() % 64);
+    return below ? value % below : value;
+  };
+  for (int flow = 0; flow < 2000; ++flow) {
+    dcc_tcp s = {};
+    dcc_tcp_view v = {};
+    v.packets_out = static_cast<u32>(any(100));
+    dcc_tcp_begin(&s, &v, static_cast<u32>(any(0)));
+    s.path.line_rate_bps = DCC_PATH_RATE_MIN_BPS + any(DCC_PATH_RATE_MAX_BPS);
+    s.times_retrans = any(2) != 0;
+    dcc_tcp_set_packet(&s, static_cast<u32>(any(65536)), static_cast<u32>(any(300)));
+    u64 now = 1000000000 + any(1ULL << 50);
+    for (int i = 0; i < 50; ++i) {
+      now += any(1000000000);
+      v.now_ns = now;
+      v.now_us = now / 1000;
+      v.bytes_acked += any(1 << 20);
+      v.snd_nxt = static_cast<u32>(any(0));
+      v.delivered = static_cast<u32>(any(0));
+      v.prior_delivered = static_cast<u32>(any(0));
+      v.packets_out = static_cast<u32>(any(100));
+      v.sacked_out = static_cast<u32>(any(4));
+      v.total_retrans += any(8) == 0;
+      v.data_segs_in += any(8) == 0;
+      v.ca_state = static_cast<u32>(any(5));
+      v.all_sent = any(2) != 0;
+      v.rwnd_limited = any(2) != 0;
+      v.sampled = any(8) != 0;
+      v.is_retrans = any(4) == 0;
+      v.is_app_limited = any(2) != 0;
+      v.is_ack_delayed = any(4) == 0;
+      v.rtt_us = static_cast<s32>(std::min<u64>(any(1ULL << 31), v.now_us)) - (any(8) == 0);
+      v.acked_sacked = static_cast<u32>(any(0));
+      v.last_end_seq = static_cast<u32>(any(0));
+      if (any(4) == 0) dcc_tcp_set_base_rtt(&s, static_cast<u32>(any(DCC_PATH_RTT_MAX_NS)), false);
+
+      dcc_ack ack = {};
+      const u64 noted_ns = any(4) ? now - any(std::min<u64>(now, 1000000)) : 0;
+      const bool delivered = dcc_tcp_sample(&s, &v, noted_ns, &ack);
+      ASSERT_EQ(delivered, v.acked_sacked && v.sampled);
+      ASSERT_GT(s.rtt_ns, 0u);
+      ASSERT_GT(s.path.base_rtt_ns, 0u);
+      ASSERT_LE(s.path.base_rtt_ns, DCC_PATH_RTT_MAX_NS);
+      if (delivered) {
+        ASSERT_LE(ack.send_ns, now);
+        ASSERT_EQ(ack.rtt_ns, std::min<u64>(now - ack.send_ns, 0xffffffff));
+        ASSERT_GE(ack.inflight_bytes, s.path.wire_bytes);
+        if (ack.flags & DCC_ACK_NO_RTT) {
+          ASSERT_EQ(ack.send_ns, now);
+        }
+      }
+
+      dcc_control c = {};
+      c.cwnd_q16 = 1 + any(1ULL << 62);
+      c.pacing_bps = any(2) ? s.path.line_rate_bps : 1000 + any(2 * s.path.line_rate_bps);
+      const u32 clamp = 2 + static_cast<u32>(any(1U << 31));
+      const u32 burst = 1 + static_cast<u32>(any(44));
+      const u32 cwnd = dcc_tcp_window(&s, &c, v.delivered, burst, clamp);
+      ASSERT_GE(cwnd, 1u);
+      ASSERT_LE(cwnd, std::min(clamp, DCC_TCP_CWND_MAX));
+      const u64 pace = dcc_tcp_pace(&s, &c);
+      ASSERT_GE(pace, 1u);
+      ASSERT_LE(pace, std::max<u64>(c.pacing_bps / 8, 1));
+      const u32 bursts = dcc_tcp_burst(&s, pace, burst);
+      ASSERT_GE(bursts, 1u);
+      ASSERT_LE(bursts, burst);
+      if (c.cwnd_q16 < DCC_WINDOW_ONE) {
+        ASSERT_LE(dcc_tcp_hold_ns(&s, c.cwnd_q16), DCC_TCP_HOLD_MAX_NS);
+      }
+    }
+  }
+}
