@@ -8,13 +8,13 @@
 struct dcc_ccc;
 struct dcc_ccc_scale;
 struct dcc_ccc_params;
-int step_dcc_ccc_derive(struct dcc_ccc_scale *k, const struct dcc_path *path,
+int subprog_dcc_ccc_derive(struct dcc_ccc_scale *k, const struct dcc_path *path,
 			const struct dcc_ccc_params *p);
-int step_dcc_ccc_adjust(struct dcc_ccc *s, u64 now_ns, u32 itv_ns);
+int subprog_dcc_ccc_adjust(struct dcc_ccc *s, u64 now_ns, u32 itv_ns);
 
 #include "dcc_ccc.h"
 
-DELAYCC_STEP int step_dcc_ccc_derive(struct dcc_ccc_scale *k, const struct dcc_path *path,
+DELAYCC_SUBPROG int subprog_dcc_ccc_derive(struct dcc_ccc_scale *k, const struct dcc_path *path,
 				     const struct dcc_ccc_params *p)
 {
 	if (k && path && p)
@@ -22,7 +22,7 @@ DELAYCC_STEP int step_dcc_ccc_derive(struct dcc_ccc_scale *k, const struct dcc_p
 	return 0;
 }
 
-DELAYCC_STEP int step_dcc_ccc_adjust(struct dcc_ccc *s, u64 now_ns, u32 itv_ns)
+DELAYCC_SUBPROG int subprog_dcc_ccc_adjust(struct dcc_ccc *s, u64 now_ns, u32 itv_ns)
 {
 	if (s)
 		dcc_ccc_adjust(s, now_ns, itv_ns);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What comes before a core in a BPF program: types, helpers, arithmetic in
- * pieces.
+ * subprograms.
  *
- * Inlined as a whole, a core's paths multiply to more than a million
- * instructions for the verifier.  So what has many paths becomes a global
- * function, which is verified once, for any arguments; in return it must check
- * its pointers.  A core marks these places with DCC_BPF_SUBPROG; <name>.bpf.c declares
- * step_<function>() before it includes the core and defines it behind.
+ * If all of a core were inlined, its paths would multiply to more than a million
+ * instructions for the verifier.  A function with many paths therefore becomes a
+ * global function (a subprogram).  The verifier checks it once, for any
+ * arguments; in return the function must check its pointers.  A core marks these
+ * places with DCC_BPF_SUBPROG; <name>.bpf.c declares subprog_<function>() before
+ * it includes the core, and defines it behind.
  */
 #ifndef DELAYCC_CORE_BPF_H
 #define DELAYCC_CORE_BPF_H
@@ -18,20 +19,21 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-#define DELAYCC_STEP __attribute__((noinline))
-#define DCC_BPF_SUBPROG(function) step_##function
-/* Until delaycc_hooks.bpf.h: a function that is not a step is part of its caller. */
+#define DELAYCC_SUBPROG __attribute__((noinline))
+#define DCC_BPF_SUBPROG(function) subprog_##function
+/* Until delaycc_hooks.bpf.h: a function that is no subprogram is inlined. */
 #define inline inline __attribute__((always_inline))
 
 #include "dcc_math.h"
 
-DELAYCC_STEP u64 step_muldiv(u64 a, u64 b, u64 d)
+DELAYCC_SUBPROG u64 subprog_muldiv(u64 a, u64 b, u64 d)
 {
 	return dcc_muldiv_u64(a, b, d);
 }
 
-#define dcc_muldiv_u64 step_muldiv
+#define dcc_muldiv_u64 subprog_muldiv
 
 #include "dcc_cc.h"
+#include "dcc_tcp.h"
 
 #endif /* DELAYCC_CORE_BPF_H */

@@ -1,57 +1,89 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The shell that every <name>.bpf.c puts behind its core: TCP's hooks.
+ * TCP's hooks around a core, the part of every <name>.bpf.c that is the same for
+ * all.
  *
  *	#include "delaycc_core.bpf.h"
- *	(steps) #include "dcc_<name>.h" (steps)
+ *	(subprograms) #include "dcc_<name>.h" (subprograms)
  *	#define DELAYCC_ALG <name>
  *	#include "delaycc_hooks.bpf.h"
  *
- * The kernel then has an algorithm "bpf_<name>"; where that is longer than 15
- * characters, define DELAYCC_BPF_NAME.  DELAYCC_BPF_ADJUST(params), if defined,
- * is applied to each socket's parameters.  DELAYCC_TIMES_RETRANS is the module's
- * shell's.
+ * The kernel then has an algorithm "bpf_<name>".  Optional, to be defined before:
  *
- * What differs from the modules
- *   - Parameters and path are the loader's, for all sockets alike, instead of
- *     sysctls, routes and devices; a base RTT of 0 means the smallest that was
- *     measured.  Without a line rate every socket is left to reno, as it is in the
+ *	DELAYCC_BPF_NAME	the algorithm's name, where "bpf_<name>" is longer
+ *				than 15 characters
+ *	DELAYCC_BPF_ADJUST(params)	is applied to each socket's parameters
+ *	DELAYCC_BPF_SOCKET_PARAMS(sk, params)	sets what differs between sockets,
+ *				at the start
+ *	DELAYCC_BPF_EACH_ACK(sk, params)	the same before each acknowledgment
+ *	DELAYCC_TIMES_RETRANS	as options.times_retrans of the module
+ *	DELAYCC_PROBES		as options.probes of the module
+ *
+ * The arithmetic is that of the modules, core/dcc_tcp.h.  What differs from
+ * them, and why:
+ *
+ *   - Configuration.  Parameters, line rate, base RTT and link overhead are the
+ *     loader's, for all sockets alike, and fixed when the program is loaded: a
+ *     program has no sysctls, sees no route metric, and a device tells its speed
+ *     only under the RTNL.  Without a line rate a socket uses reno, as in the
  *     module on a device without a speed.
- *   - tcp_wstamp_ns and sk_gso_max_segs are not writable: a window below one
- *     packet is one packet at a pace below one per RTT, and segmentation offload
- *     is as the device has it, so the law sees bursts.
- *   - Send times: .min_tso_segs runs whenever TCP tries to send and notes what
- *     sequence number is next and when.  An acknowledged packet was sent at the
- *     time of the newest note that does not lie behind it.
- *   - With DELAYCC_PROBES the core may stop a flow.  A program can build no packet
- *     of its own, so the probe is a full packet of data: a window of one, at a
- *     pace that lets the next one leave after the time that the core asks for.  The
- *     ACK of a packet that left after the stop is the reply.  The flow thus never
- *     sends less than a packet per probe (two, where the receiver holds back the
- *     ACK of a lone one), lost ones are TCP's to send again, and a
- *     first one follows the stop as soon as what was in flight is acknowledged.
- *     The module's bound on the time that data waits is therefore not needed.  A FIN
- *     is a packet here and keeps the pace.
- *   - DELAYCC_BPF_SOCKET_PARAMS(sk, params) sets what differs between sockets, at
- *     the start; DELAYCC_BPF_EACH_ACK(sk, params) before each acknowledgment.
- *   - The receiver's count of flows is not read: netfilter hooks of a module
+ *   - Names.  A struct_ops object registers one name, so the paper's variant
+ *     (oscar_paper, patched_timely ...) is a parameter of the loader's, and a
+ *     socket that cannot be served runs the kernel's own "reno", not a reno of
+ *     another name.
+ *   - What ss and the tracepoint show.  A program has no .get_info and no
+ *     tracepoint of its own; the counters below are there instead.
+ *   - Window below one packet.  tcp_wstamp_ns is not writable, so there is no EDT
+ *     hold: the window is one packet, and the pace alone is below one packet per
+ *     RTT.  For the same reason a packet's departure time cannot be moved when
+ *     the pace rises, so the pace has a floor (HOOKS_PACE_MIN).
+ *   - TSO bursts and host queue.  sk_gso_max_segs and sk_pacing_shift are not
+ *     writable: segmentation offload is as the device has it, so the law sees
+ *     bursts, and TCP's limit of 1 ms in the host's queues stays.
+ *   - Send times.  A program cannot walk the retransmit queue, so there is one
+ *     note per call of .min_tso_segs, which TCP calls whenever it tries to send:
+ *     the next sequence number and the time.  An acknowledged packet was sent at
+ *     the time of the newest note that does not lie behind it.  The module has
+ *     the departure time of each packet.
+ *   - Probes.  A program can build no packet, so the probe of a stopped flow is a
+ *     full packet of data: a window of one, at a pace that lets the next one leave
+ *     after the time that the core asks for.  The ACK of a packet that left after
+ *     the stop is the reply, even if the receiver has held it back (it then has
+ *     DCC_ACK_DELAYED, too).  A stopped flow thus never sends less than one packet
+ *     per probe (two, where the receiver holds back the ACK of a lone one), TCP
+ *     sends lost ones again, and a first one follows the stop as soon as what was
+ *     in flight is acknowledged.  The module's bound on the time that data waits
+ *     is not needed.  A FIN is a packet here and keeps the pace.
+ *   - N.  The receiver's count of flows is not read: netfilter hooks of a module
  *     carry it.
  *
- * The state is a few hundred bytes: it lives in socket storage, not in the
- * 104 bytes of icsk_ca_priv.
+ * The state lives in socket storage, not in the 104 bytes of icsk_ca_priv: the
+ * core's (768 bytes at most), 1024 bytes of notes, and about 200 bytes of path,
+ * parameters and bookkeeping.
  */
-#ifndef DELAYCC_SHELL_BPF_H
-#define DELAYCC_SHELL_BPF_H
+#ifndef DELAYCC_HOOKS_BPF_H
+#define DELAYCC_HOOKS_BPF_H
 
 #undef inline
 
-#define DELAYCC_CORE(part) DELAYCC_PASTE(DELAYCC_ALG, part)
-#define DELAYCC_PASTE(name, part) DELAYCC_PASTE_2(name, part)
-#define DELAYCC_PASTE_2(name, part) dcc_##name##part
+/* The functions carry the algorithm's name: DCC_HOOK(init) is oscar_init(). */
+#define DCC_HOOK(function) DELAYCC_PASTE(DELAYCC_ALG, _, function)
+/* The core's own: struct DCC_CORE(_params), DCC_CORE(_ack)() ... */
+#define DCC_CORE(part) DELAYCC_PASTE(dcc_, DELAYCC_ALG, part)
+#define DELAYCC_PASTE(a, b, c) DELAYCC_PASTE_2(a, b, c)
+#define DELAYCC_PASTE_2(a, b, c) a##b##c
 #define DELAYCC_STRING(name) DELAYCC_STRING_2(name)
 #define DELAYCC_STRING_2(name) #name
 #ifndef DELAYCC_BPF_NAME
 #define DELAYCC_BPF_NAME "bpf_" DELAYCC_STRING(DELAYCC_ALG)
+#endif
+/* One step more, as BPF_PROG() pastes its argument. */
+#define DCC_BPF_PROG(name, args...) BPF_PROG(name, ##args)
+
+#ifdef DELAYCC_TIMES_RETRANS
+#define HOOKS_TIMES_RETRANS 1
+#else
+#define HOOKS_TIMES_RETRANS 0
 #endif
 
 char LICENSE[] SEC("license") = "GPL";
@@ -60,27 +92,23 @@ char LICENSE[] SEC("license") = "GPL";
 #define DCC_TCP_CONG_NON_RESTRICTED 1
 #define DCC_SOL_TCP 6
 #define DCC_TCP_CONGESTION 13
-#define DCC_NS_PER_US 1000ULL
+
+/* dcc_tcp.h has the kernel's numbers. */
+_Static_assert(DCC_TCP_CA_OPEN == TCP_CA_Open, "TCP_CA_Open");
+_Static_assert(DCC_TCP_CA_CWR == TCP_CA_CWR, "TCP_CA_CWR");
+_Static_assert(DCC_TCP_CA_RECOVERY == TCP_CA_Recovery, "TCP_CA_Recovery");
+_Static_assert(DCC_TCP_CA_LOSS == TCP_CA_Loss, "TCP_CA_Loss");
 
 /* Notes of send times; a power of two. */
-#define SHELL_NOTES 64
+#define HOOKS_NOTES 64
 /* Notes passed at one ACK, at most; those left are passed at the next. */
-#define SHELL_NOTES_AT_ONCE 16
+#define HOOKS_NOTES_AT_ONCE 16
 
 /*
- * A receiver that waits for a second packet holds an ACK for 40 ms or more; no
- * queue in a datacenter lasts 20 ms.
+ * Bytes per second, at least.  The departure time of a next packet that a slow
+ * pace has set stays when the pace rises; with this it is 1.5 s away at most.
  */
-#define SHELL_DELAYED_ACK_NS 20000000U
-
-/*
- * A flow that has run out of data within its last so many packets is limited by
- * its application, as in the module.
- */
-#define SHELL_PAUSE_PACKETS 64U
-
-/* A pause of this many RTTs is idle time, as in the module. */
-#define SHELL_IDLE_RTTS 8
+#define HOOKS_PACE_MIN 1000U
 
 /* The algorithm's name in the kernel, for the loader. */
 const volatile char dcc_name[16] = DELAYCC_BPF_NAME;
@@ -89,138 +117,130 @@ const volatile char dcc_name[16] = DELAYCC_BPF_NAME;
 
 /* cong_control(sk, ack, flag, rs) instead of (sk, rs): kernel 6.10 and later. */
 const volatile bool dcc_cong_control_is_long = true;
-/*
- * A device tells its speed only under the RTNL, which no BPF program has.  0: not
- * known, and as in the module every socket is left to reno.
- */
+/* Of the slowest known link; 0: not known, and every socket uses reno. */
 const volatile __u64 dcc_line_rate_bps = 0;
 /* 0: the smallest RTT of each socket. */
 const volatile __u32 dcc_base_rtt_ns = 0;
-/* Bytes on the wire around an IP packet: Ethernet header, FCS, preamble, gap. */
-const volatile __u32 dcc_link_overhead_bytes = 38;
-/* Bit i says that the i-th u32 of dcc_params counts; else the core's default does. */
+/*
+ * Bytes on the wire around an IP packet: an Ethernet header, as qdiscs count it.
+ * On real Ethernet a packet also takes FCS, preamble and gap: 38.
+ */
+const volatile __u32 dcc_link_overhead_bytes = 14;
+/* Bit i: the i-th u32 of dcc_params counts; else the core's default. */
 const volatile __u64 dcc_params_given = 0;
-const volatile struct DELAYCC_CORE(_params) dcc_params = {};
+const volatile struct DCC_CORE(_params) dcc_params = {};
 
 /* ---- read by the loader while it runs ------------------------------------ */
 
 __u64 dcc_sockets;   /* served */
-__u64 dcc_refused;   /* left to reno, as the line rate is not known */
-__u64 dcc_acks;      /* seen by the core */
+__u64 dcc_refused;   /* use reno, as the line rate is not known */
+__u64 dcc_acks;      /* that the core saw */
 __u64 dcc_notes_hit; /* of these, with a send time in nanoseconds */
 __u64 dcc_decisions;
 __u64 dcc_losses;
 __u64 dcc_timeouts;
 
-struct shell_note {
+struct hooks_note {
 	u64 sent_ns;
 	u32 seq; /* what was sent from here on */
 	u32 reserved;
 };
 
-struct shell_sock {
-	struct DELAYCC_CORE() core;
-	struct dcc_path path;
-	struct DELAYCC_CORE(_params) params;
+struct hooks_sock {
+	struct DCC_CORE() core;
+	struct dcc_tcp tcp;
+	struct DCC_CORE(_params) params;
 	struct dcc_control control;
-	u64 bytes_acked;
-	u64 last_ack_ns;
-	u32 rtt_ns;	    /* newest */
-	u32 mss;
-	u32 header_bytes;
-	u32 total_retrans;
-	u32 retrans_seq;    /* RTTs up to here are ambiguous */
-	u32 head;	    /* notes written */
-	u32 tail;	    /* notes passed by ACKs */
-	u8 base_measured;
-	u8 loss_seen;
-	u8 delayed_acks;   /* the peer has held back an ACK; a second packet gets it */
-	u8 stretched_acks; /* the peer does not acknowledge each packet at once */
-	u32 data_segs_in;     /* at the last ACK */
-	u32 paused_delivered; /* tp->delivered when the flow last ran out of data */
+	u32 head; /* notes written */
+	u32 tail; /* notes passed by ACKs */
+	u32 pacing_is_ours; /* the socket had no pacing before */
 #ifdef DELAYCC_PROBES
 	u64 stopped_ns; /* 0: not */
 #endif
-	struct shell_note notes[SHELL_NOTES];
+	struct hooks_note notes[HOOKS_NOTES];
 };
+
+_Static_assert(sizeof(struct DCC_CORE()) <= 768, "the head of this file says 768");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
-	__type(value, struct shell_sock);
+	__type(value, struct hooks_sock);
 } dcc_sockets_map SEC(".maps");
 
-static __always_inline bool seq_before(u32 a, u32 b)
-{
-	return (s32)(a - b) < 0;
-}
-
-static __always_inline struct shell_sock *shell_state(struct sock *sk, u64 flags)
+static __always_inline struct hooks_sock *hooks_state(struct sock *sk, u64 flags)
 {
 	return bpf_sk_storage_get(&dcc_sockets_map, sk, 0, flags);
 }
 
-/* A packet on the wire, from what TCP puts into it. */
-static __always_inline void shell_read_path(struct tcp_sock *tp, struct shell_sock *s)
+static __always_inline void hooks_use_reno(struct sock *sk)
 {
-	u32 mss = tp->mss_cache;
+	char reno[] = "reno";
 
-	if (mss == s->mss)
+	bpf_setsockopt(sk, DCC_SOL_TCP, DCC_TCP_CONGESTION, reno, sizeof(reno));
+}
+
+/* The socket's fields, for dcc_tcp.h; those of the rate sample are the caller's. */
+static __always_inline void hooks_view(struct tcp_sock *tp, struct dcc_tcp_view *v)
+{
+	v->now_ns = tp->tcp_clock_cache;
+	v->now_us = tp->tcp_mstamp;
+	v->bytes_acked = tp->bytes_acked;
+	v->snd_nxt = tp->snd_nxt;
+	v->delivered = tp->delivered;
+	v->packets_out = tp->packets_out;
+	v->sacked_out = tp->sacked_out;
+	v->total_retrans = tp->total_retrans;
+	v->data_segs_in = tp->data_segs_in;
+	v->ca_state = tp->inet_conn.icsk_ca_state;
+	v->all_sent = tp->write_seq == tp->snd_nxt;
+	v->rwnd_limited = BPF_CORE_READ_BITFIELD(tp, chrono_type) == TCP_CHRONO_RWND_LIMITED;
+}
+
+/* A packet on the wire, from what TCP puts into it. */
+static __always_inline void hooks_read_packet(struct tcp_sock *tp, struct hooks_sock *s)
+{
+	struct inet_connection_sock *icsk = &tp->inet_conn;
+
+	if (tp->mss_cache == s->tcp.mss)
 		return;
-	s->mss = mss;
-	/* The IP header is 20 or 40 bytes; the socket's family says which. */
-	s->header_bytes = tp->tcp_header_len + dcc_link_overhead_bytes +
-			  (tp->inet_conn.icsk_inet.sk.__sk_common.skc_family == 10 ? 40 : 20);
-	s->path.wire_bytes = dcc_clamp_u32(mss + s->header_bytes, DCC_PATH_WIRE_MIN_BYTES,
-					   DCC_PATH_WIRE_MAX_BYTES);
+	dcc_tcp_set_packet(&s->tcp, tp->mss_cache,
+			   icsk->icsk_af_ops->net_header_len + icsk->icsk_ext_hdr_len +
+				   tp->tcp_header_len + dcc_link_overhead_bytes);
 }
 
 /* Window and pace as the control says. */
-static __always_inline void shell_apply(struct tcp_sock *tp, struct shell_sock *s)
+static __always_inline void hooks_apply(struct tcp_sock *tp, struct hooks_sock *s)
 {
 	struct sock *sk = (struct sock *)tp;
-	u64 cwnd_q16 = s->control.cwnd_q16;
-	u64 pacing_bps = s->control.pacing_bps;
-	u64 cwnd = (cwnd_q16 + DCC_WINDOW_ONE - 1) >> DCC_WINDOW_SHIFT;
-	u64 least = s->delayed_acks || (s->stretched_acks &&
-					tp->delivered - s->paused_delivered < SHELL_PAUSE_PACKETS) ?
-			    2 : 1;
-	u64 payload_rate;
+	u32 burst = dcc_min_u32(sk->sk_gso_max_segs, DCC_TCP_FULL_BURST);
+	u64 rate = dcc_max_u64(dcc_tcp_pace(&s->tcp, &s->control), HOOKS_PACE_MIN);
+	u32 cwnd = dcc_tcp_window(&s->tcp, &s->control, tp->delivered, burst, tp->snd_cwnd_clamp);
 
-	if (cwnd_q16 < DCC_WINDOW_ONE && s->rtt_ns) {
-		/* The window in bits, once in an RTT. */
-		u64 bits_q16 = cwnd_q16 * s->path.wire_bytes * 8;
-
-		pacing_bps = dcc_min_u64(pacing_bps,
-					 dcc_muldiv_u64(bits_q16, 1000000000,
-							(u64)s->rtt_ns << DCC_WINDOW_SHIFT));
-	}
 #ifdef DELAYCC_PROBES
 	if (s->control.probe_ns) {
 		if (!s->stopped_ns)
 			s->stopped_ns = dcc_max_u64(tp->tcp_clock_cache, 1);
-		cwnd = least;
+		cwnd = dcc_tcp_least_window(&s->tcp, tp->delivered);
 		/* The packet's own RTT passes before its ACK asks for the next. */
-		pacing_bps = dcc_div_u64((u64)s->path.wire_bytes * 8 * 1000000000,
-					 s->control.probe_ns + s->rtt_ns);
+		rate = dcc_div_u64(s->tcp.mss * DCC_NS_PER_S,
+				   s->control.probe_ns + s->tcp.rtt_ns);
+		rate = dcc_max_u64(rate, HOOKS_PACE_MIN);
 	} else {
 		s->stopped_ns = 0;
 	}
 #endif
-	tp->snd_cwnd = (u32)dcc_clamp_u64(cwnd, least, 1U << 24);
-
-	/* The stack paces payload. */
-	payload_rate = dcc_muldiv_u64(pacing_bps / 8, s->mss, s->path.wire_bytes);
-	sk->sk_pacing_rate = dcc_max_u64(payload_rate, 1000);
+	tp->snd_cwnd = cwnd;
+	sk->sk_pacing_rate = dcc_min_u64(rate, sk->sk_max_pacing_rate);
 }
 
-static __always_inline void shell_read_params(struct DELAYCC_CORE(_params) *params)
+static __always_inline void hooks_read_params(struct DCC_CORE(_params) *params)
 {
 	u32 *value = (u32 *)params;
 	u32 i;
 
-	DELAYCC_CORE(_params_default)(params);
+	DCC_CORE(_params_default)(params);
 #pragma unroll
 	for (i = 0; i < sizeof(*params) / sizeof(u32); i++)
 		if (dcc_params_given & (1ULL << i))
@@ -230,239 +250,197 @@ static __always_inline void shell_read_params(struct DELAYCC_CORE(_params) *para
 #endif
 }
 
-SEC("struct_ops/dcc_shell_init")
-void BPF_PROG(dcc_shell_init, struct sock *sk)
+SEC("struct_ops/init")
+void DCC_BPF_PROG(DCC_HOOK(init), struct sock *sk)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
-	struct shell_sock *s;
-	u64 srtt_ns;
+	struct dcc_tcp_view v;
+	struct hooks_sock *s;
 
 	if (!dcc_line_rate_bps) {
-		char reno[] = "reno";
-
 		if (!dcc_refused)
-			bpf_printk("delaycc: " DELAYCC_BPF_NAME ": the loader has told no line rate, sockets use reno instead");
+			bpf_printk("delaycc: " DELAYCC_BPF_NAME ": the loader has set no line rate, sockets use reno instead");
 		__sync_fetch_and_add(&dcc_refused, 1);
-		bpf_setsockopt(sk, DCC_SOL_TCP, DCC_TCP_CONGESTION, reno, sizeof(reno));
+		hooks_use_reno(sk);
 		return;
 	}
-	s = shell_state(sk, BPF_SK_STORAGE_GET_F_CREATE);
-	if (!s)
-		return; /* no memory: every other hook leaves the socket alone */
+	s = hooks_state(sk, BPF_SK_STORAGE_GET_F_CREATE);
+	if (!s) {
+		bpf_printk("delaycc: " DELAYCC_BPF_NAME ": no memory for a socket's state, it uses reno instead");
+		hooks_use_reno(sk);
+		return;
+	}
 
-	shell_read_params(&s->params);
+	hooks_read_params(&s->params);
 #ifdef DELAYCC_BPF_SOCKET_PARAMS
 	DELAYCC_BPF_SOCKET_PARAMS(sk, &s->params);
 #endif
+	/* The storage may be that of an earlier connection of the socket. */
+	__builtin_memset(&s->tcp, 0, sizeof(s->tcp));
+	s->tcp.times_retrans = HOOKS_TIMES_RETRANS;
+	s->head = 0;
+	s->tail = 0;
 #ifdef DELAYCC_PROBES
 	s->stopped_ns = 0;
 #endif
 
-	/* The handshake's RTT serves until the first packet's. */
-	srtt_ns = (u64)(tp->srtt_us >> 3) * DCC_NS_PER_US;
-	s->path.line_rate_bps = dcc_line_rate_bps;
-	s->path.base_rtt_ns = dcc_base_rtt_ns ? dcc_base_rtt_ns :
-						  (u32)dcc_clamp_u64(srtt_ns, DCC_PATH_RTT_MIN_NS,
-								     DCC_PATH_RTT_MAX_NS);
-	s->base_measured = 0;
-	s->rtt_ns = s->path.base_rtt_ns;
-	s->mss = 0;
-	shell_read_path(tp, s);
-	s->bytes_acked = tp->bytes_acked;
-	s->total_retrans = tp->total_retrans;
-	s->retrans_seq = tp->snd_nxt;
-	s->head = 0;
-	s->tail = 0;
-	s->loss_seen = 0;
-	s->delayed_acks = 0;
-	s->stretched_acks = 0;
-	s->data_segs_in = tp->data_segs_in;
-	s->paused_delivered = tp->delivered - SHELL_PAUSE_PACKETS;
-	s->last_ack_ns = 0;
+	hooks_view(tp, &v);
+	dcc_tcp_begin(&s->tcp, &v, tp->srtt_us >> 3);
+	dcc_tcp_set_base_rtt(&s->tcp, dcc_base_rtt_ns, false);
+	s->tcp.path.line_rate_bps = dcc_min_u64(dcc_line_rate_bps, DCC_PATH_RATE_MAX_BPS);
+	hooks_read_packet(tp, s);
 
-	DELAYCC_CORE(_init)(&s->core, &s->path, &s->params, &s->control);
-	if (!sk->sk_pacing_status)
+	DCC_CORE(_init)(&s->core, &s->tcp.path, &s->params, &s->control);
+	s->pacing_is_ours = !sk->sk_pacing_status;
+	if (s->pacing_is_ours)
 		sk->sk_pacing_status = SK_PACING_NEEDED;
-	shell_apply(tp, s);
+	hooks_apply(tp, s);
 	__sync_fetch_and_add(&dcc_sockets, 1);
 }
 
-/* TCP is about to send from snd_nxt on. */
-SEC("struct_ops/dcc_shell_min_tso_segs")
-__u32 BPF_PROG(dcc_shell_min_tso_segs, struct sock *sk)
+/* The next algorithm inherits neither pace nor pacing. */
+SEC("struct_ops/release")
+void DCC_BPF_PROG(DCC_HOOK(release), struct sock *sk)
 {
-	struct tcp_sock *tp = (struct tcp_sock *)sk;
-	struct shell_sock *s = shell_state(sk, 0);
-	struct shell_note *note;
+	struct hooks_sock *s = hooks_state(sk, 0);
 
 	if (!s)
-		return 1;
+		return;
+	sk->sk_pacing_rate = sk->sk_max_pacing_rate;
+	/* SO_MAX_PACING_RATE keeps pacing on. */
+	if (s->pacing_is_ours && sk->sk_max_pacing_rate == ~0UL &&
+	    sk->sk_pacing_status == SK_PACING_NEEDED)
+		sk->sk_pacing_status = SK_PACING_NONE;
+	bpf_sk_storage_delete(&dcc_sockets_map, sk);
+}
+
+/* Notes that the packet at snd_nxt may leave now. */
+static __always_inline void hooks_note_xmit(struct tcp_sock *tp, struct hooks_sock *s)
+{
+	struct hooks_note *note = &s->notes[(s->head - 1) & (HOOKS_NOTES - 1)];
+
 	/* Asked again before anything left: the time is now. */
-	note = &s->notes[(s->head - 1) & (SHELL_NOTES - 1)];
 	if (s->head == s->tail || note->seq != tp->snd_nxt) {
-		if (s->head - s->tail >= SHELL_NOTES)
-			s->tail = s->head - SHELL_NOTES + 1;
-		note = &s->notes[s->head & (SHELL_NOTES - 1)];
+		if (s->head - s->tail >= HOOKS_NOTES)
+			s->tail = s->head - HOOKS_NOTES + 1;
+		note = &s->notes[s->head & (HOOKS_NOTES - 1)];
 		s->head++;
 	}
 	note->seq = tp->snd_nxt;
 	note->sent_ns = dcc_max_u64(tp->tcp_clock_cache, tp->tcp_wstamp_ns);
+}
+
+/* Restarts the core if the flow has been idle. */
+static __always_inline void hooks_restart_after_idle(struct tcp_sock *tp, struct hooks_sock *s)
+{
+	struct dcc_tcp_pause pause = {
+		.now_ns = tp->tcp_clock_cache,
+		.departure_ns = tp->tcp_wstamp_ns,
+		.packets_out = tp->packets_out,
+		.ca_state = tp->inet_conn.icsk_ca_state,
+		.app_limited = tp->app_limited,
+	};
+
+#ifdef DELAYCC_PROBES
+	if (s->stopped_ns)
+		return;
+#endif
+	if (!dcc_tcp_restarts(&s->tcp, &pause))
+		return;
+	DCC_CORE(_restart)(&s->core, &s->tcp.path, &s->params, pause.now_ns, &s->control);
+	hooks_apply(tp, s);
+}
+
+/* TCP calls it whenever it tries to send; hence the idle rule and the notes are here. */
+SEC("struct_ops/min_tso_segs")
+__u32 DCC_BPF_PROG(DCC_HOOK(min_tso_segs), struct sock *sk)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct hooks_sock *s = hooks_state(sk, 0);
+
+	if (!s)
+		return 1;
+	hooks_restart_after_idle(tp, s);
+	hooks_note_xmit(tp, s);
 	return 1;
 }
 
-/* When the packet that ends at end_seq was sent, by the notes; 0: they do not say. */
-static __always_inline u64 shell_noted_ns(struct shell_sock *s, u32 end_seq)
+/* The note of when the packet that ends at end_seq was sent; 0: none. */
+static __always_inline u64 hooks_noted_ns(struct hooks_sock *s, u32 end_seq)
 {
 	u32 i;
 
 	/* Past every note that has a younger one which still lies before end_seq. */
-	for (i = 0; i < SHELL_NOTES_AT_ONCE; i++) {
+	for (i = 0; i < HOOKS_NOTES_AT_ONCE; i++) {
 		if (s->tail + 1 == s->head || s->tail == s->head)
 			break;
-		if (!seq_before(s->notes[(s->tail + 1) & (SHELL_NOTES - 1)].seq, end_seq))
+		if (!dcc_seq_before(s->notes[(s->tail + 1) & (HOOKS_NOTES - 1)].seq, end_seq))
 			break;
 		s->tail++;
 	}
-	if (s->tail == s->head || !seq_before(s->notes[s->tail & (SHELL_NOTES - 1)].seq, end_seq))
+	if (s->tail == s->head ||
+	    !dcc_seq_before(s->notes[s->tail & (HOOKS_NOTES - 1)].seq, end_seq))
 		return 0;
-	return s->notes[s->tail & (SHELL_NOTES - 1)].sent_ns;
+	return s->notes[s->tail & (HOOKS_NOTES - 1)].sent_ns;
 }
 
-/* When the newest acknowledged packet was sent; 0: cannot be said. */
-static __always_inline u64 shell_sent_ns(struct tcp_sock *tp, struct shell_sock *s,
-					 const struct rate_sample *rs)
-{
-	u64 now_ns = tp->tcp_clock_cache;
-	u64 noted_ns = shell_noted_ns(s, rs->last_end_seq);
-	u64 rtt_ns, sent_ns;
-
-	if (tp->total_retrans != s->total_retrans) {
-		s->total_retrans = tp->total_retrans;
-		s->retrans_seq = tp->snd_nxt;
-	}
-#ifdef DELAYCC_TIMES_RETRANS
-	/* RACK's time of the retransmission, if it is this acknowledgment's. */
-	if (rs->is_retrans) {
-		if (!tp->rack.rtt_us || tp->tcp_mstamp - tp->rack.mstamp != tp->rack.rtt_us)
-			return 0;
-		sent_ns = tp->rack.mstamp * DCC_NS_PER_US + DCC_NS_PER_US / 2;
-		return sent_ns < now_ns ? sent_ns : now_ns - 1;
-	}
-#endif
-	if (rs->rtt_us < 0 || rs->is_retrans)
-		return 0;
-	rtt_ns = (u64)rs->rtt_us * DCC_NS_PER_US;
-	/* Right if it agrees with the kernel's own RTT, which obeys Karn's rule. */
-	if (noted_ns && now_ns - noted_ns + DCC_NS_PER_US > rtt_ns &&
-	    now_ns - noted_ns < rtt_ns + DCC_NS_PER_US) {
-		__sync_fetch_and_add(&dcc_notes_hit, 1);
-		return noted_ns;
-	}
-	/* After a retransmission a whole millisecond is a timestamp's. */
-	if (!seq_before(s->retrans_seq, rs->last_end_seq) &&
-	    (u64)rs->rtt_us % 1000 == 0)
-		return 0;
-	sent_ns = now_ns - rtt_ns - DCC_NS_PER_US / 2;
-	return sent_ns < now_ns ? sent_ns : now_ns - 1;
-}
-
-static __always_inline void shell_measure_base(struct shell_sock *s)
-{
-	u32 rtt_ns = dcc_clamp_u32(s->rtt_ns, DCC_PATH_RTT_MIN_NS, DCC_PATH_RTT_MAX_NS);
-
-	if (dcc_base_rtt_ns)
-		return;
-	if (!s->base_measured || rtt_ns < s->path.base_rtt_ns)
-		s->path.base_rtt_ns = rtt_ns;
-	s->base_measured = 1;
-}
-
-/*
- * May the peer have held back this ACK: for a second packet, for its application to
- * read, or for an answer that carries it?  Only a peer that has been seen not to
- * acknowledge each packet at once, and only the ACK of all that is in flight.
- */
-static __always_inline bool shell_maybe_held(struct tcp_sock *tp, struct shell_sock *s,
-					     const struct rate_sample *rs)
-{
-	bool carried = tp->data_segs_in != s->data_segs_in;
-
-	s->data_segs_in = tp->data_segs_in;
-	if (rs->acked_sacked > 1 && !tp->sacked_out &&
-	    seq_before(s->retrans_seq, rs->last_end_seq) &&
-	    tp->inet_conn.icsk_ca_state == TCP_CA_Open)
-		s->stretched_acks = 1;
-	if (tp->packets_out)
-		return false;
-	if (tp->write_seq == tp->snd_nxt)
-		s->paused_delivered = tp->delivered;
-	return carried || s->stretched_acks || s->delayed_acks;
-}
-
-/* The kernel's acknowledgment as the core wants it. */
-static __always_inline void shell_sample(struct tcp_sock *tp, struct shell_sock *s,
+/* The kernel's acknowledgment as the core wants it; false: it delivered nothing. */
+static __always_inline bool hooks_sample(struct tcp_sock *tp, struct hooks_sock *s,
 					 const struct rate_sample *rs, struct dcc_ack *ack)
 {
-	u64 sent_ns = shell_sent_ns(tp, s, rs);
-	u64 payload = tp->bytes_acked - s->bytes_acked;
-	u32 packets = tp->delivered - rs->prior_delivered;
-	bool maybe_held = shell_maybe_held(tp, s, rs);
+	u64 noted_ns = hooks_noted_ns(s, rs->last_end_seq);
+	bool is_noted = !rs->is_retrans && noted_ns;
+	struct dcc_tcp_view v;
 
-	s->bytes_acked = tp->bytes_acked;
-	ack->now_ns = tp->tcp_clock_cache;
-	ack->send_ns = sent_ns;
-	ack->flags = 0;
-	ack->flows = 0;
-	ack->rtt_ns = 0;
-	/* Selectively acknowledged bytes are not in bytes_acked. */
-	if (tp->sacked_out)
-		payload = (u64)rs->acked_sacked * s->mss;
-	ack->acked_bytes = dcc_sat_u32(payload + (u64)rs->acked_sacked * s->header_bytes);
-	ack->inflight_bytes = dcc_sat_u32((u64)packets * s->path.wire_bytes);
-	if (rs->is_app_limited)
-		ack->flags |= DCC_ACK_APP_LIMITED;
-	if (!sent_ns || rs->delivered < 0) {
-		ack->flags |= DCC_ACK_NO_RTT;
-		return;
-	}
-	ack->rtt_ns = dcc_sat_u32(ack->now_ns - sent_ns);
-	if ((packets <= 1 || maybe_held) && ack->rtt_ns > SHELL_DELAYED_ACK_NS &&
-	    ack->rtt_ns - SHELL_DELAYED_ACK_NS > s->path.base_rtt_ns) {
-		ack->flags |= DCC_ACK_DELAYED;
-		s->delayed_acks = 1;
-		return;
-	}
-	/*
-	 * So TCP thinks of the ACK of each lone packet below the full size.  What may
-	 * have been held back is a sample where it is shorter than the last one.
-	 */
-	if (rs->is_ack_delayed ||
-	    (maybe_held && tp->write_seq == tp->snd_nxt && ack->rtt_ns > s->rtt_ns)) {
-		ack->flags |= DCC_ACK_DELAYED;
-#ifdef DELAYCC_PROBES
-		/* But this one came soon, and no better sample may come to a stopped flow. */
-		if (s->stopped_ns &&
-		    ack->rtt_ns <= (u64)SHELL_DELAYED_ACK_NS + s->path.base_rtt_ns)
-			ack->flags &= ~DCC_ACK_DELAYED;
-#endif
-		return;
-	}
-	s->rtt_ns = ack->rtt_ns;
-	shell_measure_base(s);
+	hooks_view(tp, &v);
+	v.sampled = rs->prior_mstamp != 0;
+	v.rtt_us = (s32)rs->rtt_us;
+	v.is_retrans = rs->is_retrans;
+	v.is_app_limited = rs->is_app_limited;
+	v.is_ack_delayed = rs->is_ack_delayed;
+	v.acked_sacked = rs->acked_sacked;
+	v.prior_delivered = rs->prior_delivered;
+	v.last_end_seq = rs->last_end_seq;
+	if (v.is_retrans)
+		noted_ns = dcc_tcp_retrans_ns(tp->rack.mstamp, tp->rack.rtt_us, v.now_us,
+					      v.now_ns);
+	if (!dcc_tcp_sample(&s->tcp, &v, noted_ns, ack))
+		return false;
+	if (is_noted && ack->send_ns == noted_ns)
+		__sync_fetch_and_add(&dcc_notes_hit, 1);
+	return true;
 }
+
+#ifdef DELAYCC_PROBES
+/* A stopped flow's packet of data has been acknowledged: the core gets a probe's reply. */
+static __always_inline void hooks_probe_sampled(struct hooks_sock *s, struct dcc_ack *ack)
+{
+	if (!s->stopped_ns || ack->flags & DCC_ACK_NO_RTT || ack->send_ns < s->stopped_ns)
+		return;
+	/* An ACK that came soon was not held, and a stopped flow may get no better sample. */
+	if (dcc_tcp_came_soon(&s->tcp, ack))
+		ack->flags &= ~DCC_ACK_DELAYED;
+	ack->flags = (ack->flags & DCC_ACK_DELAYED) | DCC_ACK_PROBE | DCC_ACK_PROBE_DATA;
+	ack->acked_bytes = 0;
+	ack->inflight_bytes = 0;
+	if (!(ack->flags & DCC_ACK_DELAYED))
+		dcc_tcp_guess_base_rtt(&s->tcp, ack->rtt_ns);
+}
+#endif
 
 /*
  * The raw context: cong_control has another number of arguments from kernel 6.10
- * on, and the branch not taken is never looked at by the verifier.
+ * on, and the verifier never looks at the branch that is not taken.
  */
-SEC("struct_ops/dcc_shell_cong_control")
-void dcc_shell_cong_control(unsigned long long *ctx)
+SEC("struct_ops/cong_control")
+void DCC_HOOK(cong_control)(unsigned long long *ctx)
 {
 	struct sock *sk = (struct sock *)ctx[0];
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	const struct rate_sample *rs;
-	struct shell_sock *s;
+	struct hooks_sock *s;
 	struct dcc_ack ack;
+	bool loss_seen;
 
 	/* Assembly, or clang adds the offset to ctx, which the verifier forbids. */
 	if (dcc_cong_control_is_long)
@@ -470,118 +448,99 @@ void dcc_shell_cong_control(unsigned long long *ctx)
 	else
 		asm volatile("%0 = *(u64 *)(%1 + 8)" : "=r"(rs) : "r"(ctx));
 
-	/* TCP shows the handshake's last ACK before init(). */
-	s = shell_state(sk, 0);
+	/* TCP passes the handshake's last ACK before init(). */
+	s = hooks_state(sk, 0);
 	if (!s)
 		return;
 
-	shell_read_path(tp, s);
-	if (s->loss_seen) {
-		s->loss_seen = 0;
-		DELAYCC_CORE(_loss)(&s->core, &s->path, &s->params, tp->tcp_clock_cache,
-				    &s->control);
-		__sync_fetch_and_add(&dcc_losses, 1);
-	}
-	shell_sample(tp, s, rs, &ack);
+	hooks_read_packet(tp, s);
 #ifdef DELAYCC_BPF_EACH_ACK
 	DELAYCC_BPF_EACH_ACK(sk, &s->params);
 #endif
-#ifdef DELAYCC_PROBES
-	if (s->stopped_ns && !(ack.flags & DCC_ACK_NO_RTT) && ack.send_ns >= s->stopped_ns) {
-		ack.flags = (ack.flags & DCC_ACK_DELAYED) | DCC_ACK_PROBE |
-			    DCC_ACK_PROBE_DATA;
-		ack.acked_bytes = 0;
-		ack.inflight_bytes = 0;
-		/* The best that is known until a packet of full size has been answered. */
-		if (!dcc_base_rtt_ns && !s->base_measured && !(ack.flags & DCC_ACK_DELAYED))
-			s->path.base_rtt_ns = dcc_clamp_u32(ack.rtt_ns, DCC_PATH_RTT_MIN_NS,
-							    DCC_PATH_RTT_MAX_NS);
+	loss_seen = s->tcp.loss_seen;
+	if (loss_seen) {
+		s->tcp.loss_seen = 0;
+		DCC_CORE(_loss)(&s->core, &s->tcp.path, &s->params, tp->tcp_clock_cache, &s->control);
+		__sync_fetch_and_add(&dcc_losses, 1);
 	}
+	if (hooks_sample(tp, s, rs, &ack)) {
+		if (loss_seen)
+			ack.flags |= DCC_ACK_LOSS;
+#ifdef DELAYCC_PROBES
+		hooks_probe_sampled(s, &ack);
 #endif
-	if (DELAYCC_CORE(_ack)(&s->core, &s->path, &s->params, &ack, &s->control))
-		__sync_fetch_and_add(&dcc_decisions, 1);
-	s->last_ack_ns = ack.now_ns;
-	__sync_fetch_and_add(&dcc_acks, 1);
-	shell_apply(tp, s);
+		if (DCC_CORE(_ack)(&s->core, &s->tcp.path, &s->params, &ack, &s->control))
+			__sync_fetch_and_add(&dcc_decisions, 1);
+		s->tcp.last_ack_ns = ack.now_ns;
+		__sync_fetch_and_add(&dcc_acks, 1);
+	}
+	hooks_apply(tp, s);
 }
 
-static __always_inline void shell_timeout(struct tcp_sock *tp, struct shell_sock *s)
+static __always_inline void hooks_timeout(struct tcp_sock *tp, struct hooks_sock *s)
 {
-	s->loss_seen = 0;
-	DELAYCC_CORE(_rto)(&s->core, &s->path, &s->params, tp->tcp_clock_cache, &s->control);
+	s->tcp.loss_seen = 0;
+	DCC_CORE(_rto)(&s->core, &s->tcp.path, &s->params, tp->tcp_clock_cache, &s->control);
 	__sync_fetch_and_add(&dcc_timeouts, 1);
-	shell_apply(tp, s);
+	hooks_apply(tp, s);
 }
 
-SEC("struct_ops/dcc_shell_set_state")
-void BPF_PROG(dcc_shell_set_state, struct sock *sk, __u8 new_state)
+SEC("struct_ops/set_state")
+void DCC_BPF_PROG(DCC_HOOK(set_state), struct sock *sk, __u8 new_state)
 {
-	struct inet_connection_sock *icsk = (struct inet_connection_sock *)sk;
-	struct shell_sock *s = shell_state(sk, 0);
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct hooks_sock *s = hooks_state(sk, 0);
+	enum dcc_tcp_event event;
+	u32 cwnd;
 
 	if (!s)
 		return;
-	if (icsk->icsk_ca_state < TCP_CA_CWR) {
-		/* A timeout comes as an event. */
-		if (new_state == TCP_CA_CWR || new_state == TCP_CA_Recovery)
-			s->loss_seen = 1;
-	} else if (icsk->icsk_ca_state != TCP_CA_Loss && new_state == TCP_CA_Loss) {
-		struct tcp_sock *tp = (struct tcp_sock *)sk;
-		u32 cwnd = tp->snd_cwnd;
-
-		/* In recovery, before its end, it does not.  The window is TCP's already. */
-		if ((int)(tp->high_seq - tp->snd_una) <= 0)
-			return;
-		shell_timeout(tp, s);
+	cwnd = tp->snd_cwnd;
+	event = dcc_tcp_state_event(tp->inet_conn.icsk_ca_state, new_state, tp->high_seq,
+				    tp->snd_una);
+	if (event == DCC_TCP_LOSS) {
+		s->tcp.loss_seen = 1;
+	} else if (event == DCC_TCP_RTO) {
+		hooks_timeout(tp, s);
 		tp->snd_cwnd = cwnd;
 	}
 }
 
-SEC("struct_ops/dcc_shell_cwnd_event")
-void BPF_PROG(dcc_shell_cwnd_event, struct sock *sk, enum tcp_ca_event event)
+SEC("struct_ops/cwnd_event")
+void DCC_BPF_PROG(DCC_HOOK(cwnd_event), struct sock *sk, enum tcp_ca_event event)
 {
-	struct tcp_sock *tp = (struct tcp_sock *)sk;
-	struct shell_sock *s = shell_state(sk, 0);
-	u64 now_ns;
+	struct hooks_sock *s = hooks_state(sk, 0);
 
-	if (!s)
-		return;
-	now_ns = tp->tcp_clock_cache;
-	if (event == CA_EVENT_LOSS) {
-		shell_timeout(tp, s);
-	} else if (event == CA_EVENT_TX_START && tp->app_limited && s->last_ack_ns &&
-		   now_ns - s->last_ack_ns > SHELL_IDLE_RTTS * (u64)s->rtt_ns) {
-		/* With this, one restart per pause. */
-		s->last_ack_ns = now_ns;
-		DELAYCC_CORE(_restart)(&s->core, &s->path, &s->params, now_ns, &s->control);
-		shell_apply(tp, s);
-	}
+	/* A timeout, or a receiver that takes back what it had acknowledged. */
+	if (s && event == CA_EVENT_LOSS)
+		hooks_timeout((struct tcp_sock *)sk, s);
 }
 
-SEC("struct_ops/dcc_shell_ssthresh")
-__u32 BPF_PROG(dcc_shell_ssthresh, struct sock *sk)
+SEC("struct_ops/ssthresh")
+__u32 DCC_BPF_PROG(DCC_HOOK(ssthresh), struct sock *sk)
 {
 	return dcc_max_u32(((struct tcp_sock *)sk)->snd_cwnd, 2);
 }
 
-/* There is nothing to undo: the law has gone on all the while. */
-SEC("struct_ops/dcc_shell_undo_cwnd")
-__u32 BPF_PROG(dcc_shell_undo_cwnd, struct sock *sk)
+/* There is nothing to undo: the law has gone on during the recovery. */
+SEC("struct_ops/undo_cwnd")
+__u32 DCC_BPF_PROG(DCC_HOOK(undo_cwnd), struct sock *sk)
 {
 	return ((struct tcp_sock *)sk)->snd_cwnd;
 }
 
 SEC(".struct_ops")
 struct tcp_congestion_ops dcc_ops = {
-	.init = (void *)dcc_shell_init,
-	.cong_control = (void *)dcc_shell_cong_control,
-	.min_tso_segs = (void *)dcc_shell_min_tso_segs,
-	.set_state = (void *)dcc_shell_set_state,
-	.cwnd_event = (void *)dcc_shell_cwnd_event,
-	.ssthresh = (void *)dcc_shell_ssthresh,
-	.undo_cwnd = (void *)dcc_shell_undo_cwnd,
+	.init = (void *)DCC_HOOK(init),
+	.release = (void *)DCC_HOOK(release),
+	.cong_control = (void *)DCC_HOOK(cong_control),
+	.min_tso_segs = (void *)DCC_HOOK(min_tso_segs),
+	.set_state = (void *)DCC_HOOK(set_state),
+	.cwnd_event = (void *)DCC_HOOK(cwnd_event),
+	.ssthresh = (void *)DCC_HOOK(ssthresh),
+	.undo_cwnd = (void *)DCC_HOOK(undo_cwnd),
 	.flags = DCC_TCP_CONG_NON_RESTRICTED,
 	.name = DELAYCC_BPF_NAME,
 };
 
-#endif /* DELAYCC_SHELL_BPF_H */
+#endif /* DELAYCC_HOOKS_BPF_H */

@@ -7,14 +7,14 @@
 
 struct dcc_ledbat;
 struct dcc_ledbat_params;
-int step_dcc_ledbat_derive(struct dcc_ledbat *s, const struct dcc_path *path,
+int subprog_dcc_ledbat_derive(struct dcc_ledbat *s, const struct dcc_path *path,
 			   const struct dcc_ledbat_params *p);
-u32 step_dcc_ledbat_base_ns(struct dcc_ledbat *s, u64 now_ns, u32 rtt_ns);
-u32 step_dcc_ledbat_filter_ns(struct dcc_ledbat *s, u32 rtt_ns);
+u32 subprog_dcc_ledbat_base_ns(struct dcc_ledbat *s, u64 now_ns, u32 rtt_ns);
+u32 subprog_dcc_ledbat_filter_ns(struct dcc_ledbat *s, u32 rtt_ns);
 
 #include "dcc_ledbat.h"
 
-DELAYCC_STEP int step_dcc_ledbat_derive(struct dcc_ledbat *s, const struct dcc_path *path,
+DELAYCC_SUBPROG int subprog_dcc_ledbat_derive(struct dcc_ledbat *s, const struct dcc_path *path,
 					const struct dcc_ledbat_params *p)
 {
 	if (s && path && p)
@@ -22,12 +22,12 @@ DELAYCC_STEP int step_dcc_ledbat_derive(struct dcc_ledbat *s, const struct dcc_p
 	return 0;
 }
 
-DELAYCC_STEP u32 step_dcc_ledbat_base_ns(struct dcc_ledbat *s, u64 now_ns, u32 rtt_ns)
+DELAYCC_SUBPROG u32 subprog_dcc_ledbat_base_ns(struct dcc_ledbat *s, u64 now_ns, u32 rtt_ns)
 {
 	return s ? dcc_ledbat_base_ns(s, now_ns, rtt_ns) : rtt_ns;
 }
 
-DELAYCC_STEP u32 step_dcc_ledbat_filter_ns(struct dcc_ledbat *s, u32 rtt_ns)
+DELAYCC_SUBPROG u32 subprog_dcc_ledbat_filter_ns(struct dcc_ledbat *s, u32 rtt_ns)
 {
 	return s ? dcc_ledbat_filter_ns(s, rtt_ns) : rtt_ns;
 }

@@ -10,62 +10,62 @@ struct dcc_oscar;
 struct dcc_oscar_scale;
 struct dcc_estimate;
 struct dcc_oscar_params;
-int step_dcc_oscar_derive(struct dcc_oscar_scale *c, const struct dcc_path *path,
+int subprog_dcc_oscar_derive(struct dcc_oscar_scale *c, const struct dcc_path *path,
 			  const struct dcc_oscar_params *p);
-int step_dcc_oscar_probe_step(struct dcc_oscar *s, const struct dcc_ack *ack);
-int step_dcc_oscar_measure_drop(struct dcc_oscar *s, const struct dcc_ack *ack);
-int step_dcc_oscar_decide(struct dcc_oscar *s, const struct dcc_estimate *e,
-			  const struct dcc_ack *ack);
+int subprog_dcc_oscar_probe_step(struct dcc_oscar *s, const struct dcc_ack *ack);
+int subprog_dcc_oscar_measure_drop(struct dcc_oscar *s, const struct dcc_ack *ack);
+int subprog_dcc_oscar_decide(struct dcc_oscar *s, const struct dcc_estimate *e,
+			   const struct dcc_ack *ack);
 
 #include "dcc_batch.h"
 
-DELAYCC_STEP int step_batch_add(struct dcc_batch *b, const struct dcc_ack *ack)
+DELAYCC_SUBPROG int subprog_batch_add(struct dcc_batch *b, const struct dcc_ack *ack)
 {
 	return b && ack && dcc_batch_add(b, ack);
 }
 
-DELAYCC_STEP int step_batch_close(struct dcc_batch *b, struct dcc_estimate *e)
+DELAYCC_SUBPROG int subprog_batch_close(struct dcc_batch *b, struct dcc_estimate *e)
 {
 	if (b && e)
 		dcc_batch_close(b, e);
 	return 0;
 }
 
-DELAYCC_STEP int step_batch_init(struct dcc_batch *b, u32 tau_ns, u64 gap_ns)
+DELAYCC_SUBPROG int subprog_batch_init(struct dcc_batch *b, u32 tau_ns, u64 gap_ns)
 {
 	if (b)
 		dcc_batch_init(b, tau_ns, gap_ns);
 	return 0;
 }
 
-#define dcc_batch_init step_batch_init
-#define dcc_batch_add step_batch_add
-#define dcc_batch_close step_batch_close
+#define dcc_batch_init subprog_batch_init
+#define dcc_batch_add subprog_batch_add
+#define dcc_batch_close subprog_batch_close
 
 #include "dcc_oscar.h"
 
-DELAYCC_STEP int step_dcc_oscar_derive(struct dcc_oscar_scale *c, const struct dcc_path *path,
-				       const struct dcc_oscar_params *p)
+DELAYCC_SUBPROG int subprog_dcc_oscar_derive(struct dcc_oscar_scale *c, const struct dcc_path *path,
+				     const struct dcc_oscar_params *p)
 {
 	if (c && path && p)
 		dcc_oscar_derive(c, path, p);
 	return 0;
 }
 
-DELAYCC_STEP int step_dcc_oscar_probe_step(struct dcc_oscar *s, const struct dcc_ack *ack)
+DELAYCC_SUBPROG int subprog_dcc_oscar_probe_step(struct dcc_oscar *s, const struct dcc_ack *ack)
 {
 	return s && ack && dcc_oscar_probe_step(s, ack);
 }
 
-DELAYCC_STEP int step_dcc_oscar_measure_drop(struct dcc_oscar *s, const struct dcc_ack *ack)
+DELAYCC_SUBPROG int subprog_dcc_oscar_measure_drop(struct dcc_oscar *s, const struct dcc_ack *ack)
 {
 	if (s && ack)
 		dcc_oscar_measure_drop(s, ack);
 	return 0;
 }
 
-DELAYCC_STEP int step_dcc_oscar_decide(struct dcc_oscar *s, const struct dcc_estimate *e,
-				       const struct dcc_ack *ack)
+DELAYCC_SUBPROG int subprog_dcc_oscar_decide(struct dcc_oscar *s, const struct dcc_estimate *e,
+				      const struct dcc_ack *ack)
 {
 	if (s && e && ack)
 		dcc_oscar_decide(s, e, ack);

@@ -11,29 +11,29 @@ struct dcc_swift_params;
 struct dcc_prioplus;
 struct dcc_prioplus_params;
 struct dcc_ack;
-int step_dcc_prioplus_derive(struct dcc_prioplus *s, const struct dcc_path *path,
+int subprog_dcc_prioplus_derive(struct dcc_prioplus *s, const struct dcc_path *path,
 			     const struct dcc_prioplus_params *p);
-u64 step_dcc_prioplus_reply(struct dcc_prioplus *s, const struct dcc_ack *ack);
-u64 step_dcc_prioplus_sample(struct dcc_prioplus *s, const struct dcc_ack *ack);
-u64 step_dcc_prioplus_over_limit(struct dcc_prioplus *s, const struct dcc_ack *ack);
-int step_dcc_prioplus_settle(struct dcc_prioplus *s, u32 delay_ns, u64 used_q24);
-int step_dcc_prioplus_linear(struct dcc_prioplus *s, u64 now_ns);
-int step_dcc_prioplus_adapt(struct dcc_prioplus *s, u32 delay_ns);
+u64 subprog_dcc_prioplus_reply(struct dcc_prioplus *s, const struct dcc_ack *ack);
+u64 subprog_dcc_prioplus_sample(struct dcc_prioplus *s, const struct dcc_ack *ack);
+u64 subprog_dcc_prioplus_over_limit(struct dcc_prioplus *s, const struct dcc_ack *ack);
+int subprog_dcc_prioplus_settle(struct dcc_prioplus *s, u32 delay_ns, u64 used_q24);
+int subprog_dcc_prioplus_linear(struct dcc_prioplus *s, u64 now_ns);
+int subprog_dcc_prioplus_adapt(struct dcc_prioplus *s, u32 delay_ns);
 
 /* Swift as a whole is not used, but read. */
-int step_dcc_swift_derive(struct dcc_swift *s, const struct dcc_path *path,
+int subprog_dcc_swift_derive(struct dcc_swift *s, const struct dcc_path *path,
 			  const struct dcc_swift_params *p);
 
-DELAYCC_STEP u64 step_mulshift(u64 a, u64 b, u32 shift)
+DELAYCC_SUBPROG u64 subprog_mulshift(u64 a, u64 b, u32 shift)
 {
 	return dcc_mulshift_u64(a, b, shift);
 }
 
-#define dcc_mulshift_u64 step_mulshift
+#define dcc_mulshift_u64 subprog_mulshift
 
 #include "dcc_prioplus.h"
 
-DELAYCC_STEP int step_dcc_swift_derive(struct dcc_swift *s, const struct dcc_path *path,
+DELAYCC_SUBPROG int subprog_dcc_swift_derive(struct dcc_swift *s, const struct dcc_path *path,
 				       const struct dcc_swift_params *p)
 {
 	if (s && path && p)
@@ -41,7 +41,7 @@ DELAYCC_STEP int step_dcc_swift_derive(struct dcc_swift *s, const struct dcc_pat
 	return 0;
 }
 
-DELAYCC_STEP int step_dcc_prioplus_derive(struct dcc_prioplus *s, const struct dcc_path *path,
+DELAYCC_SUBPROG int subprog_dcc_prioplus_derive(struct dcc_prioplus *s, const struct dcc_path *path,
 					  const struct dcc_prioplus_params *p)
 {
 	if (s && path && p)
@@ -49,38 +49,38 @@ DELAYCC_STEP int step_dcc_prioplus_derive(struct dcc_prioplus *s, const struct d
 	return 0;
 }
 
-DELAYCC_STEP u64 step_dcc_prioplus_over_limit(struct dcc_prioplus *s, const struct dcc_ack *ack)
+DELAYCC_SUBPROG u64 subprog_dcc_prioplus_over_limit(struct dcc_prioplus *s, const struct dcc_ack *ack)
 {
 	return s && ack ? dcc_prioplus_over_limit(s, ack) : 0;
 }
 
-DELAYCC_STEP int step_dcc_prioplus_settle(struct dcc_prioplus *s, u32 delay_ns, u64 used_q24)
+DELAYCC_SUBPROG int subprog_dcc_prioplus_settle(struct dcc_prioplus *s, u32 delay_ns, u64 used_q24)
 {
 	if (s)
 		dcc_prioplus_settle(s, delay_ns, used_q24);
 	return 0;
 }
 
-DELAYCC_STEP int step_dcc_prioplus_linear(struct dcc_prioplus *s, u64 now_ns)
+DELAYCC_SUBPROG int subprog_dcc_prioplus_linear(struct dcc_prioplus *s, u64 now_ns)
 {
 	if (s)
 		dcc_prioplus_linear(s, now_ns);
 	return 0;
 }
 
-DELAYCC_STEP int step_dcc_prioplus_adapt(struct dcc_prioplus *s, u32 delay_ns)
+DELAYCC_SUBPROG int subprog_dcc_prioplus_adapt(struct dcc_prioplus *s, u32 delay_ns)
 {
 	if (s)
 		dcc_prioplus_adapt(s, delay_ns);
 	return 0;
 }
 
-DELAYCC_STEP u64 step_dcc_prioplus_reply(struct dcc_prioplus *s, const struct dcc_ack *ack)
+DELAYCC_SUBPROG u64 subprog_dcc_prioplus_reply(struct dcc_prioplus *s, const struct dcc_ack *ack)
 {
 	return s && ack ? dcc_prioplus_reply(s, ack) : 0;
 }
 
-DELAYCC_STEP u64 step_dcc_prioplus_sample(struct dcc_prioplus *s, const struct dcc_ack *ack)
+DELAYCC_SUBPROG u64 subprog_dcc_prioplus_sample(struct dcc_prioplus *s, const struct dcc_ack *ack)
 {
 	return s && ack ? dcc_prioplus_sample(s, ack) : 0;
 }

@@ -7,23 +7,23 @@
 
 struct dcc_sqcc;
 struct dcc_sqcc_params;
-int step_dcc_sqcc_thresholds(struct dcc_sqcc *s, const struct dcc_sqcc_params *p);
-int step_dcc_sqcc_derive(struct dcc_sqcc *s, const struct dcc_path *path,
+int subprog_dcc_sqcc_thresholds(struct dcc_sqcc *s, const struct dcc_sqcc_params *p);
+int subprog_dcc_sqcc_derive(struct dcc_sqcc *s, const struct dcc_path *path,
 			 const struct dcc_sqcc_params *p);
-int step_dcc_sqcc_learn(struct dcc_sqcc *s, const struct dcc_ack *ack);
-int step_dcc_sqcc_set_flows(struct dcc_sqcc *s, u64 now_ns);
-int step_dcc_sqcc_decide(struct dcc_sqcc *s, const struct dcc_ack *ack);
+int subprog_dcc_sqcc_learn(struct dcc_sqcc *s, const struct dcc_ack *ack);
+int subprog_dcc_sqcc_set_flows(struct dcc_sqcc *s, u64 now_ns);
+int subprog_dcc_sqcc_decide(struct dcc_sqcc *s, const struct dcc_ack *ack);
 
 #include "dcc_sqcc.h"
 
-DELAYCC_STEP int step_dcc_sqcc_thresholds(struct dcc_sqcc *s, const struct dcc_sqcc_params *p)
+DELAYCC_SUBPROG int subprog_dcc_sqcc_thresholds(struct dcc_sqcc *s, const struct dcc_sqcc_params *p)
 {
 	if (s && p)
 		dcc_sqcc_thresholds(s, p);
 	return 0;
 }
 
-DELAYCC_STEP int step_dcc_sqcc_derive(struct dcc_sqcc *s, const struct dcc_path *path,
+DELAYCC_SUBPROG int subprog_dcc_sqcc_derive(struct dcc_sqcc *s, const struct dcc_path *path,
 				      const struct dcc_sqcc_params *p)
 {
 	if (s && path && p)
@@ -31,21 +31,21 @@ DELAYCC_STEP int step_dcc_sqcc_derive(struct dcc_sqcc *s, const struct dcc_path 
 	return 0;
 }
 
-DELAYCC_STEP int step_dcc_sqcc_learn(struct dcc_sqcc *s, const struct dcc_ack *ack)
+DELAYCC_SUBPROG int subprog_dcc_sqcc_learn(struct dcc_sqcc *s, const struct dcc_ack *ack)
 {
 	if (s && ack)
 		dcc_sqcc_learn(s, ack);
 	return 0;
 }
 
-DELAYCC_STEP int step_dcc_sqcc_set_flows(struct dcc_sqcc *s, u64 now_ns)
+DELAYCC_SUBPROG int subprog_dcc_sqcc_set_flows(struct dcc_sqcc *s, u64 now_ns)
 {
 	if (s)
 		dcc_sqcc_set_flows(s, now_ns);
 	return 0;
 }
 
-DELAYCC_STEP int step_dcc_sqcc_decide(struct dcc_sqcc *s, const struct dcc_ack *ack)
+DELAYCC_SUBPROG int subprog_dcc_sqcc_decide(struct dcc_sqcc *s, const struct dcc_ack *ack)
 {
 	if (s && ack)
 		dcc_sqcc_decide(s, ack);

@@ -7,19 +7,19 @@
 
 struct dcc_swift;
 struct dcc_swift_params;
-int step_dcc_swift_derive(struct dcc_swift *s, const struct dcc_path *path,
+int subprog_dcc_swift_derive(struct dcc_swift *s, const struct dcc_path *path,
 			  const struct dcc_swift_params *p);
 
-DELAYCC_STEP u64 step_rsqrt(u64 v_q16)
+DELAYCC_SUBPROG u64 subprog_rsqrt(u64 v_q16)
 {
 	return dcc_rsqrt_q30(v_q16);
 }
 
-#define dcc_rsqrt_q30 step_rsqrt
+#define dcc_rsqrt_q30 subprog_rsqrt
 
 #include "dcc_swift.h"
 
-DELAYCC_STEP int step_dcc_swift_derive(struct dcc_swift *s, const struct dcc_path *path,
+DELAYCC_SUBPROG int subprog_dcc_swift_derive(struct dcc_swift *s, const struct dcc_path *path,
 				       const struct dcc_swift_params *p)
 {
 	if (s && path && p)

@@ -7,12 +7,12 @@
 
 struct dcc_thetapowertcp;
 struct dcc_thetapowertcp_params;
-int step_dcc_thetapowertcp_derive(struct dcc_thetapowertcp *s, const struct dcc_path *path,
+int subprog_dcc_thetapowertcp_derive(struct dcc_thetapowertcp *s, const struct dcc_path *path,
 				  const struct dcc_thetapowertcp_params *p);
 
 #include "dcc_thetapowertcp.h"
 
-DELAYCC_STEP int step_dcc_thetapowertcp_derive(struct dcc_thetapowertcp *s,
+DELAYCC_SUBPROG int subprog_dcc_thetapowertcp_derive(struct dcc_thetapowertcp *s,
 					       const struct dcc_path *path,
 					       const struct dcc_thetapowertcp_params *p)
 {

@@ -8,13 +8,13 @@
 
 struct dcc_timely;
 struct dcc_timely_params;
-int step_dcc_timely_derive(struct dcc_timely *s, const struct dcc_path *path,
+int subprog_dcc_timely_derive(struct dcc_timely *s, const struct dcc_path *path,
 			   const struct dcc_timely_params *p);
-int step_dcc_timely_decide(struct dcc_timely *s, const struct dcc_ack *ack);
+int subprog_dcc_timely_decide(struct dcc_timely *s, const struct dcc_ack *ack);
 
 #include "dcc_timely.h"
 
-DELAYCC_STEP int step_dcc_timely_derive(struct dcc_timely *s, const struct dcc_path *path,
+DELAYCC_SUBPROG int subprog_dcc_timely_derive(struct dcc_timely *s, const struct dcc_path *path,
 					const struct dcc_timely_params *p)
 {
 	if (s && path && p)
@@ -22,7 +22,7 @@ DELAYCC_STEP int step_dcc_timely_derive(struct dcc_timely *s, const struct dcc_p
 	return 0;
 }
 
-DELAYCC_STEP int step_dcc_timely_decide(struct dcc_timely *s, const struct dcc_ack *ack)
+DELAYCC_SUBPROG int subprog_dcc_timely_decide(struct dcc_timely *s, const struct dcc_ack *ack)
 {
 	if (s && ack)
 		dcc_timely_decide(s, ack);
