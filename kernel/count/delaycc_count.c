@@ -3,31 +3,31 @@
  * delaycc_count.ko: the receiver's count of flows, carried by its ACKs.
  *
  * A law whose gains depend on the number of flows that share the receiver's
- * link (SQCC) needs that number, and the receiver is the one who can count.
- * This module is both ends: a receiver writes N into the pure ACKs that it
- * sends, a sender takes N from those that it gets.  core/dcc_option.h has the
- * option; docs/operate/flow-count.md what users should know.
+ * link (SQCC) needs that number, and only the receiver can count it.  This module
+ * is both ends: a receiver writes N into the pure ACKs that it sends, a sender
+ * reads N from the ACKs that it gets.  core/dcc_option.h has the option,
+ * docs/operate/flow-count.md what users should know.
  *
- * TCP offers no place for that, so it is done at netfilter's hooks of local
- * packets.  A namespace has them only while it needs them: to write, while
- * net.ipv4.delaycc.count_flows says so; to read, while it has sockets whose
- * algorithm has asked (delaycc_count_open()).  It is a module of its own so
- * that nobody else needs netfilter, and that a host that only receives can load
+ * TCP has no hook for its options, so the module uses netfilter's hooks of local
+ * packets.  A namespace has these hooks only while it needs them: to write, while
+ * net.ipv4.delaycc.count_flows is set; to read, while it has sockets whose
+ * algorithm has asked (delaycc_count_open()).  The module is separate, so that
+ * other algorithms do not need netfilter, and a host that only receives can load
  * it without an algorithm.
  *
  * Counting
- *   Whoever gets data has to acknowledge it.  So the receiver counts in the
- *   output path alone: a segment that a full socket sends shows whether that
- *   socket has got anything since the last one.  Nobody can forge that without
- *   being in the connection's window, and nothing is looked up by packets that
- *   arrive.
+ *   A socket that gets data has to acknowledge it.  The receiver therefore counts
+ *   in the output path alone: a segment that a full socket sends shows whether
+ *   that socket has got anything since its last segment.  A sender outside the
+ *   connection's window cannot forge that, and packets that arrive look nothing
+ *   up.
  *
  *   N is the number of sockets whose newest data is younger than
  *   count_active_us.  delaycc_flows.h has the table that they are counted in.
  *
- *   The table is allocated with the hooks, for few flows, and is replaced by a
- *   larger one when these have become many.  Its memory is charged to the memory
- *   cgroup of whoever has last written one of the parameters.
+ *   The table is allocated with the hooks, for few flows, and a larger one
+ *   replaces it when there are many.  Its memory is charged to the memory cgroup
+ *   of the process that last wrote one of the parameters.
  */
 #include <linux/hash.h>
 #include <linux/memcontrol.h>
@@ -55,7 +55,7 @@
 /* Hooks for reading stay this long behind the last socket that wanted them. */
 #define COUNT_LINGER (10 * HZ)
 
-/* A sender forgets N when so long no option came, and at least 8 RTTs. */
+/* A sender forgets N after this time without an option, and at least 8 RTTs. */
 #define COUNT_STALE_MS 20
 
 enum {
@@ -66,10 +66,10 @@ enum {
 
 /* Values of count_flows. */
 #define COUNT_FLOWS_ALL 1   /* every flow's sender gets a report */
-#define COUNT_FLOWS_ALIKE 2 /* those whose socket here runs an algorithm that wants N, too */
+#define COUNT_FLOWS_ALIKE 2 /* flows whose socket at the receiver also runs an algorithm that wants N */
 
 static const struct delaycc_param count_params[COUNT_PARAMS] = {
-	/* Off: an experimental option must be asked for (RFC 4727, RFC 6994). */
+	/* Off by default: an experimental option must be asked for (RFC 4727, RFC 6994). */
 	[COUNT_FLOWS] = {
 		.name = "count_flows",
 		.min = COUNT_FLOWS_ALL, .max = COUNT_FLOWS_ALIKE,
@@ -119,11 +119,11 @@ struct count_key {
 	u32 zero; /* keys are compared as bytes */
 };
 
-/* What to look for: a connection, and which socket of it. */
+/* A look-up: a connection, and which socket of it. */
 struct count_wanted {
 	struct count_key key;
-	const struct sock *sk; /* this one, or if NULL */
-	int ifindex, iifindex; /* one that a packet of these devices is for */
+	const struct sock *sk; /* this socket; NULL: */
+	int ifindex, iifindex; /* the socket that a packet of these devices is for */
 };
 
 struct delaycc_report {
@@ -145,17 +145,17 @@ static struct count_net *count_pernet(const struct net *net)
 
 /* ---- how many flows ---------------------------------------------------- */
 
-/* Whether data came within about active_us; the kernel's clock for that ticks slowly. */
+/* Whether data came within about active_us, to the resolution of a jiffy. */
 static bool count_has_data(const struct sock *sk, u32 active_us)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u32 age = tcp_jiffies32 -
 		  READ_ONCE(inet_csk(sk)->icsk_ack.lrcvtime);
 
-	/* What comes out of order does not move that clock. */
+	/* Data out of order does not move lrcvtime. */
 	if (!RB_EMPTY_ROOT(&tp->out_of_order_queue))
 		return true;
-	/* The handshake does. */
+	/* The handshake moves it without any data. */
 	return tp->bytes_received && age <= usecs_to_jiffies(active_us);
 }
 
@@ -176,14 +176,14 @@ static u32 count_flow(struct flows_table *t, const struct sock *sk,
 			flows_forget(t, sk);
 		return 0;
 	}
-	/* Who only sends is not looked up. */
+	/* A socket that only sends is not looked up. */
 	if (!count_has_data(sk, active_us))
 		return 0;
 	return flows_note(t, sk, READ_ONCE(tp->rcv_nxt) + tp->rcv_ooopack,
 			  ktime_get_ns(), active_us);
 }
 
-/* ---- what has been reported to whom --------------------------------- */
+/* ---- reports, by socket ------------------------------------------------ */
 
 static int count_compare(struct rhashtable_compare_arg *arg, const void *object)
 {
@@ -195,7 +195,7 @@ static int count_compare(struct rhashtable_compare_arg *arg, const void *object)
 		return 1;
 	if (wanted->sk)
 		return report->sk != wanted->sk;
-	/* Devices of several VRFs may have connections of the same name. */
+	/* Devices of several VRFs may have connections with the same addresses and ports. */
 	bound = READ_ONCE(report->sk->sk_bound_dev_if);
 	return bound && bound != wanted->ifindex && bound != wanted->iifindex;
 }
@@ -222,7 +222,7 @@ static void count_socket_key(const struct sock *sk, struct count_key *key)
 	}
 #if IS_ENABLED(CONFIG_IPV6)
 	if (sk->sk_family == AF_INET6) {
-		/* IPv4 over such a socket is mapped here, too. */
+		/* IPv4 over an IPv6 socket is mapped here as well. */
 		key->local = sk->sk_v6_rcv_saddr;
 		key->remote = sk->sk_v6_daddr;
 	}
@@ -232,8 +232,8 @@ static void count_socket_key(const struct sock *sk, struct count_key *key)
 }
 
 /*
- * Arranges hooks and table as the namespace needs them: at once, or after a
- * while, which never puts off what is to be done sooner.
+ * Arranges hooks and table as the namespace needs them, after the delay.  A
+ * delay does not put off an arrangement that is due sooner.
  */
 static void count_arrange_later(struct count_net *cn, unsigned long delay)
 {
@@ -248,13 +248,13 @@ static void count_arrange_later(struct count_net *cn, unsigned long delay)
 }
 
 /**
- * delaycc_count_open() - begin to note what the receiver tells a socket
+ * delaycc_count_open() - begin to note the receiver's reports to a socket
  * @sk: an established socket, locked
  *
- * The first one makes its namespace read ACKs, shortly after.
+ * The first such socket makes its namespace read ACKs, shortly after.
  *
- * Return: for the other two functions; NULL without memory, which they take as
- * a receiver that never tells.
+ * Return: a handle for the other two functions; NULL without memory, which they
+ * take for a receiver that never reports.
  */
 struct delaycc_report *delaycc_count_open(struct sock *sk)
 {
@@ -277,7 +277,7 @@ struct delaycc_report *delaycc_count_open(struct sock *sk)
 EXPORT_SYMBOL_GPL(delaycc_count_open);
 
 /**
- * delaycc_count_close() - no longer
+ * delaycc_count_close() - stop noting the receiver's reports
  * @report: from delaycc_count_open(), or NULL
  */
 void delaycc_count_close(struct delaycc_report *report)
@@ -289,7 +289,7 @@ void delaycc_count_close(struct delaycc_report *report)
 	cn = count_pernet(report->key.net);
 	rhashtable_remove_fast(&count_reports, &report->node, count_reports_params);
 	kfree_rcu(report, rcu);
-	/* Before the others can see that there is none. */
+	/* Before other processors can see that there is none. */
 	WRITE_ONCE(cn->unwanted, jiffies);
 	if (atomic_dec_and_test(&cn->wanting))
 		count_arrange_later(cn, COUNT_LINGER);
@@ -297,7 +297,7 @@ void delaycc_count_close(struct delaycc_report *report)
 EXPORT_SYMBOL_GPL(delaycc_count_close);
 
 /**
- * delaycc_count_flows() - what the receiver says
+ * delaycc_count_flows() - the receiver's newest report
  * @sk: the socket, locked
  * @report: from delaycc_count_open(), or NULL
  *
@@ -348,7 +348,7 @@ static bool count_write(struct sk_buff *skb, u32 flows)
 
 	/*
 	 * TCP has filled in the pseudo-header's part of the checksum, the rest
-	 * comes later.  Whatever else comes along is not TCP's own.
+	 * comes later.  Any other packet is not TCP's own.
 	 */
 	if (skb->ip_summed != CHECKSUM_PARTIAL || skb_is_gso(skb) ||
 	    skb_is_nonlinear(skb) || skb_cloned(skb) ||
@@ -359,7 +359,7 @@ static bool count_write(struct sk_buff *skb, u32 flows)
 	if (!dcc_option_fits((u8 *)(th + 1), tcp_size - sizeof(*th)))
 		return false;
 
-	/* TCP leaves much room in front of an ACK, perhaps none behind it. */
+	/* TCP leaves much headroom in front of an ACK, and perhaps no tailroom. */
 	skb_push(skb, DCC_OPTION_BYTES);
 	memmove(skb->data, before, network_size + tcp_size);
 	skb_reset_network_header(skb);
@@ -417,7 +417,7 @@ static const struct sock *count_sender(const struct sk_buff *skb,
 	if (!sk || !sk_fullsock(sk) || sk->sk_type != SOCK_STREAM ||
 	    sk->sk_protocol != IPPROTO_TCP)
 		return NULL;
-	/* No queue of the network is on the way. */
+	/* The loopback has no queue to control. */
 	if (state->out->flags & IFF_LOOPBACK)
 		return NULL;
 	return sk;
@@ -434,7 +434,7 @@ static unsigned int count_out(void *priv, struct sk_buff *skb,
 }
 
 #if IS_ENABLED(CONFIG_IPV6)
-/* Where TCP begins; negative: it does not, or only in another fragment. */
+/* The offset of TCP's header; negative: none, or in another fragment. */
 static int count_tcp_offset6(const struct sk_buff *skb)
 {
 	u8 next = ipv6_hdr(skb)->nexthdr;
@@ -462,7 +462,7 @@ static unsigned int count_out6(void *priv, struct sk_buff *skb,
 
 /*
  * Whether TCP would take this for an ACK of something that the socket has sent.
- * Without its lock: what is newer than the fields is refused at worst.
+ * Read without its lock: an ACK that is newer than the fields may be refused.
  */
 static bool count_is_plausible(const struct sock *sk, const struct tcphdr *th)
 {
@@ -480,7 +480,7 @@ static bool count_is_plausible(const struct sock *sk, const struct tcphdr *th)
 	       !after(seq, READ_ONCE(tp->rcv_nxt) + READ_ONCE(tp->rcv_wnd));
 }
 
-/* TCP, which comes next, has not looked at anything yet. */
+/* An ACK that TCP has not checked yet; it comes after this hook. */
 static void count_arrived(struct sk_buff *skb, int at, u8 family,
 			  struct count_wanted *wanted)
 {
@@ -555,7 +555,7 @@ static unsigned int count_in6(void *priv, struct sk_buff *skb,
 
 /* ---- a namespace ------------------------------------------------------- */
 
-/* Behind everybody else: addresses are those of the socket, what is dropped does not come. */
+/* After all other hooks: addresses are the socket's, and dropped packets do not arrive. */
 static const struct nf_hook_ops count_read_hooks[] = {
 	{
 		.hook = count_in,
@@ -613,7 +613,7 @@ static void count_table_free(struct flows_table *t)
 	kfree(t);
 }
 
-/* Charged to who has asked for the count. */
+/* Memory is charged to the process that has asked for the count. */
 static struct flows_table *count_table_new(struct count_net *cn, u32 sets_log)
 {
 	struct mem_cgroup *charged, *before;
@@ -632,7 +632,7 @@ static struct flows_table *count_table_new(struct count_net *cn, u32 sets_log)
 	set_active_memcg(before);
 
 	spin_lock_bh(&cn->lock);
-	/* Unless somebody else has asked meanwhile. */
+	/* Unless another process has asked meanwhile. */
 	if (!cn->charged)
 		swap(cn->charged, charged);
 	spin_unlock_bh(&cn->lock);
@@ -658,7 +658,7 @@ static int count_begin_to_write(struct count_net *cn)
 				    ARRAY_SIZE(count_write_hooks));
 	if (err) {
 		RCU_INIT_POINTER(cn->table, NULL);
-		/* /proc may be looking. */
+		/* A reader of /proc may be using it. */
 		synchronize_rcu();
 		count_table_free(t);
 	}
@@ -689,7 +689,7 @@ static int count_grow(struct count_net *cn)
 	t = count_table_new(cn, min(old->sets_log + FLOWS_GROWTH_LOG,
 				    (u32)FLOWS_SETS_LOG_MAX));
 	if (!t) {
-		/* Go on with what there is; some flows will not be counted. */
+		/* Keep the old table; some flows will not be counted. */
 		WRITE_ONCE(old->crowded, U32_MAX);
 		return -ENOMEM;
 	}
@@ -730,7 +730,7 @@ static void count_arrange(struct work_struct *work)
 				    err);
 }
 
-/* After a write to one of the parameters: what it asks for is done when the writer goes on. */
+/* After a write to a parameter: hooks and table are as it asks when the write returns. */
 static void count_changed(struct delaycc_values *values)
 {
 	struct count_net *cn = container_of(values, struct count_net, values);
@@ -864,11 +864,11 @@ destroy_queue:
 
 static void __exit count_module_exit(void)
 {
-	/* No algorithm is left that could have sockets in the table. */
+	/* No algorithm is loaded any more that could have sockets in the table. */
 	unregister_pernet_subsys(&count_net_ops);
 	rhashtable_destroy(&count_reports);
 	destroy_workqueue(count_queue);
-	/* kfree_rcu() needs no code of ours. */
+	/* A pending kfree_rcu() needs no code of this module. */
 }
 
 module_init(count_module_init);

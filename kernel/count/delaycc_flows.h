@@ -2,15 +2,15 @@
 /*
  * The table of active flows: how many flows got data within the last active_us.
  *
- * Time is cut into parts of an eighth of active_us, each with the number of
+ * Time is cut into parts of an eighth of active_us.  Each part has the number of
  * flows whose newest data came in it.  A flow that gets data moves from its old
- * part to the newest one; what a part still has when it becomes too old is idle
- * flows, which are forgotten with it.  So a packet costs a look at one set of
- * the table, mostly without a lock, idle flows cost nothing, and there is no
+ * part to the newest one; the flows that are still in a part when it becomes too
+ * old are idle, and are forgotten with it.  A packet thus costs a look at one set
+ * of the table, mostly without a lock, idle flows cost nothing, and there is no
  * timer.
  *
- * A table never grows.  Its owner copies it into a larger one when it has become
- * crowded; until then a flow that finds its set full is not counted.
+ * A table never grows.  Its owner copies it into a larger one when it is crowded;
+ * until then a flow that finds its set full is not counted.
  *
  * delaycc_count.c is the only user.  tests/unit/flows_table_test.cc compiles this
  * file in user space and runs it in many threads, under ThreadSanitizer.
@@ -20,7 +20,7 @@
 
 /* active_us in so many parts; N is up to one part late to fall. */
 #define FLOWS_PARTS 8
-/* A power of two above FLOWS_PARTS, so that a part has gone before its place is used again. */
+/* A power of two above FLOWS_PARTS: a part has expired before its place is used again. */
 #define FLOWS_RING 16
 
 /*
@@ -34,10 +34,10 @@
 /* Each larger table has four times as many sets. */
 #define FLOWS_GROWTH_LOG 2
 
-/* One flow that was active not long ago. */
+/* One flow that was active lately. */
 struct flows_slot {
 	const void *flow; /* only ever compared */
-	u32 progress;	  /* moves with every piece of data in the window */
+	u32 progress;	  /* changes with all data that arrives in the window */
 	u32 part;	  /* in which its newest data came */
 };
 
@@ -48,7 +48,7 @@ struct flows_table {
 	u32 flows;	 /* N: the sum of in_part[] */
 	u64 until_ns;	 /* the newest part's end */
 	u32 sets_log;
-	u32 crowded;	 /* from so many flows on a larger table is better */
+	u32 crowded;	 /* above so many flows a larger table is better */
 	bool moved;	 /* another table has taken over */
 	struct flows_slot (*set)[FLOWS_WAYS];
 	u32 in_part[FLOWS_RING];
@@ -80,7 +80,7 @@ static inline void flows_advance(struct flows_table *t, u64 now_ns,
 
 	lockdep_assert_held(&t->lock);
 	if (t->active_us != active_us) {
-		/* What was counted is in parts of another length. */
+		/* The old counts are in parts of another length. */
 		WRITE_ONCE(t->active_us, active_us);
 		memset(t->in_part, 0, sizeof(t->in_part));
 		WRITE_ONCE(t->flows, 0);
@@ -111,7 +111,7 @@ static inline void flows_advance(struct flows_table *t, u64 now_ns,
 	WRITE_ONCE(t->until_ns, t->until_ns + parts * part_ns);
 }
 
-/* Under the lock, as all that follows, unless it says otherwise. */
+/* Under the lock, as all functions below that do not say otherwise. */
 static inline bool flows_slot_lives(const struct flows_table *t,
 				    const struct flows_slot *slot)
 {
@@ -123,7 +123,7 @@ static inline void flows_take_out(struct flows_table *t,
 {
 	u32 *in_part = &t->in_part[slot->part % FLOWS_RING];
 
-	/* A slot that has slept for 2^32 parts may look alive. */
+	/* A slot that was not used for 2^32 parts may look alive. */
 	if (flows_slot_lives(t, slot) && *in_part) {
 		--*in_part;
 		WRITE_ONCE(t->flows, t->flows - 1);
@@ -143,7 +143,7 @@ static inline struct flows_slot *flows_find(struct flows_table *t,
 	return NULL;
 }
 
-/* A place for a flow that has none; NULL: its set is full. */
+/* A slot for a flow that has none; NULL: its set is full. */
 static inline struct flows_slot *flows_claim(struct flows_table *t,
 					     const void *flow)
 {
@@ -176,8 +176,8 @@ static inline u32 flows_note(struct flows_table *t, const void *flow,
 		   READ_ONCE(slot->part) == READ_ONCE(t->part) &&
 		   READ_ONCE(t->active_us) == active_us)) {
 		/*
-		 * Who is held up right here until the slot is another flow's
-		 * makes that flow active for one part longer than it was.  No
+		 * If this processor is delayed here until the slot belongs to
+		 * another flow, that flow stays active for one part longer.  No
 		 * sum depends on a slot's progress.
 		 */
 		WRITE_ONCE(slot->progress, progress);
@@ -186,7 +186,7 @@ static inline u32 flows_note(struct flows_table *t, const void *flow,
 
 	spin_lock_bh(&t->lock);
 	if (unlikely(t->moved)) {
-		/* Its next packet meets the new table. */
+		/* The flow's next packet finds the new table. */
 		flows = t->flows;
 		goto unlock;
 	}
@@ -197,7 +197,7 @@ static inline u32 flows_note(struct flows_table *t, const void *flow,
 		if (slot)
 			WRITE_ONCE(slot->progress, ~progress);
 	}
-	/* Its owner alone writes it, but for the case above. */
+	/* Only the flow's owner writes progress, but for the case above. */
 	if (slot && READ_ONCE(slot->progress) != progress) {
 		flows_take_out(t, slot);
 		WRITE_ONCE(slot->part, t->part);
@@ -212,7 +212,7 @@ unlock:
 	return flows;
 }
 
-/* A flow that will get nothing more.  Needs no lock. */
+/* A flow that will get no more data.  Needs no lock. */
 static inline void flows_forget(struct flows_table *t, const void *flow)
 {
 	struct flows_slot *slot;
@@ -242,8 +242,8 @@ static inline u32 flows_now(struct flows_table *t, u64 now_ns, u32 active_us)
 }
 
 /*
- * Copies a table into a larger one, which nobody else sees yet, and publishes
- * that: no flow is lost, as one set's flows spread over several.  Needs no lock.
+ * Copies a table into a larger one, which is not published yet, and publishes it.
+ * No flow is lost, as one set's flows spread over several.  Needs no lock.
  */
 static inline void flows_move(struct flows_table *to, struct flows_table *from,
 			      struct flows_table __rcu **published)

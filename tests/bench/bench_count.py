@@ -23,7 +23,7 @@ sys.path.insert(0, str(ROOT / "tests/lab"))
 
 import inlab  # noqa: E402
 
-MODULES = ("delaycc", "delaycc_count", "tcp_told", "count_bench")
+MODULES = ("delaycc", "delaycc_count", "tcp_counted", "count_bench")
 if os.getpid() == 1:
     FILES = {name: pathlib.Path(os.environ["BENCH_" + name]).read_bytes() for name in MODULES}
 
@@ -53,7 +53,7 @@ def in_lab_bench(rounds):
     for value, name in ((0, "no hooks"), (1, "count_flows=1"), (2, "count_flows=2")):
         if value == 2:
             for sock in servers:
-                sock.setsockopt(socket.IPPROTO_TCP, 13, b"told")
+                sock.setsockopt(socket.IPPROTO_TCP, 13, b"counted")
             time.sleep(0.1)
         with b:
             inlab.write(count, str(value))
@@ -75,10 +75,10 @@ def in_lab_bench(rounds):
     with b:
         inlab.write(count, "0")
     for sock in clients:
-        sock.setsockopt(socket.IPPROTO_TCP, 13, b"told")
+        sock.setsockopt(socket.IPPROTO_TCP, 13, b"counted")
     time.sleep(0.1)
     for n in (1, 1000):
-        out.append(["sender: ACK with N in", n, *measure("in-told", clients[:n])])
+        out.append(["sender: ACK with N in", n, *measure("in-reported", clients[:n])])
         out.append(["sender: other ACK in", n, *measure("in-ack", clients[:n])])
     out.append(["sender: data in", 1, *measure("in-data", clients[:1])])
     out.append(["sender: data out", 1, *measure("data", clients[:1])])
@@ -94,7 +94,7 @@ def main():
 
     lab = outside.LAB.resolve()
     files = {"delaycc": lab / "delaycc.ko", "delaycc_count": lab / "delaycc_count.ko",
-             "tcp_told": outside.build_module("tcp_told", ROOT / "tests/lab/told"),
+             "tcp_counted": outside.build_module("tcp_counted", ROOT / "tests/lab/counted"),
              "count_bench": outside.build_module("count_bench", ROOT / "tests/bench/count")}
     (rows, stats), _ = outside.boot("in_lab_bench", 100, script=pathlib.Path(__file__).resolve(), seconds=600,
                                     options=[f"BENCH_{name}={file}" for name, file in files.items()])

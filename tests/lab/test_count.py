@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The receiver's count of flows: right, only where it belongs, believed only when it may be true.
 
-told/tcp_told.c is a test's algorithm: reno that asks for the count and shows it by the tracepoint.
+counted/tcp_counted.c is a test's algorithm: reno that asks for the count and shows it by the tracepoint.
 """
 
 import collections
@@ -26,26 +26,26 @@ FIN, SYN, RST, PSH, ACK = (1 << i for i in range(5))
 PACKET_OUTGOING = 4
 
 if os.getpid() == 1:
-    FILES["tcp_told"] = pathlib.Path(os.environ["TOLD_MODULE"]).read_bytes()
+    FILES["tcp_counted"] = pathlib.Path(os.environ["COUNTED_MODULE"]).read_bytes()
 
 
 # ---- outside the lab ----
 
 
-@pytest.fixture(scope="module", name="told")
-def fixture_told():
-    """Builds tcp_told.ko for the lab's kernel, as the modules in build/modules are."""
+@pytest.fixture(scope="module", name="counted")
+def fixture_counted():
+    """Builds tcp_counted.ko for the lab's kernel, as the modules in build/modules are."""
     from outside import build_module
 
-    return build_module("tcp_told", HERE / "told")
+    return build_module("tcp_counted", HERE / "counted")
 
 
 @pytest.fixture(name="run")
-def fixture_run(lab, told):
+def fixture_run(lab, counted):
     from outside import LAB
 
     def run(function, *args, **options):
-        return lab(function, *args, mem="1G", options=(f"SHELLS_MODULES={LAB.resolve()}", f"TOLD_MODULE={told}"),
+        return lab(function, *args, mem="1G", options=(f"SHELLS_MODULES={LAB.resolve()}", f"COUNTED_MODULE={counted}"),
                    **options)
 
     return run
@@ -55,7 +55,7 @@ def fixture_run(lab, told):
 
 
 def load():
-    for name in ("delaycc", "delaycc_count", "tcp_told"):
+    for name in ("delaycc", "delaycc_count", "tcp_counted"):
         image = FILES[name]
         inlab.check(inlab.libc.syscall(175, image, ctypes.c_ulong(len(image)), b""), f"init_module {name}")
 
@@ -160,7 +160,7 @@ class Capture:
 
 
 class Net:
-    """Senders in a, a receiver in b, a link of 10 Gbit/s; flows of `told` that send while run() is on."""
+    """Senders in a, a receiver in b, a link of 10 Gbit/s; flows of `counted` that send while run() is on."""
 
     BLOCK = bytes(1 << 15)
 
@@ -182,7 +182,7 @@ class Net:
         with self.b:
             inlab.write(DCC + name, str(value))
 
-    def open(self, algorithm="told", address=None, receiver=None, server_side=None):
+    def open(self, algorithm="counted", address=None, receiver=None, server_side=None):
         address = address or ("10.0.0.2" if self.family == socket.AF_INET else "fd00::2")
         self.port += 1
         with receiver or self.b:
@@ -234,7 +234,7 @@ class Net:
                 else:
                     self.ends[fd].send(self.BLOCK, socket.MSG_DONTWAIT)
 
-    def told(self, seconds):
+    def reported(self, seconds):
         """sport -> the counts that its ACKs brought while data flowed for so long."""
         inlab.write("/sys/kernel/tracing/trace", "")
         tracing(True)
@@ -257,12 +257,12 @@ def values(counts):
 def in_lab_exact(flows, family):
     net = Net(flows, family=family)
     net.run(0.02)
-    counts = net.told(0.02)
+    counts = net.reported(0.02)
     return {"flows": len(counts), "values": values(counts), "receiver": net.stats()["flows"], "sender": net.stats(net.a)}
 
 
 @pytest.mark.parametrize("flows,family", [(1, 2), (2, 2), (10, 2), (100, 2), (10, 10)])
-def test_every_sender_is_told_the_number_of_flows(run, flows, family):
+def test_every_sender_gets_the_number_of_flows(run, flows, family):
     seen = run("in_lab_exact", flows, family)
     assert seen["flows"] == flows
     assert seen["values"] == [flows]
@@ -280,7 +280,7 @@ def in_lab_mapped():
         listener.close()
         net.open(address="::ffff:10.0.0.2")
     net.run(0.005)
-    return values(net.told(0.005))
+    return values(net.reported(0.005))
 
 
 def test_sockets_of_ipv6_that_carry_ipv4_are_served(run):
@@ -295,7 +295,7 @@ def in_lab_extension_headers():
         for end in net.open():
             end.setsockopt(socket.IPPROTO_IPV6, 59, b"\0\0\1\4" + bytes(4))  # IPV6_DSTOPTS: padding
     net.run(0.005)
-    counts = net.told(0.005)
+    counts = net.reported(0.005)
     return {"values": values(counts), "received": net.run(0.01), "tcp": len(capture.take()), "refused": net.stats(net.a)["refused"]}
 
 
@@ -319,12 +319,12 @@ def in_lab_idle():
     emptied_us = (time.clock_gettime_ns(time.CLOCK_MONOTONIC) - begin) / 1000
     fell = {}
     while min(fell, default=10) > 3:
-        n = values(net.told(0.0001))[-1]
+        n = values(net.reported(0.0001))[-1]
         fell.setdefault(n, (time.clock_gettime_ns(time.CLOCK_MONOTONIC) - begin) / 1000)
     for flow in net.flows[:7]:
         net.poll.modify(flow[0].fileno(), select.EPOLLOUT)
     net.run(0.0005)
-    return {"emptied_us": emptied_us, "fell_us": fell[min(fell)], "least": min(fell), "back": values(net.told(0.0005))}
+    return {"emptied_us": emptied_us, "fell_us": fell[min(fell)], "least": min(fell), "back": values(net.reported(0.0005))}
 
 
 def test_flows_that_fall_idle_are_forgotten_in_time(run):
@@ -345,9 +345,9 @@ def in_lab_close(reset):
     for flow in net.flows[:4]:
         net.close(flow, reset)
     net.run(0.001)
-    soon = values(net.told(0.001))
+    soon = values(net.reported(0.001))
     net.run(ACTIVE_US * 9 / 8 / 1e6)
-    return before, soon, values(net.told(0.001))
+    return before, soon, values(net.reported(0.001))
 
 
 def test_a_closed_flow_is_forgotten_at_once(run):
@@ -372,7 +372,7 @@ def in_lab_namespaces():
         inlab.write(DCC + "count_flows", "1")
     others = [net.open(address="10.0.1.2", receiver=c) for _ in range(5)]
     net.run(0.01)
-    counts = net.told(0.005)
+    counts = net.reported(0.005)
     ports = {client.getsockname()[1] for client, _ in others}
     return (values({port: n for port, n in counts.items() if port in ports}),
             values({port: n for port, n in counts.items() if port not in ports}))
@@ -421,8 +421,8 @@ def in_lab_where(cookies, checksums):
             wrong.append("checksum " + segment.ip[:100].hex())
         kind = next((name for name, flag in (("syn", SYN), ("rst", RST), ("fin", FIN)) if segment.flags & flag),
                     "ack" if pure else "data")
-        kinds[f"{kind}{' told' if segment.flows is not None else ''}"] += 1
-        kinds["v6 told"] += segment.v6 and segment.flows is not None
+        kinds[f"{kind}{' reported' if segment.flows is not None else ''}"] += 1
+        kinds["v6 reported"] += segment.v6 and segment.flows is not None
     with net.b:
         names, counters = inlab.read("/proc/net/netstat").splitlines()[:2]
     kinds["cookies"] = int(dict(zip(names.split(), counters.split()))["SyncookiesRecv"])
@@ -437,13 +437,13 @@ def test_only_pure_acks_carry_the_option(run, cookies, checksums):
     seen = run("in_lab_where", cookies, checksums)
     assert seen["wrong"] == []
     kinds = seen["kinds"]
-    assert kinds["ack told"] > 50 and kinds["v6 told"] > 20
+    assert kinds["ack reported"] > 50 and kinds["v6 reported"] > 20
     for kind in ("syn", "data", "rst", "fin"):
         assert kinds[kind] > 0, kind
     assert (kinds["super-packet"] > 0) == (not checksums)
     assert kinds["cookies"] == (6 if cookies else 0)
     assert seen["received"] > 1_000_000
-    assert seen["stats"]["written"] >= kinds["ack told"]
+    assert seen["stats"]["written"] >= kinds["ack reported"]
 
 
 def in_lab_full(timestamps):
@@ -468,7 +468,7 @@ def in_lab_full(timestamps):
         if segment.outgoing or segment.flags != ACK:
             continue
         assert segment.checksums_are_right()
-        by_blocks[f"{segment.sack_blocks} {'told' if segment.flows is not None else 'not'}"] += 1
+        by_blocks[f"{segment.sack_blocks} {'reported' if segment.flows is not None else 'not'}"] += 1
     return {"blocks": by_blocks, "received": received, "stats": net.stats()}
 
 
@@ -476,9 +476,9 @@ def in_lab_full(timestamps):
 def test_it_is_left_out_when_sack_blocks_fill_the_header(run, timestamps, most):
     seen = run("in_lab_full", timestamps)
     blocks = seen["blocks"]
-    assert blocks.get(f"{most} told", 0) == 0 and blocks[f"{most} not"] > 0, blocks
+    assert blocks.get(f"{most} reported", 0) == 0 and blocks[f"{most} not"] > 0, blocks
     for n in range(most):
-        assert blocks[f"{n} told"] > 0, blocks
+        assert blocks[f"{n} reported"] > 0, blocks
     assert seen["stats"]["no_room"] >= blocks[f"{most} not"]
     assert seen["received"] > 300_000
 
@@ -487,24 +487,24 @@ def in_lab_off(count, wants):
     """Without the receiver's consent, or without a sender that wants it."""
     net = Net(0, count=count)
     for _ in range(4):
-        net.open("told" if wants else "cubic")
+        net.open("counted" if wants else "cubic")
     capture = Capture(net.a, "a0")
     received = net.run(0.01)
-    counts = net.told(0.01) if wants else {}
-    told = sum(segment.flows is not None for segment in capture.take())
-    return {"told": told, "received": received, "values": values(counts), "a": net.stats(net.a), "b": net.stats()}
+    counts = net.reported(0.01) if wants else {}
+    reported = sum(segment.flows is not None for segment in capture.take())
+    return {"reported": reported, "received": received, "values": values(counts), "a": net.stats(net.a), "b": net.stats()}
 
 
 def test_nothing_is_written_by_default(run):
     seen = run("in_lab_off", 0, True)
-    assert seen["told"] == 0 and seen["values"] == [0]
+    assert seen["reported"] == 0 and seen["values"] == [0]
     assert seen["b"] == {"flows": 0, "written": 0, "no_room": 0, "read": 0, "refused": 0}
     assert seen["received"] > 1_000_000
 
 
 def test_a_peer_that_does_not_want_it_goes_on_as_before(run):
     seen = run("in_lab_off", 1, False)
-    assert seen["told"] > 100
+    assert seen["reported"] > 100
     assert seen["a"]["read"] == 0
     without = run("in_lab_off", 0, False)
     # Eight bytes more on ACKs that have a link of their own.
@@ -514,10 +514,10 @@ def test_a_peer_that_does_not_want_it_goes_on_as_before(run):
 def in_lab_alike():
     """2: only sockets that run such an algorithm themselves tell; all flows count."""
     net = Net(0, count=2)
-    alike = [net.open(server_side="told")[0].getsockname()[1] for _ in range(2)]
+    alike = [net.open(server_side="counted")[0].getsockname()[1] for _ in range(2)]
     others = [net.open(server_side="cubic")[0].getsockname()[1] for _ in range(3)]
     net.run(0.02)
-    counts = net.told(0.01)
+    counts = net.reported(0.01)
     return values({port: counts[port] for port in alike}), values({port: counts[port] for port in others})
 
 
@@ -528,16 +528,16 @@ def test_with_2_only_sockets_of_such_an_algorithm_tell(run):
 def in_lab_silence():
     net = Net(3)
     net.run(0.02)
-    before = values(net.told(0.002))
+    before = values(net.reported(0.002))
     net.set_count(0)
     begin = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
     fell_us = None
     while fell_us is None:
-        if values(net.told(0.0002)) == [0]:
+        if values(net.reported(0.0002)) == [0]:
             fell_us = (time.clock_gettime_ns(time.CLOCK_MONOTONIC) - begin) / 1000
     net.set_count(1)
     net.run(0.001)
-    return before, fell_us, values(net.told(0.001))
+    return before, fell_us, values(net.reported(0.001))
 
 
 def test_a_count_that_no_longer_comes_is_forgotten(run):
@@ -560,13 +560,13 @@ def in_lab_switch():
     time.sleep(15)  # the hooks have gone
     net.run(0.01)
     for client, _ in net.flows:
-        use(client, "told")
+        use(client, "counted")
     net.run(0.002)
-    seen.append(values(net.told(0.002)))
+    seen.append(values(net.reported(0.002)))
     for i in range(200):
-        use(net.flows[0][0], ("cubic", "told", "reno", "told")[i % 4])
+        use(net.flows[0][0], ("cubic", "counted", "reno", "counted")[i % 4])
         net.run(0.0002)
-    seen.append(values(net.told(0.002)))
+    seen.append(values(net.reported(0.002)))
     return seen
 
 
@@ -615,7 +615,7 @@ def in_lab_forged():
     forger = Forger(net)
     here, there = client.getsockname()[1], client.getpeername()[1]
 
-    def told(options, seq=last.seq, ack=last.ack, **how):
+    def reported(options, seq=last.seq, ack=last.ack, **how):
         """What the sender believes after a forged ACK and the true one of a new byte."""
         before = net.stats(net.a)
         forger.send(there, here, seq, ack, options, **how)
@@ -633,24 +633,24 @@ def in_lab_forged():
         return int(traced()[-1]["flows"]), after["read"] - before["read"], after["refused"] - before["refused"]
 
     out = {}
-    out["nothing"] = told(b"")
-    out["zero"] = told(option(0), ack=last.ack)
-    out["one"] = told(option(1), ack=last.ack)
-    out["65535"] = told(option(65535), ack=last.ack)
-    out["largest"] = told(option(2**24 - 1), ack=last.ack)
+    out["nothing"] = reported(b"")
+    out["zero"] = reported(option(0), ack=last.ack)
+    out["one"] = reported(option(1), ack=last.ack)
+    out["65535"] = reported(option(65535), ack=last.ack)
+    out["largest"] = reported(option(2**24 - 1), ack=last.ack)
     time.sleep(0.1)
-    out["stale"] = told(b"", ack=last.ack)
-    out["old ack"] = told(option(7), ack=last.ack - 1)
-    out["future ack"] = told(option(7), ack=last.ack + 2**20)
-    out["far ack"] = told(option(7), ack=last.ack + 2**31)
-    out["old seq"] = told(option(7), seq=last.seq - 2**20, ack=last.ack)
-    out["far seq"] = told(option(7), seq=last.seq + 2**30, ack=last.ack)
-    out["checksum"] = told(option(7), ack=last.ack, spoil=1)
-    out["with data"] = told(option(7), seq=last.seq - 1, ack=last.ack, payload=b"a")
-    out["malformed"] = told(option(7) + b"\x08\x02\x03\x00", ack=last.ack)
-    out["cut"] = told(option(7)[:4], ack=last.ack)
-    out["twice"] = told(option(7) + option(8), ack=last.ack)
-    out["another port"] = told(option(7), ack=last.ack)
+    out["stale"] = reported(b"", ack=last.ack)
+    out["old ack"] = reported(option(7), ack=last.ack - 1)
+    out["future ack"] = reported(option(7), ack=last.ack + 2**20)
+    out["far ack"] = reported(option(7), ack=last.ack + 2**31)
+    out["old seq"] = reported(option(7), seq=last.seq - 2**20, ack=last.ack)
+    out["far seq"] = reported(option(7), seq=last.seq + 2**30, ack=last.ack)
+    out["checksum"] = reported(option(7), ack=last.ack, spoil=1)
+    out["with data"] = reported(option(7), seq=last.seq - 1, ack=last.ack, payload=b"a")
+    out["malformed"] = reported(option(7) + b"\x08\x02\x03\x00", ack=last.ack)
+    out["cut"] = reported(option(7)[:4], ack=last.ack)
+    out["twice"] = reported(option(7) + option(8), ack=last.ack)
+    out["another port"] = reported(option(7), ack=last.ack)
     return out
 
 
@@ -690,7 +690,7 @@ def in_lab_flood(packets):
                     source="10.0.0.1" if known else f"10.0.0.{generator.randrange(3, 250)}", target="10.0.0.2")
         if i % 50 == 0:
             net.run(0.0002)
-    counts = net.told(0.002)
+    counts = net.reported(0.002)
     # It gets answers to what misses its window; they say nothing.
     forged = counts.pop(client.getsockname()[1], [0])
     return values(counts), values({0: forged}), net.stats()["flows"], free - memory_kb()
@@ -761,7 +761,7 @@ def in_lab_teardown(rounds):
     load()
     mount_tracing()
     tracing(True)
-    unload("tcp_told")
+    unload("tcp_counted")
     unload("delaycc_count")
     unload("delaycc")
     for i in range(rounds):
@@ -773,8 +773,8 @@ def in_lab_teardown(rounds):
         pairs = []
         for k in range(4):
             client, server = inlab.connection(a, b, 5001 + k)
-            use(client, "told")
-            use(server, "told")
+            use(client, "counted")
+            use(server, "counted")
             client.setblocking(False)
             client.send(bytes(1 << 20))
             pairs.append((client, server))
@@ -785,7 +785,7 @@ def in_lab_teardown(rounds):
                 use(client, "cubic")
                 use(server, "reno")
             if i % 2:
-                unload("tcp_told")
+                unload("tcp_counted")
                 unload("delaycc_count")
             with b:
                 inlab.write(DCC + "count_flows" if not i % 2 else "/proc/sys/net/ipv4/tcp_sack", "0")
@@ -796,7 +796,7 @@ def in_lab_teardown(rounds):
             client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             client.close()
             server.close()
-        for name in ("tcp_told", "delaycc_count", "delaycc"):
+        for name in ("tcp_counted", "delaycc_count", "delaycc"):
             if os.path.exists("/sys/module/" + name):
                 unload(name, seconds=300)
     return rounds

@@ -597,7 +597,7 @@ test_every_parameter_refuses_what_is_outside_its_range()
 	cd /
 }
 
-# The receiver's count of flows; told is a test's algorithm that wants it (tests/lab/told).
+# The receiver's count of flows; counted is a test's algorithm that wants it (tests/lab/counted).
 
 counted() # NAMESPACE WHAT
 {
@@ -609,12 +609,12 @@ count_flows() # VALUE
 	in_b sh -c "echo $1 >$dcc/count_flows"
 }
 
-# A transfer by told whose every count is believed by the sender.
-transfer_told() # ADDRESS BYTES
+# A transfer by counted whose every count is believed by the sender.
+transfer_counted() # ADDRESS BYTES
 {
 	written=$(counted b written)
 	read=$(counted a read)
-	transfer_with told "$1" "$2" -c told || return 1
+	transfer_with counted "$1" "$2" -c counted || return 1
 	[ "$(counted b written)" -gt "$written" ] || no "nothing was written" || return 1
 	[ "$(counted a read)" -gt "$read" ] || no "nothing was read" || return 1
 	[ "$(counted a refused)" = 0 ] || no "$(counted a refused) were refused"
@@ -622,19 +622,19 @@ transfer_told() # ADDRESS BYTES
 
 test_count_is_written_only_when_it_was_asked_for()
 {
-	modprobe tcp_told || return 1
-	transfer_with told 10.0.0.2 300000 -c told || return 1
+	modprobe tcp_counted || return 1
+	transfer_with counted 10.0.0.2 300000 -c counted || return 1
 	[ "$(counted b written)" = 0 ] && [ "$(counted b flows)" = 0 ] || no "it is on by default" || return 1
-	count_flows 1 && transfer_told 10.0.0.2 300000 && transfer_told fd00::2 300000
+	count_flows 1 && transfer_counted 10.0.0.2 300000 && transfer_counted fd00::2 300000
 }
 
 test_count_survives_segmentation_offload_and_gro()
 {
 	ethtool -k lo >/dev/null || return 1
-	in_a ethtool -K va tso on gso on && transfer_told 10.0.0.2 3000000 && transfer_told fd00::2 3000000 || return 1
+	in_a ethtool -K va tso on gso on && transfer_counted 10.0.0.2 3000000 && transfer_counted fd00::2 3000000 || return 1
 	# veth gathers what comes from a device without TSO.
 	in_a ethtool -K va tso off gso off gro on && in_b ethtool -K vb tso off gso off gro on &&
-		transfer_told 10.0.0.2 3000000 && transfer_told fd00::2 3000000
+		transfer_counted 10.0.0.2 3000000 && transfer_counted fd00::2 3000000
 	result=$?
 	in_a ethtool -K va tso on gso on gro off
 	in_b ethtool -K vb tso on gso on gro off
@@ -643,9 +643,9 @@ test_count_survives_segmentation_offload_and_gro()
 
 test_count_survives_syn_cookies_and_missing_timestamps()
 {
-	in_b sysctl -q -w net.ipv4.tcp_syncookies=2 && transfer_told 10.0.0.2 300000 && transfer_told fd00::2 300000 || return 1
+	in_b sysctl -q -w net.ipv4.tcp_syncookies=2 && transfer_counted 10.0.0.2 300000 && transfer_counted fd00::2 300000 || return 1
 	in_b sysctl -q -w net.ipv4.tcp_syncookies=1 net.ipv4.tcp_timestamps=0
-	transfer_told 10.0.0.2 300000 && transfer_told fd00::2 300000
+	transfer_counted 10.0.0.2 300000 && transfer_counted fd00::2 300000
 	result=$?
 	in_b sysctl -q -w net.ipv4.tcp_timestamps=1
 	return $result
@@ -655,7 +655,7 @@ test_count_survives_loss()
 {
 	qdisc_a netem delay 1ms loss 5%
 	ip -n a link set va gso_max_segs 1
-	transfer_told 10.0.0.2 500000 && transfer_told fd00::2 500000
+	transfer_counted 10.0.0.2 500000 && transfer_counted fd00::2 500000
 	result=$?
 	ip -n a link set va gso_max_segs 65535
 	qdisc_a netem delay 1ms
@@ -673,26 +673,26 @@ test_tcpdump_shows_the_count_in_pure_acks_alone()
 		sleep 0.05
 	done
 	cat /tmp/tcpdump
-	transfer_told 10.0.0.2 300000 && transfer_told fd00::2 300000
+	transfer_counted 10.0.0.2 300000 && transfer_counted fd00::2 300000
 	result=$?
 	sleep 0.2
 	kill $tcpdump
 	wait $tcpdump
 	in_b ethtool -K vb tx on
 	[ $result = 0 ] || return 1
-	grep 'exp-dcc0' /tmp/dump >/tmp/told
-	head -n 1 /tmp/told
-	has 'Flags \[[.]\], cksum 0x[0-9a-f]* (correct), .*,exp-dcc0\], length 0$' /tmp/told || return 1
-	[ "$(wc -l </tmp/told)" = "$(grep -c 'Flags \[[.]\].*(correct).*exp-dcc0.*length 0$' /tmp/told)" ] ||
+	grep 'exp-dcc0' /tmp/dump >/tmp/reports
+	head -n 1 /tmp/reports
+	has 'Flags \[[.]\], cksum 0x[0-9a-f]* (correct), .*,exp-dcc0\], length 0$' /tmp/reports || return 1
+	[ "$(wc -l </tmp/reports)" = "$(grep -c 'Flags \[[.]\].*(correct).*exp-dcc0.*length 0$' /tmp/reports)" ] ||
 		no "it is in other segments, too, or a checksum is wrong" || return 1
 	# One flow each time.
-	[ "$(wc -l </tmp/told)" = "$(grep -c 'fe08 dcc0 0000 0001$' /tmp/dump)" ] || no "other values than 1"
+	[ "$(wc -l </tmp/reports)" = "$(grep -c 'fe08 dcc0 0000 0001$' /tmp/dump)" ] || no "other values than 1"
 }
 
 test_count_module_in_use_cannot_go()
 {
-	hold 20 10.0.0.2 100000 -c told || return 1
-	! rmmod delaycc_count && ! rmmod tcp_told
+	hold 20 10.0.0.2 100000 -c counted || return 1
+	! rmmod delaycc_count && ! rmmod tcp_counted
 	result=$?
 	let_go
 	return $result
@@ -712,9 +712,9 @@ test_count_module_goes_while_acks_are_written()
 	done
 	for _ in $(seq 100); do
 		# Both need it.
-		rmmod tcp_told 2>/dev/null
+		rmmod tcp_counted 2>/dev/null
 		rmmod tcp_sqcc 2>/dev/null
-		[ -d /sys/module/tcp_told ] || [ -d /sys/module/tcp_sqcc ] || break
+		[ -d /sys/module/tcp_counted ] || [ -d /sys/module/tcp_sqcc ] || break
 		sleep 0.1
 	done
 	rmmod delaycc_count || no "delaycc_count does not go" || return 1

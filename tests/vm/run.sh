@@ -44,14 +44,14 @@ modules=$root/build/modules/$release
 make -s -C "$root/kernel" KDIR="$kernel/build" OUT="$modules" CONFIG_DEBUG_INFO_BTF_MODULES= >"$work/modules.log" 2>&1 ||
 	{ cat "$work/modules.log" >&2; die "the modules do not build for $release"; }
 # An algorithm for tests alone.
-told=$work/told-$release
-mkdir -p "$told"
-for file in Kbuild tcp_told.c; do
-	ln -sfn "$root/tests/lab/told/$file" "$told/$file"
+counted=$work/counted-$release
+mkdir -p "$counted"
+for file in Kbuild tcp_counted.c; do
+	ln -sfn "$root/tests/lab/counted/$file" "$counted/$file"
 done
-make -s -C "$kernel/build" M="$told" DELAYCC_MODULES="$modules" KBUILD_EXTRA_SYMBOLS="$modules/Module.symvers" \
-	CONFIG_DEBUG_INFO_BTF_MODULES= modules >"$work/told.log" 2>&1 ||
-	{ cat "$work/told.log" >&2; die "tcp_told does not build for $release"; }
+make -s -C "$kernel/build" M="$counted" DELAYCC_MODULES="$modules" KBUILD_EXTRA_SYMBOLS="$modules/Module.symvers" \
+	CONFIG_DEBUG_INFO_BTF_MODULES= modules >"$work/counted.log" 2>&1 ||
+	{ cat "$work/counted.log" >&2; die "tcp_counted does not build for $release"; }
 exec 9>&-
 for program in xfer refused mirror sockets; do
 	gcc -std=gnu11 -O2 -Wall -Wextra -static -o "$work/$program" "$here/$program.c"
@@ -96,7 +96,7 @@ mods=$tree/usr/lib/modules/$release
 cp "$kernel/lib/modules/$release/modules.order" "$kernel/lib/modules/$release/modules.builtin" "$mods"
 cp "$modules"/*.ko "$mods/extra"
 mkdir "$mods/test"
-cp "$told/tcp_told.ko" "$mods/test"
+cp "$counted/tcp_counted.ko" "$mods/test"
 # For tcpdump.
 echo root:x:0:0::/:/bin/sh >"$tree/etc/passwd"
 echo root:x:0: >"$tree/etc/group"

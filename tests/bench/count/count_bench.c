@@ -7,7 +7,7 @@
  *
  *	ack	a pure ACK out		data	a segment of 1000 bytes out
  *	ack-new	the same, each one behind new data, in another part of time
- *	in-told	a pure ACK with the option in
+ *	in-reported	a pure ACK with the option in
  *	in-ack	one without		in-data	a segment of 1000 bytes in
  *
  * For the lab (User-Mode Linux), whose clock stands still meanwhile.
@@ -41,11 +41,11 @@ static u64 count_cycles(void)
 }
 
 /* As TCP and IP make it, with timestamps. */
-static struct sk_buff *make(struct sock *sk, bool in, bool told, unsigned int payload)
+static struct sk_buff *make(struct sock *sk, bool in, bool reported, unsigned int payload)
 {
 	const struct inet_sock *inet = inet_sk(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
-	unsigned int options = 12 + (told ? sizeof(option) : 0);
+	unsigned int options = 12 + (reported ? sizeof(option) : 0);
 	struct sk_buff *skb = alloc_skb(MAX_TCP_HEADER + payload, GFP_ATOMIC);
 	struct tcphdr *th;
 	struct iphdr *iph;
@@ -65,7 +65,7 @@ static struct sk_buff *make(struct sock *sk, bool in, bool told, unsigned int pa
 	th->ack = 1;
 	*(__be32 *)(th + 1) = htonl(0x0101080a);
 	memset((u8 *)(th + 1) + 4, 5, 8);
-	if (told)
+	if (reported)
 		memcpy((u8 *)(th + 1) + 12, option, sizeof(option));
 	skb->ip_summed = CHECKSUM_PARTIAL;
 	skb->csum_start = skb_transport_header(skb) - skb->head;
@@ -101,7 +101,7 @@ static int accept_packet(struct net *net, struct sock *sk, struct sk_buff *skb)
 static u64 round_of(const char *what, unsigned int n, bool hooks)
 {
 	bool in = !strncmp(what, "in-", 3);
-	bool told = !strcmp(what, "in-told");
+	bool reported = !strcmp(what, "in-reported");
 	unsigned int payload = strstr(what, "data") ? 1000 : 0;
 	bool fresh = !strcmp(what, "ack-new");
 	u64 sum = 0;
@@ -115,7 +115,7 @@ static u64 round_of(const char *what, unsigned int n, bool hooks)
 
 		local_bh_disable();
 		rcu_read_lock();
-		skb = __sk_dst_get(sk) ? make(sk, in, told, payload) : NULL;
+		skb = __sk_dst_get(sk) ? make(sk, in, reported, payload) : NULL;
 		if (skb) {
 			if (fresh) {
 				tcp_sk(sk)->rcv_ooopack++;
