@@ -12,7 +12,6 @@
  *
  *	DELAYCC_BPF_NAME	the algorithm's name, where "bpf_<name>" is longer
  *				than 15 characters
- *	DELAYCC_BPF_ADJUST(params)	is applied to each socket's parameters
  *	DELAYCC_BPF_SOCKET_PARAMS(sk, params)	sets what differs between sockets,
  *				at the start
  *	DELAYCC_BPF_EACH_ACK(sk, params)	the same before each acknowledgment
@@ -245,9 +244,6 @@ static __always_inline void hooks_read_params(struct DCC_CORE(_params) *params)
 	for (i = 0; i < sizeof(*params) / sizeof(u32); i++)
 		if (dcc_params_given & (1ULL << i))
 			value[i] = ((const volatile u32 *)&dcc_params)[i];
-#ifdef DELAYCC_BPF_ADJUST
-	DELAYCC_BPF_ADJUST(params);
-#endif
 }
 
 SEC("struct_ops/init")
