@@ -9,13 +9,13 @@ struct dcc_ccc;
 struct dcc_ccc_scale;
 struct dcc_ccc_params;
 int subprog_dcc_ccc_derive(struct dcc_ccc_scale *k, const struct dcc_path *path,
-			const struct dcc_ccc_params *p);
+			   const struct dcc_ccc_params *p);
 int subprog_dcc_ccc_adjust(struct dcc_ccc *s, u64 now_ns, u32 itv_ns);
 
 #include "dcc_ccc.h"
 
 DELAYCC_SUBPROG int subprog_dcc_ccc_derive(struct dcc_ccc_scale *k, const struct dcc_path *path,
-				     const struct dcc_ccc_params *p)
+					   const struct dcc_ccc_params *p)
 {
 	if (k && path && p)
 		dcc_ccc_derive(k, path, p);

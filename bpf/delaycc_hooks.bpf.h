@@ -93,10 +93,10 @@ char LICENSE[] SEC("license") = "GPL";
 #define DCC_TCP_CONGESTION 13
 
 /* dcc_tcp.h has the kernel's numbers. */
-_Static_assert(DCC_TCP_CA_OPEN == TCP_CA_Open, "TCP_CA_Open");
-_Static_assert(DCC_TCP_CA_CWR == TCP_CA_CWR, "TCP_CA_CWR");
-_Static_assert(DCC_TCP_CA_RECOVERY == TCP_CA_Recovery, "TCP_CA_Recovery");
-_Static_assert(DCC_TCP_CA_LOSS == TCP_CA_Loss, "TCP_CA_Loss");
+_Static_assert(TCP_CA_Open == DCC_TCP_CA_OPEN, "TCP_CA_Open");
+_Static_assert(TCP_CA_CWR == DCC_TCP_CA_CWR, "TCP_CA_CWR");
+_Static_assert(TCP_CA_Recovery == DCC_TCP_CA_RECOVERY, "TCP_CA_Recovery");
+_Static_assert(TCP_CA_Loss == DCC_TCP_CA_LOSS, "TCP_CA_Loss");
 
 /* Notes of send times; a power of two. */
 #define HOOKS_NOTES 64
@@ -456,7 +456,8 @@ void DCC_HOOK(cong_control)(unsigned long long *ctx)
 	loss_seen = s->tcp.loss_seen;
 	if (loss_seen) {
 		s->tcp.loss_seen = 0;
-		DCC_CORE(_loss)(&s->core, &s->tcp.path, &s->params, tp->tcp_clock_cache, &s->control);
+		DCC_CORE(_loss)(&s->core, &s->tcp.path, &s->params, tp->tcp_clock_cache,
+				&s->control);
 		__sync_fetch_and_add(&dcc_losses, 1);
 	}
 	if (hooks_sample(tp, s, rs, &ack)) {

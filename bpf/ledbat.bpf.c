@@ -8,14 +8,14 @@
 struct dcc_ledbat;
 struct dcc_ledbat_params;
 int subprog_dcc_ledbat_derive(struct dcc_ledbat *s, const struct dcc_path *path,
-			   const struct dcc_ledbat_params *p);
+			      const struct dcc_ledbat_params *p);
 u32 subprog_dcc_ledbat_base_ns(struct dcc_ledbat *s, u64 now_ns, u32 rtt_ns);
 u32 subprog_dcc_ledbat_filter_ns(struct dcc_ledbat *s, u32 rtt_ns);
 
 #include "dcc_ledbat.h"
 
 DELAYCC_SUBPROG int subprog_dcc_ledbat_derive(struct dcc_ledbat *s, const struct dcc_path *path,
-					const struct dcc_ledbat_params *p)
+					      const struct dcc_ledbat_params *p)
 {
 	if (s && path && p)
 		dcc_ledbat_derive(s, path, p);

@@ -11,11 +11,11 @@ struct dcc_oscar_scale;
 struct dcc_estimate;
 struct dcc_oscar_params;
 int subprog_dcc_oscar_derive(struct dcc_oscar_scale *c, const struct dcc_path *path,
-			  const struct dcc_oscar_params *p);
+			     const struct dcc_oscar_params *p);
 int subprog_dcc_oscar_probe_step(struct dcc_oscar *s, const struct dcc_ack *ack);
 int subprog_dcc_oscar_measure_drop(struct dcc_oscar *s, const struct dcc_ack *ack);
 int subprog_dcc_oscar_decide(struct dcc_oscar *s, const struct dcc_estimate *e,
-			   const struct dcc_ack *ack);
+			     const struct dcc_ack *ack);
 
 #include "dcc_batch.h"
 
@@ -45,7 +45,7 @@ DELAYCC_SUBPROG int subprog_batch_init(struct dcc_batch *b, u32 tau_ns, u64 gap_
 #include "dcc_oscar.h"
 
 DELAYCC_SUBPROG int subprog_dcc_oscar_derive(struct dcc_oscar_scale *c, const struct dcc_path *path,
-				     const struct dcc_oscar_params *p)
+					     const struct dcc_oscar_params *p)
 {
 	if (c && path && p)
 		dcc_oscar_derive(c, path, p);
@@ -65,7 +65,7 @@ DELAYCC_SUBPROG int subprog_dcc_oscar_measure_drop(struct dcc_oscar *s, const st
 }
 
 DELAYCC_SUBPROG int subprog_dcc_oscar_decide(struct dcc_oscar *s, const struct dcc_estimate *e,
-				      const struct dcc_ack *ack)
+					     const struct dcc_ack *ack)
 {
 	if (s && e && ack)
 		dcc_oscar_decide(s, e, ack);

@@ -12,7 +12,7 @@ struct dcc_prioplus;
 struct dcc_prioplus_params;
 struct dcc_ack;
 int subprog_dcc_prioplus_derive(struct dcc_prioplus *s, const struct dcc_path *path,
-			     const struct dcc_prioplus_params *p);
+				const struct dcc_prioplus_params *p);
 u64 subprog_dcc_prioplus_reply(struct dcc_prioplus *s, const struct dcc_ack *ack);
 u64 subprog_dcc_prioplus_sample(struct dcc_prioplus *s, const struct dcc_ack *ack);
 u64 subprog_dcc_prioplus_over_limit(struct dcc_prioplus *s, const struct dcc_ack *ack);
@@ -22,7 +22,7 @@ int subprog_dcc_prioplus_adapt(struct dcc_prioplus *s, u32 delay_ns);
 
 /* Swift as a whole is not used, but read. */
 int subprog_dcc_swift_derive(struct dcc_swift *s, const struct dcc_path *path,
-			  const struct dcc_swift_params *p);
+			     const struct dcc_swift_params *p);
 
 DELAYCC_SUBPROG u64 subprog_mulshift(u64 a, u64 b, u32 shift)
 {
@@ -34,7 +34,7 @@ DELAYCC_SUBPROG u64 subprog_mulshift(u64 a, u64 b, u32 shift)
 #include "dcc_prioplus.h"
 
 DELAYCC_SUBPROG int subprog_dcc_swift_derive(struct dcc_swift *s, const struct dcc_path *path,
-				       const struct dcc_swift_params *p)
+					     const struct dcc_swift_params *p)
 {
 	if (s && path && p)
 		dcc_swift_derive(s, path, p);
@@ -42,14 +42,15 @@ DELAYCC_SUBPROG int subprog_dcc_swift_derive(struct dcc_swift *s, const struct d
 }
 
 DELAYCC_SUBPROG int subprog_dcc_prioplus_derive(struct dcc_prioplus *s, const struct dcc_path *path,
-					  const struct dcc_prioplus_params *p)
+						const struct dcc_prioplus_params *p)
 {
 	if (s && path && p)
 		dcc_prioplus_derive(s, path, p);
 	return 0;
 }
 
-DELAYCC_SUBPROG u64 subprog_dcc_prioplus_over_limit(struct dcc_prioplus *s, const struct dcc_ack *ack)
+DELAYCC_SUBPROG u64 subprog_dcc_prioplus_over_limit(struct dcc_prioplus *s,
+						    const struct dcc_ack *ack)
 {
 	return s && ack ? dcc_prioplus_over_limit(s, ack) : 0;
 }

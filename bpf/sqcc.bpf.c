@@ -9,7 +9,7 @@ struct dcc_sqcc;
 struct dcc_sqcc_params;
 int subprog_dcc_sqcc_thresholds(struct dcc_sqcc *s, const struct dcc_sqcc_params *p);
 int subprog_dcc_sqcc_derive(struct dcc_sqcc *s, const struct dcc_path *path,
-			 const struct dcc_sqcc_params *p);
+			    const struct dcc_sqcc_params *p);
 int subprog_dcc_sqcc_learn(struct dcc_sqcc *s, const struct dcc_ack *ack);
 int subprog_dcc_sqcc_set_flows(struct dcc_sqcc *s, u64 now_ns);
 int subprog_dcc_sqcc_decide(struct dcc_sqcc *s, const struct dcc_ack *ack);
@@ -24,7 +24,7 @@ DELAYCC_SUBPROG int subprog_dcc_sqcc_thresholds(struct dcc_sqcc *s, const struct
 }
 
 DELAYCC_SUBPROG int subprog_dcc_sqcc_derive(struct dcc_sqcc *s, const struct dcc_path *path,
-				      const struct dcc_sqcc_params *p)
+					    const struct dcc_sqcc_params *p)
 {
 	if (s && path && p)
 		dcc_sqcc_derive(s, path, p);

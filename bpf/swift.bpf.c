@@ -8,7 +8,7 @@
 struct dcc_swift;
 struct dcc_swift_params;
 int subprog_dcc_swift_derive(struct dcc_swift *s, const struct dcc_path *path,
-			  const struct dcc_swift_params *p);
+			     const struct dcc_swift_params *p);
 
 DELAYCC_SUBPROG u64 subprog_rsqrt(u64 v_q16)
 {
@@ -20,7 +20,7 @@ DELAYCC_SUBPROG u64 subprog_rsqrt(u64 v_q16)
 #include "dcc_swift.h"
 
 DELAYCC_SUBPROG int subprog_dcc_swift_derive(struct dcc_swift *s, const struct dcc_path *path,
-				       const struct dcc_swift_params *p)
+					     const struct dcc_swift_params *p)
 {
 	if (s && path && p)
 		dcc_swift_derive(s, path, p);

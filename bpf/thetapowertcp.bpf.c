@@ -8,13 +8,13 @@
 struct dcc_thetapowertcp;
 struct dcc_thetapowertcp_params;
 int subprog_dcc_thetapowertcp_derive(struct dcc_thetapowertcp *s, const struct dcc_path *path,
-				  const struct dcc_thetapowertcp_params *p);
+				     const struct dcc_thetapowertcp_params *p);
 
 #include "dcc_thetapowertcp.h"
 
 DELAYCC_SUBPROG int subprog_dcc_thetapowertcp_derive(struct dcc_thetapowertcp *s,
-					       const struct dcc_path *path,
-					       const struct dcc_thetapowertcp_params *p)
+						     const struct dcc_path *path,
+						     const struct dcc_thetapowertcp_params *p)
 {
 	if (s && path && p)
 		dcc_thetapowertcp_derive(s, path, p);

@@ -9,13 +9,13 @@
 struct dcc_timely;
 struct dcc_timely_params;
 int subprog_dcc_timely_derive(struct dcc_timely *s, const struct dcc_path *path,
-			   const struct dcc_timely_params *p);
+			      const struct dcc_timely_params *p);
 int subprog_dcc_timely_decide(struct dcc_timely *s, const struct dcc_ack *ack);
 
 #include "dcc_timely.h"
 
 DELAYCC_SUBPROG int subprog_dcc_timely_derive(struct dcc_timely *s, const struct dcc_path *path,
-					const struct dcc_timely_params *p)
+					      const struct dcc_timely_params *p)
 {
 	if (s && path && p)
 		dcc_timely_derive(s, path, p);

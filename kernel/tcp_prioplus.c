@@ -25,6 +25,7 @@
  */
 #ifndef DCC_PRIOPLUS_ON_LEDBAT
 #define DELAYCC_ALG prioplus
+#define PRIOPLUS_NAMES { "prioplus" }
 #define PRIOPLUS_RENO "prioplus-reno"
 #endif
 
@@ -63,7 +64,7 @@ static const struct delaycc_param DCC_HOOK(sysctls)[] = {
 };
 
 static const struct delaycc_options DCC_HOOK(options) = {
-	.names = { __stringify(DELAYCC_ALG) },
+	.names = PRIOPLUS_NAMES,
 	.reno = PRIOPLUS_RENO,
 	.probes = true,
 	.by_priority = true,

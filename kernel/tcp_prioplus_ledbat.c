@@ -5,6 +5,7 @@
  */
 #define DCC_PRIOPLUS_ON_LEDBAT
 #define DELAYCC_ALG prioplus_ledbat
+#define PRIOPLUS_NAMES { "prioplus_ledbat" }
 #define PRIOPLUS_RENO "prioledbat-reno"
 #include "tcp_prioplus.c"
 

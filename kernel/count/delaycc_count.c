@@ -66,7 +66,7 @@ enum {
 
 /* Values of count_flows. */
 #define COUNT_FLOWS_ALL 1   /* every flow's sender gets a report */
-#define COUNT_FLOWS_ALIKE 2 /* flows whose socket at the receiver also runs an algorithm that wants N */
+#define COUNT_FLOWS_ALIKE 2 /* flows whose socket here also runs an algorithm that wants N */
 
 static const struct delaycc_param count_params[COUNT_PARAMS] = {
 	/* Off by default: an experimental option must be asked for (RFC 4727, RFC 6994). */
