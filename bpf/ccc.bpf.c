@@ -29,6 +29,6 @@ DELAYCC_SUBPROG int subprog_dcc_ccc_adjust(struct dcc_ccc *s, u64 now_ns, u32 it
 	return 0;
 }
 
-#define DELAYCC_TIMES_RETRANS
+#define DELAYCC_TIMES_RETRANS 1
 #define DELAYCC_ALG ccc
 #include "delaycc_hooks.bpf.h"

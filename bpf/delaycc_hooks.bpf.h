@@ -15,8 +15,8 @@
  *	DELAYCC_BPF_SOCKET_PARAMS(sk, params)	sets what differs between sockets,
  *				at the start
  *	DELAYCC_BPF_EACH_ACK(sk, params)	the same before each acknowledgment
- *	DELAYCC_TIMES_RETRANS	as options.times_retrans of the module
- *	DELAYCC_PROBES		as options.probes of the module
+ *	DELAYCC_TIMES_RETRANS	1: as options.times_retrans of the module
+ *	DELAYCC_PROBES		1: as options.probes of the module
  *
  * The arithmetic is that of the modules, core/dcc_tcp.h.  What differs from
  * them, and why:
@@ -79,10 +79,17 @@
 /* One step more, as BPF_PROG() pastes its argument. */
 #define DCC_BPF_PROG(name, args...) BPF_PROG(name, ##args)
 
-#ifdef DELAYCC_TIMES_RETRANS
-#define HOOKS_TIMES_RETRANS 1
-#else
-#define HOOKS_TIMES_RETRANS 0
+#ifndef DELAYCC_TIMES_RETRANS
+#define DELAYCC_TIMES_RETRANS 0
+#endif
+#ifndef DELAYCC_PROBES
+#define DELAYCC_PROBES 0
+#endif
+#ifndef DELAYCC_BPF_SOCKET_PARAMS
+#define DELAYCC_BPF_SOCKET_PARAMS(sk, params) ((void)(params))
+#endif
+#ifndef DELAYCC_BPF_EACH_ACK
+#define DELAYCC_BPF_EACH_ACK(sk, params) ((void)(params))
 #endif
 
 char LICENSE[] SEC("license") = "GPL";
@@ -153,9 +160,7 @@ struct hooks_sock {
 	u32 head; /* notes written */
 	u32 tail; /* notes passed by ACKs */
 	u32 pacing_is_ours; /* the socket had no pacing before */
-#ifdef DELAYCC_PROBES
-	u64 stopped_ns; /* 0: not */
-#endif
+	u64 stopped_ns; /* DELAYCC_PROBES: since then; 0: not stopped */
 	struct hooks_note notes[HOOKS_NOTES];
 };
 
@@ -217,8 +222,7 @@ static __always_inline void hooks_apply(struct tcp_sock *tp, struct hooks_sock *
 	u64 rate = dcc_max_u64(dcc_tcp_pace(&s->tcp, &s->control), HOOKS_PACE_MIN);
 	u32 cwnd = dcc_tcp_window(&s->tcp, &s->control, tp->delivered, burst, tp->snd_cwnd_clamp);
 
-#ifdef DELAYCC_PROBES
-	if (s->control.probe_ns) {
+	if (DELAYCC_PROBES && s->control.probe_ns) {
 		if (!s->stopped_ns)
 			s->stopped_ns = dcc_max_u64(tp->tcp_clock_cache, 1);
 		cwnd = dcc_tcp_least_window(&s->tcp, tp->delivered);
@@ -229,7 +233,6 @@ static __always_inline void hooks_apply(struct tcp_sock *tp, struct hooks_sock *
 	} else {
 		s->stopped_ns = 0;
 	}
-#endif
 	tp->snd_cwnd = cwnd;
 	sk->sk_pacing_rate = dcc_min_u64(rate, sk->sk_max_pacing_rate);
 }
@@ -268,17 +271,13 @@ void DCC_BPF_PROG(DCC_HOOK(init), struct sock *sk)
 	}
 
 	hooks_read_params(&s->params);
-#ifdef DELAYCC_BPF_SOCKET_PARAMS
 	DELAYCC_BPF_SOCKET_PARAMS(sk, &s->params);
-#endif
 	/* The storage may be that of an earlier connection of the socket. */
 	__builtin_memset(&s->tcp, 0, sizeof(s->tcp));
-	s->tcp.times_retrans = HOOKS_TIMES_RETRANS;
+	s->tcp.times_retrans = DELAYCC_TIMES_RETRANS;
 	s->head = 0;
 	s->tail = 0;
-#ifdef DELAYCC_PROBES
 	s->stopped_ns = 0;
-#endif
 
 	hooks_view(tp, &v);
 	dcc_tcp_begin(&s->tcp, &v, tp->srtt_us >> 3);
@@ -337,11 +336,7 @@ static __always_inline void hooks_restart_after_idle(struct tcp_sock *tp, struct
 		.app_limited = tp->app_limited,
 	};
 
-#ifdef DELAYCC_PROBES
-	if (s->stopped_ns)
-		return;
-#endif
-	if (!dcc_tcp_restarts(&s->tcp, &pause))
+	if (s->stopped_ns || !dcc_tcp_restarts(&s->tcp, &pause))
 		return;
 	DCC_CORE(_restart)(&s->core, &s->tcp.path, &s->params, pause.now_ns, &s->control);
 	hooks_apply(tp, s);
@@ -407,7 +402,6 @@ static __always_inline bool hooks_sample(struct tcp_sock *tp, struct hooks_sock 
 	return true;
 }
 
-#ifdef DELAYCC_PROBES
 /* A stopped flow's packet of data has been acknowledged: the core gets a probe's reply. */
 static __always_inline void hooks_probe_sampled(struct hooks_sock *s, struct dcc_ack *ack)
 {
@@ -422,7 +416,6 @@ static __always_inline void hooks_probe_sampled(struct hooks_sock *s, struct dcc
 	if (!(ack->flags & DCC_ACK_DELAYED))
 		dcc_tcp_guess_base_rtt(&s->tcp, ack->rtt_ns);
 }
-#endif
 
 /*
  * The raw context: cong_control has another number of arguments from kernel 6.10
@@ -450,9 +443,7 @@ void DCC_HOOK(cong_control)(unsigned long long *ctx)
 		return;
 
 	hooks_read_packet(tp, s);
-#ifdef DELAYCC_BPF_EACH_ACK
 	DELAYCC_BPF_EACH_ACK(sk, &s->params);
-#endif
 	loss_seen = s->tcp.loss_seen;
 	if (loss_seen) {
 		s->tcp.loss_seen = 0;
@@ -463,9 +454,8 @@ void DCC_HOOK(cong_control)(unsigned long long *ctx)
 	if (hooks_sample(tp, s, rs, &ack)) {
 		if (loss_seen)
 			ack.flags |= DCC_ACK_LOSS;
-#ifdef DELAYCC_PROBES
-		hooks_probe_sampled(s, &ack);
-#endif
+		if (DELAYCC_PROBES)
+			hooks_probe_sampled(s, &ack);
 		if (DCC_CORE(_ack)(&s->core, &s->tcp.path, &s->params, &ack, &s->control))
 			__sync_fetch_and_add(&dcc_decisions, 1);
 		s->tcp.last_ack_ns = ack.now_ns;

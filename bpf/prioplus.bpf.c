@@ -86,7 +86,7 @@ DELAYCC_SUBPROG u64 subprog_dcc_prioplus_sample(struct dcc_prioplus *s, const st
 	return s && ack ? dcc_prioplus_sample(s, ack) : 0;
 }
 
-#define DELAYCC_PROBES
+#define DELAYCC_PROBES 1
 #define DELAYCC_BPF_SOCKET_PARAMS(sk, params)                                                      \
 	do {                                                                                       \
 		(params)->priority = (sk)->sk_priority;                                            \
