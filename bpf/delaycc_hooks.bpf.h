@@ -38,7 +38,8 @@
  *     the pace rises, so the pace has a floor (HOOKS_PACE_MIN).
  *   - TSO bursts and host queue.  sk_gso_max_segs and sk_pacing_shift are not
  *     writable: segmentation offload is as the device has it, so the law sees
- *     bursts, and TCP's limit of 1 ms in the host's queues stays.
+ *     bursts, a window's slack at line rate is a full burst, and TCP's limit of
+ *     1 ms in the host's queues stays.
  *   - Send times.  A program cannot walk the retransmit queue, so there is one
  *     note per call of .min_tso_segs, which TCP calls whenever it tries to send:
  *     the next sequence number and the time.  An acknowledged packet was sent at
