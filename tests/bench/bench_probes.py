@@ -23,7 +23,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/lab"))
 
 import inlab  # noqa: E402
-from shells import DCC, in_lab, load, use  # noqa: E402
+from modules import DCC, in_lab, load, use  # noqa: E402
 
 # The tops of two and of eight levels of 4 us above 12 us.
 BASE_NS = 12000

@@ -8,7 +8,7 @@ import socket
 import struct
 
 import inlab
-from shells import DCC, in_lab, load, remove_all, use
+from modules import DCC, in_lab, load, remove_all, use
 
 TABLE = DCC + "base_rtt_paths"
 TCP_INFO, TCP_CC_INFO = 11, 26

@@ -16,7 +16,7 @@ import time
 
 import inlab
 import pytest
-from shells import DCC, FILES, mount_tracing, remove, traced, tracing, use
+from modules import DCC, FILES, mount_tracing, remove, traced, tracing, use
 
 HERE = pathlib.Path(__file__).resolve().parent
 RATE_BPS = 10**10
@@ -45,7 +45,7 @@ def fixture_run(lab, counted):
     from outside import LAB
 
     def run(function, *args, **options):
-        return lab(function, *args, mem="1G", options=(f"SHELLS_MODULES={LAB.resolve()}", f"COUNTED_MODULE={counted}"),
+        return lab(function, *args, mem="1G", options=(f"MODULES_DIR={LAB.resolve()}", f"COUNTED_MODULE={counted}"),
                    **options)
 
     return run

@@ -20,8 +20,8 @@ import time
 
 import inlab
 import pytest
-from shells import (
-    DCC, SHELLS, algorithms, extremes, in_lab, load, mount_tracing, remove, remove_all, tracing, use, used,
+from modules import (
+    DCC, MODULES, algorithms, extremes, in_lab, load, mount_tracing, remove, remove_all, tracing, use, used,
 )
 
 OTHERS = ("cubic", "bbr", "dctcp", "reno", "vegas")
@@ -201,16 +201,16 @@ def in_lab_reload(times):
     return {"moved": moved, "refused": refused, "stuck": stuck, "complaints": complaints()}
 
 
-def in_lab_extremes(shell, combinations, seed):
+def in_lab_extremes(module, combinations, seed):
     prepare()
-    load(shell)
+    load(module)
     tracing(True)
     generator = random.Random(seed)
     traffic = Traffic(6, loss_ppm=1000)
     ours = algorithms()
     with traffic.a:
         values = {}
-        for folder in ("", shell.removeprefix("tcp_") + "/"):
+        for folder in ("", module.removeprefix("tcp_") + "/"):
             for name in os.listdir(DCC + folder):
                 if name != "base_rtt_paths" and not os.path.isdir(DCC + folder + name):
                     values[folder + name] = extremes(folder + name)
@@ -293,9 +293,9 @@ def test_modules_load_and_go_200_times_under_traffic(lab):
     assert result["moved"] > 10_000_000
 
 
-@pytest.mark.parametrize("shell", SHELLS)
-def test_every_parameter_at_its_extremes_under_traffic(lab, shell):
-    result = in_lab(lab, "in_lab_extremes", shell, 40, 3, seconds=900)
+@pytest.mark.parametrize("module", MODULES)
+def test_every_parameter_at_its_extremes_under_traffic(lab, module):
+    result = in_lab(lab, "in_lab_extremes", module, 40, 3, seconds=900)
     assert result["complaints"] == []
     assert result["stuck"] == 0
     assert set(result["in_use"]) <= set(result["ours"])

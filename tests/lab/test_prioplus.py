@@ -8,7 +8,7 @@ import time
 
 import inlab
 import pytest
-from shells import DCC, in_lab, load, use
+from modules import DCC, in_lab, load, use
 
 RATE_BPS = 10**10
 DELAY_NS = 24_000

@@ -19,7 +19,7 @@ import time
 
 import inlab
 import pytest
-from shells import DCC, FILES, mount_tracing, remove, traced, tracing, use
+from modules import DCC, FILES, mount_tracing, remove, traced, tracing, use
 
 HERE = pathlib.Path(__file__).resolve().parent
 RATE_BPS = 10**11
@@ -50,7 +50,7 @@ def fixture_run(lab, stopgo):
     from outside import LAB
 
     def run(function, *args, **options):
-        return lab(function, *args, mem="1G", options=(f"SHELLS_MODULES={LAB.resolve()}", f"STOPGO_MODULE={stopgo}"),
+        return lab(function, *args, mem="1G", options=(f"MODULES_DIR={LAB.resolve()}", f"STOPGO_MODULE={stopgo}"),
                    **options)
 
     return run

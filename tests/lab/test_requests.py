@@ -8,7 +8,7 @@ import time
 
 import inlab
 import pytest
-from shells import DCC, algorithms, in_lab, load, use
+from modules import DCC, algorithms, in_lab, load, use
 
 SO_PRIORITY = 12
 SERVICE_NS, THINK_NS = 50_000, 20_000

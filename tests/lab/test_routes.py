@@ -10,7 +10,7 @@ import struct
 import time
 
 import inlab
-from shells import DCC, SHELLS, in_lab, load, remove_all, use, used
+from modules import DCC, MODULES, in_lab, load, remove_all, use, used
 from test_base_rtt import route
 
 SO_MAX_PACING_RATE = 47
@@ -45,8 +45,8 @@ def in_lab_backlog():
     with a:
         inlab.write(DCC + "line_rate_mbps", "0")
     names = []
-    for i, shell in enumerate(SHELLS):
-        client, server = connect(a, b, shell.removeprefix("tcp_"), port=5001 + i)
+    for i, module in enumerate(MODULES):
+        client, server = connect(a, b, module.removeprefix("tcp_"), port=5001 + i)
         client.send(bytes(100000))
         server.recv(100000, socket.MSG_WAITALL)
         names.append(used(client))
@@ -59,7 +59,7 @@ def in_lab_backlog():
 
 def test_a_device_is_looked_at_under_rcu(lab):
     # The debug lab's lockdep watches: without the lock it says "suspicious RCU usage".
-    assert in_lab(lab, "in_lab_backlog", seconds=300) == [shell.removeprefix("tcp_") for shell in SHELLS]
+    assert in_lab(lab, "in_lab_backlog", seconds=300) == [module.removeprefix("tcp_") for module in MODULES]
 
 
 def backlog(a, client, server, seconds):

@@ -8,7 +8,7 @@ import struct
 import time
 
 import inlab
-from shells import DCC, SHELLS, in_lab, load, mount_tracing, traced, tracing, use, used
+from modules import DCC, MODULES, in_lab, load, mount_tracing, traced, tracing, use, used
 
 TCP_NOTSENT_LOWAT = 25
 RATE_BPS = 10**11
@@ -398,7 +398,7 @@ def test_a_limit_keeps_the_hosts_own_queue_short(lab):
 def in_lab_functions():
     """What stack traces and kprobes call the functions of each module."""
     load()
-    functions = {module: [] for module in SHELLS}
+    functions = {module: [] for module in MODULES}
     for line in inlab.read("/proc/kallsyms").splitlines():
         found = re.fullmatch(r"\w+ [tT] ([\w.]+)\t\[(\w+)\]", line)
         if found and found[2] in functions:

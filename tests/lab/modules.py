@@ -12,8 +12,8 @@ import inlab
 
 # What all need, or some; then one for each algorithm's source.
 COMMON = ("delaycc", "delaycc_count")
-SHELLS = tuple(sorted(path.stem for path in (pathlib.Path(__file__).parents[2] / "kernel").glob("tcp_*.c")))
-NAMES = (*COMMON, *SHELLS)
+MODULES = tuple(sorted(path.stem for path in (pathlib.Path(__file__).parents[2] / "kernel").glob("tcp_*.c")))
+NAMES = (*COMMON, *MODULES)
 DCC = "/proc/sys/net/ipv4/delaycc/"
 TRACING = "/sys/kernel/tracing/"
 
@@ -25,19 +25,19 @@ SYS_INIT_MODULE, SYS_DELETE_MODULE = 175, 176
 # Inside the lab, where this is init's, a tmpfs over /tmp may hide the project later: read the files now.
 FILES = {}
 if os.getpid() == 1:
-    FILES = {name: pathlib.Path(os.environ["SHELLS_MODULES"], name + ".ko").read_bytes() for name in NAMES}
+    FILES = {name: pathlib.Path(os.environ["MODULES_DIR"], name + ".ko").read_bytes() for name in NAMES}
 
 
 def in_lab(lab, function, *args, **options):
     """Runs a function of the test's file in the lab, the modules at hand."""
     from outside import LAB
 
-    return lab(function, *args, options=(f"SHELLS_MODULES={LAB.resolve()}",), mem="1G", **options)
+    return lab(function, *args, options=(f"MODULES_DIR={LAB.resolve()}",), mem="1G", **options)
 
 
-def load(*shells):
-    """What they need and these shells, by default all of them."""
-    for name in (*COMMON, *(shells or SHELLS)):
+def load(*modules):
+    """What they need and these modules, by default all of them."""
+    for name in (*COMMON, *(modules or MODULES)):
         image = FILES[name]
         inlab.check(inlab.libc.syscall(SYS_INIT_MODULE, image, ctypes.c_ulong(len(image)), b""), f"init_module {name}")
 
