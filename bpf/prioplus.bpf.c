@@ -2,7 +2,8 @@
 /*
  * PrioPlus on Swift under BPF: the core of kernel/core/dcc_prioplus.h as a
  * struct_ops program, for machines where no module may be loaded.  The probe is
- * a packet of data; see delaycc_hooks.bpf.h.
+ * a packet of data; see delaycc_hooks.bpf.h.  The parameter `paper` is the
+ * loader's: 0 for prioplus, 1 for prioplus_paper.
  */
 #include "delaycc_core.bpf.h"
 

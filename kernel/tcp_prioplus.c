@@ -4,6 +4,9 @@
  * priority stops as soon as a higher one fills its range of delays, and only
  * probes until the queue is gone.
  *
+ * One module, two algorithms with the same parameters: `prioplus`, and
+ * `prioplus_paper`, which is the paper's listing.
+ *
  * Reference
  *   Zhaochen Zhang et al., "Enabling Virtual Priority in Data Center
  *   Congestion Control", ACM EuroSys 2025
@@ -25,7 +28,7 @@
  */
 #ifndef DCC_PRIOPLUS_ON_LEDBAT
 #define DELAYCC_ALG prioplus
-#define PRIOPLUS_NAMES { "prioplus" }
+#define PRIOPLUS_NAMES { "prioplus", "prioplus_paper" }
 #define PRIOPLUS_RENO "prioplus-reno"
 #endif
 
@@ -52,7 +55,6 @@ static const struct delaycc_param DCC_HOOK(sysctls)[] = {
 	PRIOPLUS_PARAM(ls_high_ppm, DCC_PRIOPLUS_LS_MIN_PPM,
 		       DCC_PRIOPLUS_PPM_MAX, false),
 	PRIOPLUS_PARAM(tolerance_ns, 1, DCC_PRIOPLUS_TOLERANCE_MAX_NS, true),
-	PRIOPLUS_PARAM(law, 0, DCC_PRIOPLUS_HOLD, true),
 	PRIOPLUS_PARAM(dual_rtt, 0, 1, true),
 	PRIOPLUS_PARAM(max_flows, 1, DCC_PRIOPLUS_FLOWS_MAX, false),
 	PRIOPLUS_PARAM(resume_milli, DCC_PRIOPLUS_RESUME_MIN_MILLI,
@@ -74,6 +76,7 @@ static const struct delaycc_options DCC_HOOK(options) = {
 static void DCC_HOOK(adjust)(const struct sock *sk, unsigned int variant,
 			     struct dcc_prioplus_params *params)
 {
+	params->paper = variant;
 	params->priority = READ_ONCE(sk->sk_priority);
 	/* The core reads the seed once. */
 	params->seed = get_random_u32();
@@ -99,4 +102,5 @@ MODULE_LICENSE("GPL");
 MODULE_VERSION(DELAYCC_VERSION);
 #ifndef DCC_PRIOPLUS_ON_LEDBAT
 MODULE_DESCRIPTION("PrioPlus congestion control, on Swift");
+MODULE_ALIAS("tcp_prioplus_paper");
 #endif

@@ -23,12 +23,12 @@
  *   DCC_PRIOPLUS_ON_LEDBAT is defined before this file is read; only
  *   dcc_prioplus_base_step() knows which.
  *
- * Laws (parameter `law`)
- *   0 "listing": Algorithm 1 with the differences below.
- *   1 "hold": in addition the rules R1 to R8.  The listing's flow takes the
- *     estimate of N from its window when it yields; that window has been squeezed by
- *     the very delay that makes it yield, so N comes out many times too large and
- *     the flow comes back many times too slowly.
+ * The algorithms
+ *   prioplus_paper: Algorithm 1 with the differences below.
+ *   prioplus: in addition the rules R1 to R8.  A flow of Algorithm 1 estimates N
+ *     from its window when it yields.  The delay that makes it yield has squeezed
+ *     that window, so N comes out many times too large, and the flow comes back
+ *     many times too slowly.
  *     R1  Four RTTs within the channel (above the lower level's limit) are
  *         settled: the largest window of the last 16 RTTs is kept as w_hold, and
  *         N is D_target rate / w_hold.  A flow whose own line is the limit, so that
@@ -170,11 +170,6 @@
 #define DCC_PRIOPLUS_A_PACKETS 2U
 #define DCC_PRIOPLUS_NO_LIMIT 0xffffffffU
 
-enum dcc_prioplus_law {
-	DCC_PRIOPLUS_LISTING = 0,
-	DCC_PRIOPLUS_HOLD = 1,
-};
-
 /* The rule that decided, for tracing. */
 enum dcc_prioplus_branch {
 	DCC_PRIOPLUS_START = 0,
@@ -202,14 +197,14 @@ struct dcc_prioplus_params {
 	u32 ls_medium_ppm;
 	u32 ls_high_ppm;
 	u32 tolerance_ns;   /* 0: 1 us, at least a packet on the line, and B */
-	u32 law;	    /* enum dcc_prioplus_law */
 	u32 dual_rtt;	    /* 0: the adaptive increase in every RTT */
 	u32 max_flows;
 	u32 resume_milli;   /* window after a probe in mid-range, thousandths of a packet */
 	u32 ai_ppm;	    /* W_AI (GAIN), of a base BDP */
 	u32 beta_ppm;	    /* Swift's */
 	u32 max_mdf_ppm;
-	/* Not sysctls: the socket's. */
+	/* Not sysctls: the algorithm's name, and the socket's. */
+	u32 paper;	    /* 1: prioplus_paper, without the rules R1 to R8 */
 	u32 priority;	    /* sk_priority */
 	u32 seed;
 };
@@ -299,13 +294,13 @@ static inline void dcc_prioplus_params_default(struct dcc_prioplus_params *p)
 	p->ls_medium_ppm = DCC_PRIOPLUS_LS_MEDIUM_PPM;
 	p->ls_high_ppm = DCC_PRIOPLUS_LS_HIGH_PPM;
 	p->tolerance_ns = 0;
-	p->law = DCC_PRIOPLUS_HOLD;
 	p->dual_rtt = 1;
 	p->max_flows = DCC_PRIOPLUS_MAX_FLOWS;
 	p->resume_milli = DCC_PRIOPLUS_RESUME_MILLI;
 	p->ai_ppm = DCC_PRIOPLUS_AI_PPM;
 	p->beta_ppm = DCC_PRIOPLUS_BETA_PPM;
 	p->max_mdf_ppm = DCC_PRIOPLUS_MAX_MDF_PPM;
+	p->paper = 0;
 	p->priority = 0;
 	p->seed = 1;
 }
@@ -330,7 +325,7 @@ static inline bool dcc_prioplus_params_valid(const struct dcc_prioplus_params *p
 	if (!dcc_prioplus_ls_valid(p->ls_low_ppm) || !dcc_prioplus_ls_valid(p->ls_medium_ppm) ||
 	    !dcc_prioplus_ls_valid(p->ls_high_ppm))
 		return false;
-	return p->law <= DCC_PRIOPLUS_HOLD && p->dual_rtt <= 1 && p->max_flows &&
+	return p->paper <= 1 && p->dual_rtt <= 1 && p->max_flows &&
 	       p->max_flows <= DCC_PRIOPLUS_FLOWS_MAX &&
 	       p->resume_milli >= DCC_PRIOPLUS_RESUME_MIN_MILLI &&
 	       p->resume_milli <= DCC_PRIOPLUS_RESUME_MAX_MILLI &&
@@ -673,7 +668,7 @@ static inline u64 dcc_prioplus_over_limit(struct dcc_prioplus *s, const struct d
 	struct dcc_prioplus_flow *f = &s->flow;
 	u64 count_q8 = dcc_prioplus_count_q8(s, ack->rtt_ns, f->cwnd_q24);
 
-	if (s->params.law == DCC_PRIOPLUS_HOLD) {
+	if (!s->params.paper) {
 		if (!f->hold_q24 && f->cuts < DCC_PRIOPLUS_CUTS &&
 		    f->cwnd_q24 >= DCC_PRIOPLUS_CWND_STOP) {
 			/* At first the flight is in part the lower levels', who give way now. */
@@ -708,7 +703,7 @@ static inline void dcc_prioplus_linear(struct dcc_prioplus *s, u64 now_ns)
 	u64 cwnd_q24 = f->cwnd_q24 + dcc_prioplus_ls_step_q24(s);
 	u64 idle_q24 = dcc_scale_q24(f->hold_q24, s->hold_idle_q24);
 
-	if (s->params.law == DCC_PRIOPLUS_HOLD)
+	if (!s->params.paper)
 		cwnd_q24 = dcc_max_u64(cwnd_q24, dcc_min_u64(2 * f->cwnd_q24, idle_q24));
 	dcc_prioplus_set_cwnd(s, now_ns, cwnd_q24);
 	dcc_prioplus_count_down(f);
@@ -723,7 +718,7 @@ static inline void dcc_prioplus_adapt(struct dcc_prioplus *s, u32 delay_ns)
 	u64 part_q24;
 
 	f->step_q24 = dcc_min_u64(f->cwnd_q24 / 2, dcc_muldiv_u64(f->cwnd_q24, gap_ns, delay_ns));
-	if (s->params.law == DCC_PRIOPLUS_HOLD) {
+	if (!s->params.paper) {
 		part_q24 = dcc_min_u64(dcc_prioplus_half_gap_q24(s, gap_ns, f->tries),
 				       dcc_prioplus_packets_q24(s, gap_ns));
 		if (f->tries < DCC_PRIOPLUS_TRIES_MAX)
@@ -760,7 +755,7 @@ static inline u64 dcc_prioplus_reply(struct dcc_prioplus *s, const struct dcc_ac
 		if (f->yielded && ++f->middle < DCC_PRIOPLUS_MIDDLE_MAX)
 			return dcc_prioplus_probe_ns(s, delay_ns);
 		cwnd_q24 = dcc_muldiv_u64(s->params.resume_milli, DCC_PRIOPLUS_CWND_ONE, 1000);
-		if (s->params.law == DCC_PRIOPLUS_HOLD && delay_ns < s->target_ns)
+		if (!s->params.paper && delay_ns < s->target_ns)
 			cwnd_q24 = dcc_max_u64(cwnd_q24,
 					       dcc_min_u64(dcc_prioplus_ls_step_q24(s),
 							   dcc_prioplus_half_gap_q24(s,
@@ -778,7 +773,7 @@ static inline u64 dcc_prioplus_reply(struct dcc_prioplus *s, const struct dcc_ac
 	dcc_prioplus_count_down(f);
 	cwnd_q24 = dcc_prioplus_ls_step_q24(s);
 	/* For the level as a whole; not for a flow that knows nothing of N. */
-	if (s->params.law == DCC_PRIOPLUS_HOLD &&
+	if (!s->params.paper &&
 	    (f->hold_q24 || f->flows_q8 > DCC_PRIOPLUS_FLOWS_ONE)) {
 		cwnd_q24 = dcc_max_u64(cwnd_q24, dcc_prioplus_per_flow_q24(s, s->fill_q24));
 		cwnd_q24 = dcc_max_u64(cwnd_q24, dcc_scale_q24(f->hold_q24, s->hold_resume_q24));
@@ -860,7 +855,7 @@ static inline u64 dcc_prioplus_sample(struct dcc_prioplus *s, const struct dcc_a
 		f->over = 0;
 	else if (++f->over >= 2)
 		return DCC_BPF_SUBPROG(dcc_prioplus_over_limit)(s, ack);
-	if (f->over && s->params.law == DCC_PRIOPLUS_HOLD)
+	if (f->over && !s->params.paper)
 		return 0;
 	if (f->cwnd_q24 < DCC_PRIOPLUS_CWND_STOP && delay_ns >= s->target_ns &&
 	    s->limit_ns != DCC_PRIOPLUS_NO_LIMIT) {

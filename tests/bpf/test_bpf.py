@@ -60,8 +60,9 @@ def test_ledbat_carries_a_checksummed_transfer():
     assert transfer(*LEDBAT)["decisions"] > 0
 
 
-def test_prioplus_carries_a_checksummed_transfer_after_a_first_probe():
-    assert transfer(*PRIOPLUS)["decisions"] > 0
+@pytest.mark.parametrize("paper", [0, 1])
+def test_prioplus_and_prioplus_paper_carry_a_checksummed_transfer_after_a_first_probe(paper):
+    assert transfer(*PRIOPLUS, "--set", f"paper={paper}")["decisions"] > 0
 
 
 def test_swift_carries_a_checksummed_transfer():

@@ -31,7 +31,7 @@ struct Prioplus {
     p.ls_medium_ppm = in.Take<u32>();
     p.ls_high_ppm = in.Take<u32>();
     p.tolerance_ns = in.Take<u32>();
-    p.law = in.Take<u8>() % 3;
+    p.paper = in.Take<u8>() % 3;
     p.dual_rtt = in.Take<u8>() % 3;
     p.max_flows = in.Take<u32>();
     p.resume_milli = in.Take<u32>();

@@ -17,9 +17,9 @@ dcc_prioplus_params Params(u32 priority = 7) {
   return params;
 }
 
-dcc_prioplus_params Listing(u32 priority = 7) {
+dcc_prioplus_params Paper(u32 priority = 7) {
   dcc_prioplus_params params = Params(priority);
-  params.law = DCC_PRIOPLUS_LISTING;
+  params.paper = 1;
   return params;
 }
 
@@ -96,7 +96,7 @@ TEST(PrioplusParameters, RefusesEachValueOutsideItsRange) {
   EXPECT_TRUE(refused([](auto& p) { p.ls_medium_ppm = 1000001; }));
   EXPECT_TRUE(refused([](auto& p) { p.ls_high_ppm = 0; }));
   EXPECT_TRUE(refused([](auto& p) { p.tolerance_ns = 10000001; }));
-  EXPECT_TRUE(refused([](auto& p) { p.law = 2; }));
+  EXPECT_TRUE(refused([](auto& p) { p.paper = 2; }));
   EXPECT_TRUE(refused([](auto& p) { p.dual_rtt = 2; }));
   EXPECT_TRUE(refused([](auto& p) { p.max_flows = 0; }));
   EXPECT_TRUE(refused([](auto& p) { p.max_flows = 65537; }));
@@ -186,7 +186,7 @@ TEST(PrioplusProbe, AReplyToAFlowThatSendsIsIgnored) {
 
 TEST(PrioplusProbe, IsTakenForAFullPacket) {
   // 1.2 us a packet: over three hops a probe is 3.4 us faster.  D_limit is 19.4 us.
-  Flow flow(Listing(0), {10000000000ULL, 13000, 1514});
+  Flow flow(Paper(0), {10000000000ULL, 13000, 1514});
   flow.Reply(9600);
   ASSERT_FALSE(flow.stopped());
   flow.Over(30000);
@@ -197,7 +197,7 @@ TEST(PrioplusProbe, IsTakenForAFullPacket) {
 }
 
 TEST(PrioplusProbe, DataInItsPlaceCountsAsItIs) {
-  Flow flow(Listing(0), {10000000000ULL, 13000, 1514});
+  Flow flow(Paper(0), {10000000000ULL, 13000, 1514});
   const u32 data = DCC_ACK_PROBE | DCC_ACK_PROBE_DATA;
   flow.Ack(13000, data);
   ASSERT_FALSE(flow.stopped());
@@ -210,7 +210,7 @@ TEST(PrioplusProbe, DataInItsPlaceCountsAsItIs) {
 
 TEST(PrioplusStop, OnASlowLineThePacketBehindAnotherIsNoReasonToStop) {
   // A packet takes 121 us, thirty channels of 4 us.
-  Flow flow(Listing(0), {100000000ULL, 1000000, 1514});
+  Flow flow(Paper(0), {100000000ULL, 1000000, 1514});
   flow.Ack(1000000, DCC_ACK_PROBE | DCC_ACK_PROBE_DATA);
   flow.Over(1000000 + 2 * 121120);
   EXPECT_FALSE(flow.stopped());
@@ -219,14 +219,14 @@ TEST(PrioplusStop, OnASlowLineThePacketBehindAnotherIsNoReasonToStop) {
 }
 
 TEST(PrioplusProbe, OnASlowPathOfOneHopAProbeIsNotTakenForAQueueAboveTheLimit) {
-  Flow flow(Listing(0), {100000000ULL, 1000000, 1514});
+  Flow flow(Paper(0), {100000000ULL, 1000000, 1514});
   flow.Reply(1000000 - 116000);
   EXPECT_FALSE(flow.stopped()) << "two hops are assumed";
 }
 
 TEST(PrioplusProbe, AnotherBaseRttForgetsWhatProbesTook) {
   // The handshake's RTT first, then that of a full packet over two hops of 100 Mbit/s.
-  Flow flow(Listing(0), {100000000ULL, 1000000, 1514});
+  Flow flow(Paper(0), {100000000ULL, 1000000, 1514});
   flow.path.base_rtt_ns = 1230000;
   flow.Ack(1230000, DCC_ACK_PROBE | DCC_ACK_PROBE_DATA);
   ASSERT_FALSE(flow.stopped());
@@ -252,7 +252,7 @@ TEST(PrioplusIncrease, ANewFlowsLinearStartTakesAStepInEachRtt) {
 }
 
 TEST(PrioplusStop, OneLongDelayIsNoise) {
-  Flow flow(Listing());
+  Flow flow(Paper());
   flow.Round(60000);
   flow.Ack(44000);
   flow.Ack(60000);
@@ -260,7 +260,7 @@ TEST(PrioplusStop, OneLongDelayIsNoise) {
 }
 
 TEST(PrioplusStop, TwoLongDelaysInARowStopTheFlow) {
-  Flow flow(Listing());
+  Flow flow(Paper());
   flow.Over(60000);
   EXPECT_TRUE(flow.stopped());
   EXPECT_GE(flow.control.probe_ns, 16000u);
@@ -268,7 +268,7 @@ TEST(PrioplusStop, TwoLongDelaysInARowStopTheFlow) {
 }
 
 TEST(PrioplusStop, WhatArrivesWhileStoppedChangesNothing) {
-  Flow flow(Listing());
+  Flow flow(Paper());
   flow.Over(60000);
   const u64 probe_ns = flow.control.probe_ns;
   EXPECT_FALSE(flow.Ack(12000));
@@ -279,7 +279,7 @@ TEST(PrioplusStop, WhatArrivesWhileStoppedChangesNothing) {
 }
 
 TEST(PrioplusStop, AcksOfPacketsFromBeforeTheStopAreIgnoredAfterIt) {
-  Flow flow(Listing());
+  Flow flow(Paper());
   flow.Over(60000);
   flow.Reply(11900);
   EXPECT_FALSE(flow.Ack(30000));
@@ -287,27 +287,27 @@ TEST(PrioplusStop, AcksOfPacketsFromBeforeTheStopAreIgnoredAfterIt) {
 }
 
 TEST(PrioplusStop, ATinyWindowAboveTheTargetStops) {
-  Flow flow(Listing());
+  Flow flow(Paper());
   flow.Set(0.05);
   flow.Round(45000);
   EXPECT_TRUE(flow.stopped());
 }
 
 // 50 us at 100 Gbit/s are 416.7 packets.
-TEST(PrioplusListing, EstimatesTheFlowsFromItsShareOfTheFlight) {
-  Flow flow(Listing());
+TEST(PrioplusPaper, EstimatesTheFlowsFromItsShareOfTheFlight) {
+  Flow flow(Paper());
   flow.Set(10);
   flow.Over(50000);
   // The first sample went through Swift: 1 - 0.8 * 6 / 50.
   EXPECT_NEAR(flow.flows(), 416.7 / (10 * 0.904), 0.2);
 }
 
-TEST(PrioplusListing, NeverEstimatesMoreThanTheMaximumNorFromLessThanAPacket) {
-  Flow flow(Listing());
+TEST(PrioplusPaper, NeverEstimatesMoreThanTheMaximumNorFromLessThanAPacket) {
+  Flow flow(Paper());
   flow.Set(0.2);
   flow.Over(50000);
   EXPECT_NEAR(flow.flows(), 416.7, 0.5);
-  dcc_prioplus_params params = Listing();
+  dcc_prioplus_params params = Paper();
   params.max_flows = 30;
   Flow few(params);
   few.Set(1);
@@ -315,8 +315,8 @@ TEST(PrioplusListing, NeverEstimatesMoreThanTheMaximumNorFromLessThanAPacket) {
   EXPECT_EQ(few.flows(), 30);
 }
 
-TEST(PrioplusListing, ResumesAtNoQueueWithItsPartOfTheStep) {
-  Flow flow(Listing());
+TEST(PrioplusPaper, ResumesAtNoQueueWithItsPartOfTheStep) {
+  Flow flow(Paper());
   flow.Set(10);
   flow.Over(50000);
   const double n = flow.flows();
@@ -324,16 +324,16 @@ TEST(PrioplusListing, ResumesAtNoQueueWithItsPartOfTheStep) {
   EXPECT_NEAR(flow.cwnd(), 100 / n, 0.05);
 }
 
-TEST(PrioplusListing, ResumesInMidRangeWithHalfAPacket) {
-  Flow flow(Listing());
+TEST(PrioplusPaper, ResumesInMidRangeWithHalfAPacket) {
+  Flow flow(Paper());
   flow.Over(50000);
   flow.Reply(20000);
   EXPECT_FALSE(flow.stopped());
   EXPECT_EQ(flow.cwnd(), 0.5);
 }
 
-TEST(PrioplusListing, HalvesTheFlowsWhenNoQueueLastsLongerThanTheyWouldNeed) {
-  dcc_prioplus_params params = Listing(0);  // W_LS an eighth of a BDP
+TEST(PrioplusPaper, HalvesTheFlowsWhenNoQueueLastsLongerThanTheyWouldNeed) {
+  dcc_prioplus_params params = Paper(0);  // W_LS an eighth of a BDP
   params.high_from = 1;
   params.ls_high_ppm = 125000;
   Flow flow(params);
@@ -350,7 +350,7 @@ TEST(PrioplusListing, HalvesTheFlowsWhenNoQueueLastsLongerThanTheyWouldNeed) {
 }
 
 TEST(PrioplusIncrease, AddsTheStepEachRttAtNoQueue) {
-  Flow flow(Listing(4));
+  Flow flow(Paper(4));
   flow.Reply(11900);
   flow.Set(30);
   flow.Round(12000);
@@ -360,7 +360,7 @@ TEST(PrioplusIncrease, AddsTheStepEachRttAtNoQueue) {
 }
 
 TEST(PrioplusIncrease, RaisesTheDelayToTheTargetInOneRttAndWaitsAnother) {
-  Flow flow(Listing());
+  Flow flow(Paper());
   flow.Set(50);
   flow.Round(40000);  // 10 % below 44 us
   EXPECT_NEAR(flow.step(), 5, 0.01);
@@ -374,14 +374,14 @@ TEST(PrioplusIncrease, RaisesTheDelayToTheTargetInOneRttAndWaitsAnother) {
 }
 
 TEST(PrioplusIncrease, AddsAtMostHalfOfTheWindow) {
-  Flow flow(Listing());
+  Flow flow(Paper());
   flow.Set(50);
   flow.Round(14000);
   EXPECT_NEAR(flow.step(), 25, 0.01);
 }
 
 TEST(PrioplusIncrease, WithoutDualRttEachRttIncreases) {
-  dcc_prioplus_params params = Listing();
+  dcc_prioplus_params params = Paper();
   params.dual_rtt = 0;
   Flow flow(params);
   flow.Set(50);
@@ -391,7 +391,7 @@ TEST(PrioplusIncrease, WithoutDualRttEachRttIncreases) {
 }
 
 TEST(PrioplusIncrease, AFlowThatDoesNotUseItsWindowDoesNotGrow) {
-  Flow flow(Listing());
+  Flow flow(Paper());
   for (int i = 0; i < 3; ++i) {
     flow.Set(200);
     flow.now_ns += 50000;
@@ -650,9 +650,9 @@ TEST(Prioplus, EveryRateRttAndExtremeSampleGivesASaneControl) {
     for (const u32 rtt : {1000u, 12000u, 1000000u, 1000000000u})
       for (const u32 wire : {64u, 1500u, 65535u})
         for (const u32 sample : {0u, rtt, rtt + rtt / 2, 0xffffffffu})
-          for (const u32 law : {0u, 1u}) {
+          for (const u32 paper : {0u, 1u}) {
             dcc_prioplus_params params = Params();
-            params.law = law;
+            params.paper = paper;
             Flow flow(params, {rate, rtt, wire});
             for (int i = 0; i < 200; ++i) {
               if (flow.stopped())

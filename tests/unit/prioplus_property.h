@@ -40,7 +40,7 @@ dcc_prioplus_params RandomParams(Random& random) {
   set(p.ai_ppm, 1, 1e6);
   set(p.beta_ppm, 1, 1e6);
   set(p.max_mdf_ppm, 1, 1e6);
-  p.law = !random.OneIn(3);
+  p.paper = random.OneIn(3);
   p.dual_rtt = !random.OneIn(5);
   p.priority = static_cast<u32>(random.Below(70));
   p.seed = static_cast<u32>(random.Below(1ULL << 32));

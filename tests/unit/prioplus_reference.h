@@ -106,7 +106,7 @@ class PrioplusReference {
     if (d.stopped) return false;
     if (ack.send_ns < since && since <= ack.now_ns) return false;
     const double delay = ack.rtt_ns;
-    const bool hold_law = p_.law == DCC_PRIOPLUS_HOLD;
+    const bool hold_law = !p_.paper;
     delay_ = delay;
     probe_least = probe_below = 0;
     const bool rtt_pass = ack.send_ns >= round_end || round_end > ack.now_ns;
@@ -175,7 +175,7 @@ class PrioplusReference {
         return true;
       }
       double w = p_.resume_milli / 1e3;
-      if (p_.law == DCC_PRIOPLUS_HOLD && delay < target_)
+      if (!p_.paper && delay < target_)
         w = std::max(w, std::min(std::max(w_ls_ / flows, 0.5), HalfGap(delay)));
       Resume(w, ack.now_ns);
     } else {
@@ -190,7 +190,7 @@ class PrioplusReference {
       else
         flows = std::max(1.0, flows / 2);
       double w = std::max(w_ls_ / flows, 0.5);
-      if (p_.law == DCC_PRIOPLUS_HOLD && (hold > 0 || flows > 1)) {
+      if (!p_.paper && (hold > 0 || flows > 1)) {
         w = std::max(w, std::min((target_ - base_) * mu_ / 2, kMost) / flows);
         w = std::max(w, 0.8 * hold * (target_ - base_) / target_);
       }
@@ -272,7 +272,7 @@ class PrioplusReference {
   }
 
   void OverLimit(double delay, u64 now) {
-    if (p_.law == DCC_PRIOPLUS_HOLD) {
+    if (!p_.paper) {
       if (hold == 0 && d.cuts < 3 && cwnd >= 0.1) {
         if (d.cuts++) SetFlows(Count(delay));
         SetCwnd(cwnd * target_ / delay, now);
@@ -313,7 +313,7 @@ class PrioplusReference {
 
   void LinearStart(u64 now) {
     double w = cwnd + std::max(w_ls_ / flows, 0.5);
-    if (p_.law == DCC_PRIOPLUS_HOLD) w = std::max(w, std::min(2 * cwnd, hold * base_ / target_));
+    if (!p_.paper) w = std::max(w, std::min(2 * cwnd, hold * base_ / target_));
     SetCwnd(w, now);
     if (d.countdown)
       --d.countdown;
@@ -323,7 +323,7 @@ class PrioplusReference {
 
   void AdaptiveIncrease(double delay) {
     adaptive = std::min(cwnd / 2, (target_ - delay) / delay * cwnd);
-    if (p_.law != DCC_PRIOPLUS_HOLD) return;
+    if (p_.paper) return;
     double part = std::min(HalfGap(delay) * std::pow(2, d.tries), (target_ - delay) * mu_);
     d.tries = std::min(8, d.tries + 1);
     if (hold == 0 && flows == 1) part = std::min(part, cwnd);
