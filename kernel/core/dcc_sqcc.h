@@ -139,7 +139,7 @@ struct dcc_sqcc_params {
 	u32 n_source;	   /* DCC_SQCC_SOURCE_* */
 	u32 n_fixed;	   /* N for DCC_SQCC_SOURCE_FIXED */
 	u32 paper;	   /* 0: sqcc; 1: sqcc_paper, equation 25 as printed */
-	u32 parts;	   /* DCC_SQCC_PARTS_* */
+	u32 parts;	   /* DCC_SQCC_PARTS_*; only sqcc_paper uses it */
 };
 
 /* The last decision, for the tracepoint and ss. */
@@ -290,7 +290,7 @@ static inline void dcc_sqcc_derive(struct dcc_sqcc *s, const struct dcc_path *pa
 	s->alpha_q16 = dcc_ppm_to_q24(dcc_clamp_u32(p->alpha_ppm, 1, 1000000)) >> 8;
 	s->step_seg_bytes = s->seg_bytes;
 	s->delta0_q8 = kbps ? dcc_rate_of_kbps_q8(kbps) : dcc_div_u64(s->line_q8, 1000);
-	if (!p->paper && p->parts == DCC_SQCC_PARTS_ALL) {
+	if (!p->paper) {
 		s->step_seg_bytes /= DCC_SQCC_STEPS;
 		s->beta_q24 /= DCC_SQCC_STEP_SHARE;
 		s->delta0_q8 /= DCC_SQCC_STEP_SHARE;
@@ -416,17 +416,15 @@ static inline void dcc_sqcc_set_printed(struct dcc_sqcc *s, u64 flows_q16)
 	u32 k = (flows >= 10) + (flows >= 100) + (flows >= 1000) + (flows >= 10000);
 	bool all = s->params.parts == DCC_SQCC_PARTS_ALL;
 
-	if (!k && s->params.paper) {
+	if (!k) {
 		/* T_low = 0 divides by zero: the initial values stay. */
 		s->delta_q8 = s->delta0_q8;
 		k = 1;
 	} else {
-		k = all ? dcc_max_u32(k, 1) : 1;
+		k = all ? k : 1;
 		s->delta_q8 = dcc_div_u64(dcc_div_u64(s->line_q8 * k, flows), flows);
-		if (!s->params.paper)
-			s->delta_q8 = dcc_min_u64(s->delta_q8, s->delta0_q8);
 	}
-	s->t_low_ns = (u32)dcc_min_u64((all ? k : 1) * (u64)s->t_low0_ns, s->t_high_ns - 1);
+	s->t_low_ns = (u32)dcc_min_u64(k * (u64)s->t_low0_ns, s->t_high_ns - 1);
 }
 
 /* T_low and delta of sqcc. */
@@ -477,12 +475,11 @@ static inline void dcc_sqcc_set_flows(struct dcc_sqcc *s, u64 now_ns)
 
 	s->lg_q16 = dcc_sqcc_choose_q16(s, now_ns);
 	flows_q16 = dcc_max_u64(dcc_sqcc_flows_q16(s->lg_q16), 65536);
-	if (s->params.parts == DCC_SQCC_PARTS_ERROR) {
+	if (!s->params.paper) {
+		dcc_sqcc_set_smooth(s, flows_q16);
+	} else if (s->params.parts == DCC_SQCC_PARTS_ERROR) {
 		s->delta_q8 = s->delta0_q8;
 		s->t_low_ns = s->t_low0_ns;
-	} else if (s->params.parts == DCC_SQCC_PARTS_ALL &&
-		   !s->params.paper) {
-		dcc_sqcc_set_smooth(s, flows_q16);
 	} else {
 		dcc_sqcc_set_printed(s, flows_q16);
 	}
@@ -649,8 +646,7 @@ static inline bool dcc_sqcc_fill(struct dcc_sqcc *s, const struct dcc_ack *ack)
 	u64 step_q8 = s->rate_q8 / 32;
 
 	if (DCC_LIKELY(ack->rtt_ns >= s->base_ns + dcc_sub_sat_u32(s->t_low_ns, s->base_ns) / 2) ||
-	    (ack->flags & DCC_ACK_APP_LIMITED) || s->params.paper ||
-	    s->params.parts != DCC_SQCC_PARTS_ALL)
+	    (ack->flags & DCC_ACK_APP_LIMITED) || s->params.paper)
 		return false;
 	if (s->share_q8) {
 		if (s->rate_q8 >= s->share_q8)

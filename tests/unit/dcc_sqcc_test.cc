@@ -311,6 +311,14 @@ TEST(SqccDefault, StaysBetweenAHundredAndTwoHundredPacketsForEveryN) {
   }
 }
 
+TEST(SqccDefault, PartsAreThePapersAlone) {
+  for (const u32 parts : {DCC_SQCC_PARTS_ERROR, DCC_SQCC_PARTS_DELTA}) {
+    const Flow flow(Fixed(100, 0, parts));
+    EXPECT_EQ(flow.t_low_us(), Flow(Fixed(100)).t_low_us());
+    EXPECT_EQ(flow.delta_mbps(), Flow(Fixed(100)).delta_mbps());
+  }
+}
+
 TEST(SqccDefault, TheRttAtRestTellsTheNumberOfFlows) {
   for (u32 n : {10u, 60u, 137u, 500u, 1000u}) {
     Flow flow(Params());

@@ -27,7 +27,7 @@ class SqccReference {
     span_ = std::floor((high_ - low0_) / 9);
     lone_ = low0_ + std::floor(0.75 * span_);
     decade_ = std::floor(span_ * 5 / 12) + 1;
-    const double share = smooth_ && full_ ? 4 : 1;
+    const double share = smooth_ ? 4 : 1;
     beta_ = p.beta_ppm / 1e6 / share;
     delta0_ = (p.delta_kbps ? p.delta_kbps * 1e3 : line_ / 1000) / share;
     floor_ = std::min(p.min_rate_kbps * 1e3, line_);
@@ -137,10 +137,10 @@ class SqccReference {
   void SetFlows(u64 now) {
     const double lg = ChooseLg(now);
     flows_ = std::pow(10, lg);
-    if (p_.parts == DCC_SQCC_PARTS_ERROR) {
+    if (!smooth_ && p_.parts == DCC_SQCC_PARTS_ERROR) {
       delta_ = delta0_;
       low_ = low0_;
-    } else if (full_ && smooth_) {
+    } else if (smooth_) {
       const double aim = std::min(lone_ + decade_ * lg, high_ - 1);
       delta_ = std::min(beta_ * line_ / flows_, delta0_);
       const double e = std::min(256.0, delta_ * flows_ / (beta_ * line_));
@@ -153,15 +153,14 @@ class SqccReference {
       if ((n <= 200 && off < 0.001 * n) || std::fabs(flows_ - decade) < 0.001 * n)
         knife_edge_ = true;
       double k = n >= 10000 ? 4 : n >= 1000 ? 3 : n >= 100 ? 2 : n >= 10 ? 1 : 0;
-      if (k == 0 && p_.paper) {
+      if (k == 0) {
         delta_ = delta0_;
         k = 1;
       } else {
-        k = full_ ? std::max(k, 1.0) : 1;
+        k = full_ ? k : 1;
         delta_ = line_ * k / n / n;
-        if (!p_.paper) delta_ = std::min(delta_, delta0_);
       }
-      low_ = std::min(full_ ? k * low0_ : low0_, high_ - 1);
+      low_ = std::min(k * low0_, high_ - 1);
     }
     share_ = smooth_ && trusted_ ? line_ / flows_ : 0;
     const double paced = trusted_ ? flows_ : std::pow(10, held_);
@@ -194,7 +193,7 @@ class SqccReference {
 
   bool Fill(const dcc_ack& ack) {
     const double half = base_ + std::max(0.0, low_ - base_) / 2;
-    if (!smooth_ || !full_) return false;
+    if (!smooth_) return false;
     if (std::fabs(rtt_ - half) <= 2) knife_edge_ = true;  // T_low is the core's
     if (rtt_ >= half || (ack.flags & DCC_ACK_APP_LIMITED)) return false;
     double step = rate_ / 32;
@@ -227,7 +226,7 @@ class SqccReference {
     const double next = Law(gradient);
     const bool first_segment = !decided_ && !smooth_;
     if (!first_segment && (!held || next < rate_)) SetRate(next);
-    const double seg_bits = p_.seg_bytes * 8.0 / (smooth_ && full_ ? 8 : 1);
+    const double seg_bits = p_.seg_bytes * 8.0 / (smooth_ ? 8 : 1);
     interval_ = std::max(seg_bits / rate_ * 1e9, base_);
     if (smooth_) interval_ = std::max(std::min(interval_, turn_), base_);
     acked_ = 0;
