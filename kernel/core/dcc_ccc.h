@@ -184,6 +184,7 @@ struct dcc_ccc_reciprocal {
 struct dcc_ccc_scale {
 	struct dcc_path path;
 	struct dcc_ccc_params params;
+	u64 line_rate_bps; /* R_l, within the range of a path */
 	u64 bdp_q16; /* R_l * RTT_min in packets */
 	struct dcc_ccc_reciprocal per_rtt;
 	struct dcc_ccc_reciprocal per_q_b;
@@ -283,6 +284,7 @@ static inline void dcc_ccc_derive(struct dcc_ccc_scale *k, const struct dcc_path
 
 	k->path = *path;
 	k->params = *p;
+	k->line_rate_bps = rate;
 	k->base_ns = dcc_clamp_u32(path->base_rtt_ns, DCC_PATH_RTT_MIN_NS, DCC_PATH_RTT_MAX_NS);
 	k->q_b_ns = dcc_clamp_u32(p->q_b_ns ? p->q_b_ns : k->base_ns / 4, DCC_CCC_Q_B_MIN_NS,
 				  DCC_CCC_Q_B_MAX_NS);
@@ -338,7 +340,7 @@ static inline void dcc_ccc_control(const struct dcc_ccc *s, struct dcc_control *
 			window = DCC_WINDOW_ONE;
 	}
 	out->cwnd_q16 = dcc_max_u64(window, 1);
-	out->pacing_bps = dcc_max_u64(dcc_scale_q30(k->path.line_rate_bps, f->rate_q30), 1000);
+	out->pacing_bps = dcc_max_u64(dcc_scale_q30(k->line_rate_bps, f->rate_q30), 1000);
 	out->probe_ns = 0;
 }
 

@@ -122,13 +122,15 @@ static inline void dcc_oscar_control(const struct dcc_oscar *s, struct dcc_contr
 {
 	const struct dcc_oscar_scale *c = &s->scale;
 	u64 window = dcc_scale_q24(c->target_window_q16, s->u_q24);
-	u64 rate = dcc_scale_q24(c->path.line_rate_bps, s->u_q24);
+	u64 line = dcc_clamp_u64(c->path.line_rate_bps, DCC_PATH_RATE_MIN_BPS,
+				 DCC_PATH_RATE_MAX_BPS);
+	u64 rate = dcc_scale_q24(line, s->u_q24);
 
 	if (DCC_UNLIKELY(s->probe.phase == DCC_OSCAR_PROBE_SENDING)) {
 		u32 probe_q24 = s->probe.ratio_q24;
 
 		/* The queue is empty: a base RTT of the probe's rate is in flight, and slack. */
-		rate = dcc_scale_q24(c->path.line_rate_bps, probe_q24);
+		rate = dcc_scale_q24(line, probe_q24);
 		window = dcc_max_u64(window, dcc_scale_q24(c->bdp_window_q16,
 							   probe_q24 + probe_q24 / 2));
 	}
