@@ -66,11 +66,13 @@ class CccReference {
       itv = std::min(static_cast<double>(ack.now_ns - then_), 4294967295.0);
       if (itv == 0) return false;
       const double sample = std::clamp((rtt - rtt_) / itv, -1.0, 1024.0);
+      NoteSign(std::trunc(sample * kUnits));
       gradient_ = gamma_ * gradient_ + (1 - gamma_) * sample;
     } else {
       have_rtt_ = true;
       empty_seen_ = false;
       gradient_ = 0;
+      falls_ = false;
     }
     then_ = ack.now_ns;
     rtt_ = rtt;
@@ -110,6 +112,7 @@ class CccReference {
   }
 
  private:
+  static constexpr double kUnits = 65536;
   static double Share(u32 q30) { return q30 / 1073741824.0; }
   bool Has(u32 what) const { return features_ & what; }
   void SetRate(double rate) { rate_ = std::clamp(rate, min_, 1.0); }
@@ -125,6 +128,16 @@ class CccReference {
     if (std::fabs(a - b) <= tolerance) knife_edge_ = true;
   }
 
+  // Does q_v fall?  A decaying q_v ends at zero, where its sign chooses the region: it is held in
+  // 65536ths, and what is left of its distance from the sample is rounded down.
+  void NoteSign(double sample) {
+    const double left = gamma_ * (gradient_ * kUnits - sample);
+    const double units = sample + std::trunc(left);
+    const double error = 1e-3 + 1e-7 * std::fabs(left);
+    if (left != 0 && std::fabs(units) <= 1 + error) Near(left, std::round(left), error);
+    falls_ = units < 0;
+  }
+
   double Rho() const { return std::min(4.0, rate_ * spacing_ / packet_); }
 
   double Limited(double step, double reach) const {
@@ -137,9 +150,8 @@ class CccReference {
     const double irr = std::max(0.0, 1 - q_ / q_b_);
     Near(delta, 0, 1e-3);
     Near(std::fabs(gradient_), 0.05, 1e-4);
-    // The core has q_v in 65536ths: some close to zero are zero there.
-    if (gradient_ != 0) Near(gradient_, 0, 4e-5);
-    Near(irr, rate_, 1e-6);
+    // Without a queue, and with one of q_B and more, irr is exactly one and zero.
+    if (q_ > 0 && q_ < q_b_) Near(irr, rate_, 1e-6);
 
     if (std::fabs(gradient_) < 0.05) {
       std::rotate(records_.begin(), records_.end() - 1, records_.end());
@@ -148,7 +160,7 @@ class CccReference {
     double next = rate_;
     const bool queue = q_ >= q_b_;
     if (delta > 0 && !queue) {
-      region_ = gradient_ < 0 ? DCC_CCC_H1I : DCC_CCC_H2I;
+      region_ = falls_ ? DCC_CCC_H1I : DCC_CCC_H2I;
       UpdateBasis();
       UpdateDoublings(now);
       if (rate_ < irr) {
@@ -172,7 +184,7 @@ class CccReference {
         if (Has(DCC_CCC_FEATURE_SHARE)) u = Limited(u, 1.25);
         next += std::clamp(u, 0.0, 1.0);
       } else {
-        region_ = !queue ? DCC_CCC_H1D : gradient_ < 0 ? DCC_CCC_AD : DCC_CCC_H2D;
+        region_ = !queue ? DCC_CCC_H1D : falls_ ? DCC_CCC_AD : DCC_CCC_H2D;
         if (region_ == DCC_CCC_AD) in_a_ = true;
         braked_ = true;
         if (rate_ > irr) {
@@ -225,7 +237,7 @@ class CccReference {
   u64 then_ = 0, doubled_ = 0;
   u32 region_ = DCC_CCC_START;
   bool have_rtt_ = false, braked_ = false, raised_ = false, in_a_ = false, empty_seen_ = false;
-  bool knife_edge_ = false;
+  bool knife_edge_ = false, falls_ = false;
 };
 
 }  // namespace delaycc_test

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The fixed-point core against its double-precision reference model on random traces: after every
-// decision window and rate agree within 1 %.
+// The fixed-point core against its double-precision reference model on random traces.  The
+// reference runs free: it takes over nothing of the core's state, but where a comparison was within
+// rounding. So errors would add up; still, after every decision window and rate agree within 0.1 %.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -107,10 +108,11 @@ class Trace {
 
 class OscarAgainstReference : public ::testing::TestWithParam<bool> {};
 
-TEST_P(OscarAgainstReference, WindowAndRateAgreeWithinOnePercent) {
-  int decisions = 0, edges = 0, undecided = 0;
+TEST_P(OscarAgainstReference, StaysWithinATenthOfAPercentThoughNothingIsSynchronised) {
+  int decisions = 0, edges = 0, undecided = 0, free = 0, longest = 0;
   for (u64 seed = 1; seed <= 400; ++seed) {
     Trace trace(seed, GetParam());
+    free = 0;
     OscarReference reference(trace.path(), trace.params());
     dcc_oscar core;
     dcc_control control;
@@ -129,18 +131,20 @@ TEST_P(OscarAgainstReference, WindowAndRateAgreeWithinOnePercent) {
       }
       if (reference.knife_edge()) {
         ++edges;
+        free = 0;
         reference.Follow(core);
       } else {
         ASSERT_EQ(core_decided, reference_decided) << where;
       }
       if (core_decided) {
         ++decisions;
+        longest = std::max(longest, ++free);
         // The core holds windows in 1/65536 packets, one unit at least.
         ASSERT_NEAR(static_cast<double>(control.cwnd_q16), reference.window() * 65536,
-                    std::max(2.0, 0.01 * reference.window() * 65536))
+                    std::max(2.0, 0.001 * reference.window() * 65536))
             << where;
         ASSERT_NEAR(static_cast<double>(control.pacing_bps), reference.rate(),
-                    0.01 * reference.rate())
+                    0.001 * reference.rate())
             << where;
       }
       ASSERT_NEAR(static_cast<double>(core.batch.gap_ns), reference.gap(), 0.01 * reference.gap())
@@ -148,7 +152,6 @@ TEST_P(OscarAgainstReference, WindowAndRateAgreeWithinOnePercent) {
       ASSERT_NEAR(static_cast<double>(core.probe.to_ns), reference.probe_to(),
                   1 + 0.01 * (reference.probe_to() - static_cast<double>(core.probe.from_ns)))
           << where;
-      reference.AdoptRounding(core);
       if (trace.Loss()) {
         dcc_oscar_loss(&core, &trace.path(), &trace.params(), ack.now_ns, &control);
         reference.Loss(ack.now_ns);
@@ -160,7 +163,8 @@ TEST_P(OscarAgainstReference, WindowAndRateAgreeWithinOnePercent) {
     }
   }
   EXPECT_GT(decisions, 10000);
-  EXPECT_LT(edges, decisions / 50) << "too many decisions were excused";
+  EXPECT_LT(edges, decisions / 200) << "too many decisions were excused";
+  EXPECT_GT(longest, 900) << "decisions in a row of the reference alone";
   EXPECT_LT(undecided, 40) << "too many traces were cut short";
 }
 

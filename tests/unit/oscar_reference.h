@@ -249,17 +249,9 @@ class OscarReference {
     SetGap();
   }
 
-  // Times that follow from the ratio, which the core holds rounded, decide to the nanosecond: the
-  // longest pause within a batch and the end of a probe.  The test compares them, then has the
-  // reference take the core's.  A core at exactly 1 is at 1.
+  // Times that follow from the ratio: the longest pause within a batch, the end of a probe.
   double gap() const { return gap_; }
   double probe_to() const { return static_cast<double>(probe_to_); }
-  void AdoptRounding(const dcc_oscar& core) {
-    gap_ = static_cast<double>(core.batch.gap_ns);
-    batch_.set_gap(gap_);
-    probe_to_ = core.probe.to_ns;
-    if (core.u_q24 == DCC_RATIO_ONE) u_ = 1;
-  }
 
   // Algorithm 2.  True when a decision was made.
   bool Ack(const dcc_ack& ack) {
