@@ -31,42 +31,35 @@
  *
  * Differences from the paper
  *   The parameter "features" is the sum of the numbers of those that are in force; 0 is the
- *   paper's algorithm as read below (ccc_paper). In brackets: what leaving this one out of the
- *   default does in the lab to S1 (five flows) or S2 (100 flows), see docs/research/results.md.
- *   The default has S1 27 us (99.9 % of the RTTs) and Jain 0.998; S2 99.9 % of the link, 32 us,
- *   Jain 0.75; ccc_paper has S2 97.4 %, 71 us, Jain 0.33, and with four flows 5 ms apart becomes
- *   fair late or never.
- *     1 WINDOW  A window below one packet is one packet, and the pace alone holds back. The
- *       share of 100 flows is 0.4 packets per RTT; gating each by its own RTT makes them starve
- *       one another. [S2: 96.1 % of the link, 44 us, Jain 0.30] At r_min with an RTT above two
- *       RTT_min the window is that of r_min, doubled: then so many flows share the link that
- *       r_min of each is too much.
- *     2 SHARE   While there is a queue the link is full, so the rate at which packets come back
- *       is the flow's share of it. A decrease stops at 7/8 of that, a step in Ai at 5/4; with
- *       fewer than two packets per RTT_min, also a step in H1i or H2i at twice that. Equation 8
- *       counts on each flow's packets coming back several times per RTT_min; with 100 flows it
- *       is once in 2.4, and a step of M / RTT_min is two and a half times the whole rate. [S2:
- *       98.8 % of the link, 118 us, Jain 0.51]
+ *   paper's algorithm as read below (ccc_paper).  docs/research/results.md has what the default
+ *   loses without each, docs/design/rules.md the rest of the figures.
+ *     1 WINDOW  A window below one packet is one packet, and the pace alone limits the flow.
+ *       The share of 100 flows is 0.4 packets per RTT; windows below a packet make such
+ *       flows starve one another.  At r_min with an RTT above two RTT_min the window is that
+ *       of r_min, doubled: so many flows then share the link that r_min of each is too much.
+ *     2 SHARE   While there is a queue the link is full, so the rate at which packets are
+ *       acknowledged is the flow's share of it.  A decrease stops at 7/8 of that share, a
+ *       step in Ai at 5/4; with fewer than two packets per RTT_min, a step in H1i or H2i
+ *       at twice the share.  Equation 8 relies on several acknowledgments per RTT_min of each
+ *       flow; 100 flows have one in 2.4 RTT_min, and a step of M / RTT_min is two and a
+ *       half times the whole rate.
  *     4 DRIFT   A rate above Irr loses 0.2 (r / R_l) (r - Irr) per RTT_min, in every region,
- *       while there is a queue. Windows of r * RTT_min clock flows by their acknowledgments:
- *       their queue then stands below q_B where all of them are above Irr, f(k) = 0 for all,
- *       and nothing moves whatever the shares. The pull towards Irr, which is the same for all,
- *       ends that; the factor r / R_l, about 1/N, keeps the sum of it independent of N. [Four
- *       flows 5 ms apart: fair after 2 ms or never, for 0.13 ms]
- *     8 BASIS   S is r at each increase until the first one behind a decrease; the paper does
- *       not say where it starts. With sparse acknowledgments a flow may never see an A region,
- *       and a basis left at line rate is a burst. [No difference in S1 and S2; 20 flows at once
- *       need 1.8 ms for 0.5 in a packet-level model]
- *    16 START   A flow whose whole first window was lost has seen no delay, and starts again at
- *       r_min. There is no other reaction to a loss: a queue that overflows has shown its
- *       delay. [No difference in S1 and S2, where none loses it all; 200 flows: 2.4 MB for 0.7
- *       MB of queue after 2 ms in a packet-level model]
- *    32 SLOPE   w_md = -0.125 min(|q - q_B| / q_B, 2): the same limit, half the slope near the
- *       goal. [S2: 99.5 % of the link, 35 us]
- *    64 FLOOR   The logarithm's argument in Ai is at least 5 % of RTT_min. Not needed beside
- *       SHARE.
- *   128 SLACK   A window of r (RTT_min + 0.85 min(q, q_B)), another cure for the standstill
- *       that DRIFT ends, by a limit cycle. [S1: 34 us]
+ *       while there is a queue.  Windows of r * RTT_min clock flows by their
+ *       acknowledgments: the queue then stands below q_B where all rates are above Irr,
+ *       f(k) = 0 for all, and no share changes.  The pull towards Irr, which is the same for
+ *       all, ends that; the factor r / R_l, about 1/N, keeps the sum independent of N.
+ *     8 BASIS   S is r at each increase until the first one behind a decrease; the paper
+ *       does not say where S starts.  With sparse acknowledgments a flow may never see an A
+ *       region, and a basis left at line rate is a burst.
+ *    16 START   A flow whose whole first window was lost has seen no delay, and starts again
+ *       at r_min.  There is no other reaction to a loss: a queue that overflows has shown
+ *       its delay.
+ *    32 SLOPE   w_md = -0.125 min(|q - q_B| / q_B, 2): the same limit, half the slope near
+ *       the goal.
+ *    64 FLOOR   The logarithm's argument in Ai is at least 5 % of RTT_min.  Not in the
+ *       default: SHARE makes it superfluous.
+ *   128 SLACK   A window of r (RTT_min + 0.85 min(q, q_B)).  Not in the default: it ends the
+ *       standstill that DRIFT ends, but by a limit cycle.
  *
  * How the paper is read
  *   1. Ai is Equation 8 as proved in Appendix A, with M; Algorithm 1, line 7 leaves M out. M is
@@ -83,8 +76,8 @@
  *      last five rates with |q_v| < 0.05 in any region.
  *   8. v_ai doubles at most once per RTT_min while q < 5 % of RTT_min (at most q_B / 2), and
  *      falls to 1 otherwise. S * v_ai is at most R_l.
- *   9. A rate is at least r_min, a packet in six RTT_min if not given. With 10 Mbit/s flows of
- *      an incast do not come back from it: the paper has no such limit, and needs one.
+ *   9. A rate is at least r_min, a packet in six RTT_min if not given. The paper has no such
+ *      limit; flows of an incast do not recover from much smaller rates.
  *  10. q_B is at least the time of two packets on the line: 240 us with 100 Mbit/s, 1 us with
  *      25 Gbit/s. The delay has steps of a packet.
  *  11. After idle time a flow starts anew, at line rate with a window of one BDP. A timeout

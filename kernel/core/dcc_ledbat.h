@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * LEDBAT: traffic that steps back behind any other (RFC 6817).
+ * LEDBAT: background traffic that yields to all other traffic (RFC 6817).
  *
  * The control loop
- *   What the newest delays have above the base delay is the queue's delay.  The
- *   window moves in proportion to how far that is from TARGET: by GAIN packets
- *   per RTT when there is no queue, by nothing at TARGET, and down above it by
- *   as much as it would go up as far below.  A flow that keeps the queue at a
- *   small TARGET leaves to any sender with a larger one, or with none.
+ *   The queueing delay is the filtered delay less the base delay.  The window
+ *   moves in proportion to the distance of that delay from TARGET: up by GAIN
+ *   packets per RTT without a queue, not at all at TARGET, and down above it.
+ *   A flow with a small TARGET yields to every sender with a larger one, or
+ *   with none.
  *
  *   acknowledgment -> base delay, filtered delay -> distance from TARGET -> window
  *
- *   The pieces are functions of their own (dcc_ledbat_up_q24(),
+ *   The steps are functions of their own (dcc_ledbat_up_q24(),
  *   dcc_ledbat_down_q24(), dcc_ledbat_increase(), dcc_ledbat_decrease()), for a
- *   core that puts rules of its own around them.
+ *   core that has LEDBAT as its base.
  *
  * Differences from the RFC
  *   1. The delay is the RTT.  The RFC measures one way, because a home's uplink
@@ -25,8 +25,8 @@
  *      quarter is less than what the other algorithms of a datacenter hold, so
  *      that they win; 8 packets are more than the burst of a few flows whose
  *      packets meet, so that a slow line is not left idle by it.
- *   3. The base delay is the path's base RTT, which the operator or the shell
- *      knows.  With base_history, it is the smallest delay of that many minutes,
+ *   3. The base delay is the path's base RTT, which the operator sets or the glue
+ *      measures.  With base_history, it is the smallest delay of that many minutes,
  *      as in the RFC, and then a flow that starts on a standing queue takes the
  *      queue for the base (the "latecomer's advantage").
  *   4. The filter is the smallest of the last filter_samples delays, but of no
@@ -241,7 +241,7 @@ static inline void dcc_ledbat_derive(struct dcc_ledbat *s, const struct dcc_path
 		s->initial_q24 = s->bdp_q24;
 }
 
-/* ---- the pieces -------------------------------------------------------- */
+/* ---- the steps --------------------------------------------------------- */
 
 /*
  * GAIN (TARGET - queue) / TARGET, where the queue is below TARGET: packets per

@@ -106,7 +106,7 @@ static inline u32 dcc_sub_sat_u32(u32 a, u32 b)
 
 static inline u64 dcc_abs_s64(s64 v)
 {
-	/* Negated as unsigned: the most negative value has no positive twin. */
+	/* Negated as unsigned: the most negative value has no positive counterpart. */
 	return v < 0 ? 0ULL - (u64)v : (u64)v;
 }
 
@@ -123,8 +123,9 @@ static inline u64 dcc_div_u64(u64 n, u64 d)
 }
 
 /*
- * Whether a * b fits in 64 bits, and the product, modulo 2^64.  Where the processor cannot tell,
- * only factors of 32 bits are known to fit; whoever asks must have another way for the rest.
+ * Whether a * b fits in 64 bits, and the product, modulo 2^64.  Without a compiler builtin that
+ * reports an overflow, the answer is yes only for factors of 32 bits: callers need another way
+ * for the rest.
  */
 static inline bool dcc_mul_fits_u64(u64 a, u64 b, u64 *product)
 {

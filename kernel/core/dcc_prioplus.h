@@ -6,9 +6,9 @@
  *   Each priority has a channel of delays: level i (1 is the lowest) aims at
  *   D_target = base + i (A + B) and gives way above D_limit = D_target + A/2 + B,
  *   which is below the next level's D_target.  So a higher level that fills its
- *   channel drives all lower ones over their limits.  Who gives way stops
+ *   channel drives all lower ones over their limits.  A flow that gives way stops
  *   sending at once and only probes; a probe that finds no queue lets it resume.
- *   Within its channel the base core's law runs.  Below it the flow hurries up:
+ *   Within its channel the base core's law runs.  Below it the flow grows faster:
  *   by W_LS per RTT while there is no queue ("linear start"), and by what is
  *   missing to D_target every second RTT while there is ("dual-RTT adaptive
  *   increase"; only lower levels keep a queue there, which this drives out).
@@ -29,39 +29,38 @@
  *     from its window when it yields.  The delay that makes it yield has squeezed
  *     that window, so N comes out many times too large, and the flow comes back
  *     many times too slowly.
- *     R1  Four RTTs within the channel (above the lower level's limit) are
- *         settled: the largest window of the last 16 RTTs is kept as w_hold, and
- *         N is D_target rate / w_hold.  A flow whose own line is the limit, so that
- *         it does not use its window, is settled at what it uses.
- *     R2  Over the limit: a) a flow that has never been settled may be one of many
- *         that started at once; it cuts its window to w D_target / d and waits for
- *         the effect, up to three times in a row, before it stops.  The second
- *         time it also takes N from that (at the first, what is in flight is in
- *         part the lower levels', who are giving way).  b) A settled flow yields: a
- *         higher level has come; w_hold and N stand.  c) So does one that was
- *         settled once and whose window is no larger than w_hold, but N grows by a
- *         fifth and w_hold falls: should it be its own level's doing, that ends it.
+ *     R1  A flow is settled after four RTTs within its channel (above the limit of the
+ *         level below).  w_hold is the largest window of its last 16 RTTs then, and N is
+ *         D_target rate / w_hold.  A flow that its own line limits, so that it does not use
+ *         its window, is settled at what it uses.
+ *     R2  Over the limit:
+ *         a) A flow that was never settled may be one of many that started at once.  It
+ *         cuts its window to w D_target / d and waits for the effect, up to three times in
+ *         a row, before it stops.  From the second time on it also takes N from that
+ *         delay; at the first, a part of what is in flight is the lower levels', which
+ *         are yielding.
+ *         b) A settled flow yields: a higher level has come.  w_hold and N stay.
+ *         c) A flow that was settled once, and whose window is at most w_hold, yields too,
+ *         but N grows by a fifth and w_hold falls by a sixth.  If its own level is the
+ *         cause, that ends it.
  *         d) Else N is estimated as in the listing.
- *     R3  Who has yielded to a higher level does not resume in the middle of a
- *         queue (unless eight probes in a row find one: then a lower level keeps
- *         it), and waits for those above it: a probe that finds no queue counts
- *         at once only if the last long delay was that of the next level; else it
- *         must be confirmed, the later the further away that delay was.  The
- *         last but one counts if the last was shorter: that queue was emptying.
- *         No queue at the first probe, before any has found the higher level's,
- *         must be confirmed after an RTT: its own leaving has emptied the queue,
- *         and the higher level is only about to fill it.  And the further away
- *         the highest level is, the less often it probes: two RTTs more for each
- *         level between, three at most, since it is not the next to send.
- *     R4  It resumes with its part of what fills the queue to half its D_target,
- *         or with 80 % of the part of w_hold that stood in the queue.
- *     R5  At no queue the window doubles up to what w_hold is without a queue.
- *     R6  The adaptive increase is at least half of the flow's part of the gap,
- *         and twice as much each time that it did not reach the channel: lower
- *         levels give way softly as long as they are not over their limits.  A
- *         flow that knows nothing of N at most doubles.
- *     R7  A probe in mid-range resumes with half of the flow's part of the gap, at
- *         most W_LS.
+ *     R3  A flow that has yielded does not resume in the middle of a queue, unless eight
+ *         probes in a row find one: then a lower level keeps it.  And it lets the levels
+ *         between it and the yielded-to level go first.  If the last long delay was that of
+ *         the next level, one probe without a queue is enough.  Else a second probe must
+ *         confirm it, the later the further away that delay was; the last but one long
+ *         delay counts if the last was shorter, for then the queue was draining.  If the
+ *         very first probe finds no queue, an RTT later another must confirm that: the
+ *         flow's own leaving has emptied the queue, which the higher level is about to
+ *         fill.  For each level in between, three at most, probes are two RTTs further apart.
+ *     R4  It resumes with its part of what fills the queue to half its D_target, or with
+ *         80 % of the part of w_hold that stood in the queue.
+ *     R5  Without a queue the window doubles up to what w_hold is without a queue.
+ *     R6  The adaptive increase is at least half of the flow's part of the gap, and doubles
+ *         each time that it did not reach the channel: lower levels that are not over their
+ *         limits yield slowly.  A flow that knows nothing of N at most doubles.
+ *     R7  A probe that finds a queue below D_target lets the flow resume with half of its
+ *         part of the gap, at most W_LS.
  *     R8  The first of two samples over the limit does not shrink the window.
  *
  * Differences from the paper
@@ -84,27 +83,20 @@
  *   9. At most one multiplicative decrease per base RTT, target scaling off,
  *      W_AI 0.001 BDP (LEDBAT: GAIN 1 packet, divided by N upwards only).
  *  10. Losses and timeouts cut the window by max_mdf, once per RTT.  A flow that
- *      the application limits, or its own line (it uses less than four fifths of
- *      its window), does not grow.  In the linear start of a flow that has never
- *      been settled that is the window of an RTT before, of which the packet was:
- *      else each step would take two RTTs.  (Always in one RTT, it overshoots: the
- *      use of the link fell from 100 to 99.4 %.)
+ *      the application or its own line limits (it uses less than four fifths of
+ *      its window) does not grow.  In the linear start of a flow that was never
+ *      settled, the window an RTT ago counts, which is when the packet left: else
+ *      each step would take two RTTs.
  *  11. The listing knows no classes: from medium_from and from high_from on W_LS
  *      is larger, and high levels start without a probe.
- *  12. A probe is short: at each hop it takes a packet's time less than data.  The
- *      shortest RTT of a probe, at least two packets' time below the base RTT and
- *      at most six, is the base RTT, and what a probe finds is added to that.
- *      At 10 Gbit/s it is 3.4 of 13 us: a flow took the next level's queue for one
- *      below its own limit, and resumed into it.  Data sent in place of a probe
- *      (DCC_ACK_PROBE_DATA) counts as it is.
+ *  12. A probe is short: each hop serves it a packet's time sooner than data.  So the
+ *      shortest RTT of a probe (two to six packets' times below the base RTT)
+ *      counts as the base RTT, and a longer one as so much more.  Else a flow takes
+ *      the next level's queue for one below its own limit, and resumes into it.
+ *      Data sent in place of a probe (DCC_ACK_PROBE_DATA) counts as it is.
  *  13. A is at least two packets' time on the line: a delay moves in steps of a
  *      packet, and a channel below that stops a flow that is alone.
- *
- *   What the last parts of R3, 10 and 12 brought, on the real stack: 10 Gbit/s, 4
- *   levels x 2 flows (12 trials), takeover 232 -> 186 us, giveback 216 -> 141 us,
- *   share of the highest 99.2 -> 99.6 %; 100 Gbit/s, 8 levels x 30 flows, probes
- *   1.0 -> 0.65 % of the link; 8 x 2 flows, takeover 114 -> 102 us, giveback 83 ->
- *   66 us.
+ * docs/design/rules.md has the figures behind the last parts of R3, 10 and 12.
  */
 #ifndef DCC_PRIOPLUS_H
 #define DCC_PRIOPLUS_H
@@ -154,7 +146,7 @@
 /* Windows: a packet in 256 RTTs .. 1 GB. */
 #define DCC_PRIOPLUS_CWND_MIN (DCC_PRIOPLUS_CWND_ONE >> 8)
 #define DCC_PRIOPLUS_CWND_MAX (DCC_PRIOPLUS_CWND_ONE << 21)
-/* Below it a flow above its target does better to stop. */
+/* A flow above its target with a smaller window stops. */
 #define DCC_PRIOPLUS_CWND_STOP (DCC_PRIOPLUS_CWND_ONE / 10)
 #define DCC_PRIOPLUS_CWND_HALF (DCC_PRIOPLUS_CWND_ONE / 2)
 
@@ -475,7 +467,7 @@ static inline u64 dcc_prioplus_base_step(struct dcc_prioplus *s, const struct dc
 #endif
 }
 
-/* ---- the pieces -------------------------------------------------------- */
+/* ---- the steps --------------------------------------------------------- */
 
 /* 0 .. range - 1; a generator of 32 bits is enough to keep probes apart. */
 static inline u32 dcc_prioplus_random(struct dcc_prioplus_flow *f, u32 range)
@@ -723,7 +715,7 @@ static inline void dcc_prioplus_adapt(struct dcc_prioplus *s, u32 delay_ns)
 				       dcc_prioplus_packets_q24(s, gap_ns));
 		if (f->tries < DCC_PRIOPLUS_TRIES_MAX)
 			f->tries++;
-		/* Who knows nothing of N doubles. */
+		/* A flow that knows nothing of N at most doubles. */
 		if (!f->hold_q24 && f->flows_q8 == DCC_PRIOPLUS_FLOWS_ONE)
 			part_q24 = dcc_min_u64(part_q24, f->cwnd_q24);
 		f->step_q24 = dcc_max_u64(f->step_q24, part_q24);

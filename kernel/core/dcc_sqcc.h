@@ -14,63 +14,58 @@
  *   and delta = C k / N^2, T_low = k seg / C with k = floor(lg N) (lg has base 10) keep what
  *   all flows together add in one turn, N delta seg / R = k seg, the same for every N.
  *
- *   N is the receiver's count, which it writes into its acknowledgments, or what the RTT
- *   tells.  The second needs no receiver: if the RTT at rest is a known, growing function
- *   r*(N), then the RTT that all flows see says which N they are.
+ *   N is the receiver's count, which the receiver reports in its acknowledgments, or an
+ *   estimate from the RTT.  The estimate needs no receiver: if the RTT at rest is a known,
+ *   growing function r*(N), then the RTT, which all flows see, says what N is.
  *
  *   acknowledgment -> mean RTT, N -> every seg / 8: T_low, delta -> law -> R -> control
  *
  * The algorithms
- *   sqcc_paper	equation 25 as printed.  At 10 Gbit/s and with packets of 1000 bytes, by
- *		computation: N = 60: 153 packets of queue, 500: 164, but 100: 285, 137: 252,
- *		1000: 225; N = 10: unstable (delta is a hundredth of the line); N < 10: k = 0,
- *		T_low = 0, and e divides by it.
- *   sqcc	the default; differences 5 to 9.  100 to 200 packets for every N.
+ *   sqcc_paper	equation 25 as printed, and difference 2
+ *   sqcc	the default: all differences; a queue of 100 to 200 packets for every N
+ * docs/design/rules.md has the figures behind these rules.
  *
  * Differences from the paper
- *   1. e is infinite at T_high and beta e w beyond 1 long before: a decrease takes at most
- *      half of R (dcc_rate.h).
- *   2. N < 10, sqcc_paper: the initial T_low and delta stay, as the listing would
- *      divide by zero.
- *   3. Start: the paper does not say.  An eighth of the line, or a parameter; and, sqcc,
- *      C / N at the first count that the receiver tells (at least C / 2048).
+ *   1. A decrease takes at most half of R (dcc_rate.h): e is infinite at T_high, and beta e w
+ *      exceeds 1 long before.
+ *   2. sqcc_paper, N < 10: T_low and delta keep their initial values.  The listing would set
+ *      T_low to 0 and divide by it.
+ *   3. A flow starts at an eighth of the line, or as a parameter says; the paper does not
+ *      say.  At the first count that the receiver reports, sqcc goes to C / N (at least
+ *      C / 2048).
  *   4. Loss, timeout, idle, and an application that does not use R: as in dcc_timely.h.
- *   5. sqcc: r*(N) = T_low + S (3/4 + 5/12 lg N) is chosen first, S being the distance
- *      from T_low to T_high over 9 (50 us at 10 Gbit/s): 103 packets for one flow, 181 for
- *      1000.  delta = beta C / N, but at most C / 1000 (which holds up to N = 8); and T_low is
- *      what puts the RTT at rest at r*(N).  floor(lg N) made steps of a hundred packets.
- *   6. sqcc: a decision comes eight times per segment, and beta and delta are a quarter.
- *      Once per segment, flows that see a short queue all grow, for the 25 ms that 500 flows
- *      take for a segment each: 500 flows of delta = beta C / N swung from 10 to 250 packets.
- *      With eight smaller steps the deviation is 4 packets, for N from 60 to 1000.
- *      Where N is known, the interval is that of a flow with C / N at most: a flow with less
- *      than its share would otherwise also learn more slowly.
- *   7. sqcc: above T_high R falls by T_high / RTT (at most to an eighth) as soon as it is
- *      seen, once per RTT and not while the RTT falls by itself.  The paper's
- *      beta (1 - T_high / RTT), 0.8 % at most once per segment, had 500 flows that start
- *      with a fifth too much at 2500 packets after 0.3 s still.
+ *   5. sqcc chooses r*(N) = T_low + S (3/4 + 5/12 lg N) first, S being a ninth of the
+ *      distance from T_low to T_high (50 us at 10 Gbit/s).  Then delta = beta C / N, at most
+ *      C / 1000, and T_low is what puts the RTT at rest at r*(N).  The paper's floor(lg N)
+ *      makes steps of a hundred packets.
+ *   6. sqcc decides eight times per segment, with a quarter of beta and delta.  With one
+ *      decision per segment all flows grow for as long as the longest interval while the
+ *      queue is short, and the queue swings.  Where N is known, the interval is at most
+ *      that of a flow with C / N: else a flow below its share would also learn more slowly.
+ *   7. sqcc: above T_high R becomes R T_high / RTT (at least R / 8) at once, but once per
+ *      RTT, and not while the RTT falls by itself.  The paper's decrease is 0.8 % per segment.
  *   8. sqcc: an RTT less than half-way from the base to T_low says that the line is nearly
- *      idle.  Who knows N goes an eighth of the way to C / N per RTT; who guesses N adds a
- *      32nd per millisecond (at 10 Gbit/s).  By delta alone, 500 flows came from 60 to 70 %
- *      of the line in 0.3 s.
- *   9. sqcc: the window is for an RTT of 2 T_low at most, so that a wrong rate has an end.
+ *      idle.  A flow that knows N goes an eighth of the way to C / N per RTT; a flow that
+ *      estimates N adds a 32nd of its rate per millisecond (at 10 Gbit/s).
+ *   9. sqcc: the window is for an RTT of at most 2 T_low, which bounds what a wrong rate
+ *      can put into the queue.
  *
- * N, where the paper has it "estimated by the sender"
- *   - C / R has no pull towards fairness, and what beta, delta and e say of N runs to its
- *     limits.  Only the RTT is common to all flows.
- *   - So lg N = 12/5 (mean RTT - r*(1)) / S, cut to 0 .. 3.25 (N = 1778); the mean is over
- *     4 ms (80 S), of RTTs up to T_high.
- *   - An empty queue reads as one flow, whatever N is.  So delta is at most R / 128, or
- *     what the largest estimate allows that is still held (it sinks by a decade in 100 ms,
- *     2000 S); and the interval is that of a fair flow by this N at most.  With R / 128 alone
- *     a flow of 5 Mbit/s among ten was still at a hundredth of its share 0.4 s later.
- *   - With unequal rates it believes N times Jain's index, and so does the law itself.
+ * The estimate of N (the paper: "estimated by the sender")
+ *   - The RTT is the only signal that all flows share.  C / R does not pull towards fairness,
+ *     and estimates from beta, delta and e run to their limits.
+ *   - lg N = 12/5 (mean RTT - r*(1)) / S, cut to 0 .. 3.25 (N = 1778).  The mean is over 4 ms
+ *     (80 S), of RTTs up to T_high.
+ *   - An empty queue reads as one flow, whatever N is.  So delta is at most R / 128, or what
+ *     the largest recent estimate allows (which sinks by a decade in 100 ms, 2000 S), and
+ *     the interval is at most that of a fair flow by that estimate.
+ *   - With unequal rates the estimate is N times Jain's index.
  *
- * A receiver that tells nonsense
- *   - Between 1 and 10000; a mean of the logarithm over 2 ms (40 S), so that jumps cancel.
- *   - The queue at rest says the same N.  Where the two differ by a factor of more than 3.2
- *     for 64 ms (1280 S) the RTT is believed, until they agree for as long.  A flow that is
- *     told a wrong N alone thus gets its share again, within a factor of 3.2.
+ * A receiver that reports a wrong N
+ *   - A count is cut to 1 .. 10000.  Its logarithm is averaged over 2 ms (40 S), so that
+ *     jumps cancel.
+ *   - Where count and estimate differ by a factor of more than 3.2 for 64 ms (1280 S), the
+ *     estimate is used until they agree for as long.  So a flow that alone gets a wrong
+ *     count has its share again, within a factor of 3.2.
  */
 #ifndef DCC_SQCC_H
 #define DCC_SQCC_H
@@ -91,14 +86,14 @@
 #define DCC_SQCC_SOURCE_AUTO 0
 #define DCC_SQCC_SOURCE_ESTIMATE 1
 #define DCC_SQCC_SOURCE_FIXED 2
-#define DCC_SQCC_SOURCE_TOLD 3
+#define DCC_SQCC_SOURCE_REPORTED 3
 #define DCC_SQCC_SOURCE_MAX 3
 
 #define DCC_SQCC_FLOWS_MAX 65535U
 
 /* Decades (lg N) in Q16. */
 #define DCC_SQCC_DECADE 65536U
-#define DCC_SQCC_TOLD_MAX_Q16 (4 * DCC_SQCC_DECADE)		    /* N = 10000 */
+#define DCC_SQCC_REPORTED_MAX_Q16 (4 * DCC_SQCC_DECADE)		    /* N = 10000 */
 #define DCC_SQCC_ESTIMATE_MAX_Q16 (3 * DCC_SQCC_DECADE + 16384)    /* N = 1778 */
 #define DCC_SQCC_CONTRADICTION_Q16 (DCC_SQCC_DECADE / 2)	    /* a factor of 3.2 */
 
@@ -108,7 +103,7 @@
 
 /* Multiples of the span S = (T_high - T_low) / 9, 50 us at 10 Gbit/s. */
 #define DCC_SQCC_FILTER_SPANS 80  /* the mean RTT: 4 ms */
-#define DCC_SQCC_TOLD_SPANS 40	  /* the mean of what the receiver tells: 2 ms */
+#define DCC_SQCC_REPORTED_SPANS 40	  /* the mean of the reported count: 2 ms */
 #define DCC_SQCC_FILL_SPANS 20	  /* between two steps on an empty queue: 1 ms */
 #define DCC_SQCC_HOLD_SPANS 2000  /* a decade of the estimate is forgotten in: 100 ms */
 #define DCC_SQCC_DOUBT_SPANS 1280 /* contradiction for so long: 64 ms */
@@ -121,7 +116,7 @@ enum dcc_sqcc_branch {
 	DCC_SQCC_ABOVE = 3,	 /* RTT > T_high; sqcc: already cut for */
 	DCC_SQCC_CUT = 4,	 /* sqcc: RTT > T_high: R T_high / RTT */
 	DCC_SQCC_UNUSED = 5,	 /* the application was the limit; R as it was */
-	DCC_SQCC_TOLD_START = 6, /* the receiver's first count: at most C / N */
+	DCC_SQCC_REPORTED_START = 6, /* the receiver's first count: at most C / N */
 	DCC_SQCC_FILL = 7,	 /* sqcc: the line is idle: towards C / N */
 	DCC_SQCC_LOSS = 8,
 	DCC_SQCC_RTO = 9,
@@ -149,7 +144,7 @@ struct dcc_sqcc_decision {
 	u32 branch;    /* enum dcc_sqcc_branch */
 	u32 flows;     /* N in use */
 	u32 estimated; /* N that the RTT speaks of */
-	u32 reported;     /* N in use is the receiver's count */
+	u32 reported;  /* N in use is the receiver's count */
 };
 
 struct dcc_sqcc {
@@ -185,7 +180,7 @@ struct dcc_sqcc {
 	u64 seen_ns;	   /* newest sample; 0: none yet */
 	u64 reported_ns;	   /* when the receiver last reported N; 0: never */
 	u64 doubt_ns;	   /* how long it has been contradicted */
-	u32 told_lg_q16;
+	u32 reported_lg_q16;
 	u32 held_lg_q16;   /* the estimate; falls slowly */
 	u8 doubted;	   /* not believed */
 
@@ -342,8 +337,9 @@ static inline void dcc_sqcc_judge(struct dcc_sqcc *s, u64 dt_ns)
 {
 	u64 limit_ns = (u64)s->span_ns * DCC_SQCC_DOUBT_SPANS;
 	u32 estimate_q16 = dcc_sqcc_estimate_q16(s);
-	u32 told_q16 = dcc_min_u32(s->told_lg_q16, DCC_SQCC_ESTIMATE_MAX_Q16);
-	u32 off_q16 = told_q16 > estimate_q16 ? told_q16 - estimate_q16 : estimate_q16 - told_q16;
+	u32 reported_q16 = dcc_min_u32(s->reported_lg_q16, DCC_SQCC_ESTIMATE_MAX_Q16);
+	u32 off_q16 = reported_q16 > estimate_q16 ? reported_q16 - estimate_q16 :
+						    estimate_q16 - reported_q16;
 
 	/* A long silence is no long contradiction. */
 	dt_ns = dcc_min_u64(dt_ns, limit_ns / 8);
@@ -367,7 +363,7 @@ static inline void dcc_sqcc_hold(struct dcc_sqcc *s, u64 dt_ns)
 				     dcc_sqcc_estimate_q16(s));
 }
 
-/* Each valid sample: the mean RTT, the mean of what the receiver tells, and whether they agree. */
+/* Each valid sample: the mean RTT, the mean of the reported count, and whether they agree. */
 static inline void dcc_sqcc_learn(struct dcc_sqcc *s, const struct dcc_ack *ack)
 {
 	u64 dt_ns = s->seen_ns && ack->now_ns > s->seen_ns ? ack->now_ns - s->seen_ns : 0;
@@ -377,12 +373,12 @@ static inline void dcc_sqcc_learn(struct dcc_sqcc *s, const struct dcc_ack *ack)
 				       dcc_sqcc_gain_q16(dt_ns, (u64)s->span_ns *
 								DCC_SQCC_FILTER_SPANS));
 	if (ack->flows) {
-		u32 lg_q16 = dcc_min_u32(dcc_sqcc_lg_q16(ack->flows), DCC_SQCC_TOLD_MAX_Q16);
+		u32 lg_q16 = dcc_min_u32(dcc_sqcc_lg_q16(ack->flows), DCC_SQCC_REPORTED_MAX_Q16);
 
 		if (s->reported_ns)
-			lg_q16 = (u32)dcc_sqcc_approach(s->told_lg_q16, lg_q16,
-				dcc_sqcc_gain_q16(dt_ns, (u64)s->span_ns * DCC_SQCC_TOLD_SPANS));
-		s->told_lg_q16 = lg_q16;
+			lg_q16 = (u32)dcc_sqcc_approach(s->reported_lg_q16, lg_q16,
+				dcc_sqcc_gain_q16(dt_ns, (u64)s->span_ns * DCC_SQCC_REPORTED_SPANS));
+		s->reported_lg_q16 = lg_q16;
 		s->reported_ns = ack->now_ns;
 	}
 	if (s->reported_ns)
@@ -391,7 +387,7 @@ static inline void dcc_sqcc_learn(struct dcc_sqcc *s, const struct dcc_ack *ack)
 	s->seen_ns = ack->now_ns;
 }
 
-/* lg N to reckon with. */
+/* lg N in use. */
 static inline u32 dcc_sqcc_choose_q16(struct dcc_sqcc *s, u64 now_ns)
 {
 	u32 source = s->params.n_source;
@@ -401,10 +397,10 @@ static inline u32 dcc_sqcc_choose_q16(struct dcc_sqcc *s, u64 now_ns)
 	s->last.reported = 0;
 	if (source == DCC_SQCC_SOURCE_FIXED)
 		return dcc_sqcc_lg_q16(dcc_clamp_u32(s->params.n_fixed, 1, DCC_SQCC_FLOWS_MAX));
-	if (fresh && (source == DCC_SQCC_SOURCE_TOLD ||
+	if (fresh && (source == DCC_SQCC_SOURCE_REPORTED ||
 		      (source == DCC_SQCC_SOURCE_AUTO && !s->doubted))) {
 		s->last.reported = 1;
-		return s->told_lg_q16;
+		return s->reported_lg_q16;
 	}
 	return dcc_sqcc_estimate_q16(s);
 }
@@ -468,7 +464,7 @@ static inline void dcc_sqcc_set_pace(struct dcc_sqcc *s, u64 flows_q16)
 	s->turn_ns = dcc_mulshift_u64(s->seg_ns, flows_q16, 16) / DCC_SQCC_STEPS;
 }
 
-/* T_low and delta for the N that is to be reckoned with now. */
+/* N in use now, and T_low and delta that follow from it. */
 static inline void dcc_sqcc_set_flows(struct dcc_sqcc *s, u64 now_ns)
 {
 	u64 flows_q16;
@@ -515,7 +511,7 @@ static inline void dcc_sqcc_forget(struct dcc_sqcc *s)
 	s->seen_ns = 0;
 	s->reported_ns = 0;
 	s->doubt_ns = 0;
-	s->told_lg_q16 = 0;
+	s->reported_lg_q16 = 0;
 	s->held_lg_q16 = 0;
 	s->doubted = 0;
 	s->decided_ns = 0;
@@ -675,7 +671,7 @@ static inline bool dcc_sqcc_reported_start(struct dcc_sqcc *s, const struct dcc_
 	if (share_q8 >= s->rate_q8)
 		return false;
 	dcc_sqcc_set_rate(s, share_q8);
-	s->last.branch = DCC_SQCC_TOLD_START;
+	s->last.branch = DCC_SQCC_REPORTED_START;
 	return true;
 }
 

@@ -16,9 +16,9 @@
  *
  *   acknowledgment -> target -> increase or decrease -> window
  *
- *   The pieces are functions of their own (dcc_swift_target_ns(),
+ *   The steps are functions of their own (dcc_swift_target_ns(),
  *   dcc_swift_increase(), dcc_swift_decrease(), dcc_swift_may_decrease(),
- *   dcc_swift_set_cwnd()), for a core that puts rules of its own around them.
+ *   dcc_swift_set_cwnd()), for a core that has Swift as its base.
  *
  * Differences from the paper
  *   1. The delay is the whole RTT.  The paper splits it by NIC timestamps into
@@ -27,10 +27,8 @@
  *   2. Hops are a parameter (0: none), not taken from the packets' TTL, which TCP
  *      does not show.
  *   3. Base target and scaling range follow from the base RTT when they are 0:
- *      1.25 and 2 base RTTs.  The paper's figures are those of one operator's
- *      network.  In the lab (25 Gbit/s, 20 us) with a range of 4: 100 flows have a
- *      99.9th percentile of 95 us in place of 77 us, and a Jain index over 2 ms of
- *      0.99 in place of 0.93; over 10 ms both have 0.98 and more.
+ *      1.25 and 2 base RTTs (docs/design/rules.md: a range of 4).  The paper's
+ *      figures are those of one operator's network.
  *   4. Algorithm 1, line "if cwnd <= cwnd_prev then t_last_decrease = now": it is
  *      "<" here.  With "<=" every acknowledgment above the target that may not
  *      decrease would postpone the decrease for ever.
@@ -47,7 +45,7 @@
  *   9. Windows of a packet and more are not paced in the paper.  Here they are, at
  *      twice the line rate, which only breaks up bursts of hosts that are faster
  *      than that.  (At the line rate itself a lone flow would never build the
- *      queue that tells it to stop growing.)
+ *      queue that makes it stop growing.)
  */
 #ifndef DCC_SWIFT_H
 #define DCC_SWIFT_H
@@ -277,7 +275,7 @@ static inline void dcc_swift_derive(struct dcc_swift *s, const struct dcc_path *
 		s->initial_q24 = s->bdp_q24;
 }
 
-/* ---- the pieces -------------------------------------------------------- */
+/* ---- the steps --------------------------------------------------------- */
 
 /* The target delay of a flow with this window (section 3.5). */
 static inline u32 dcc_swift_target_ns(const struct dcc_swift *s, u64 cwnd_q24)

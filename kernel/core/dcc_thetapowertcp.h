@@ -34,7 +34,7 @@
  *      in force, and none is remembered.
  *   4. A gap of more than tau between two acknowledgments counts as tau in the mean
  *      (its weight would pass 1); the slope is over the true gap.  Samples within
- *      tau / 4096 of the one before are not taken: no slope can be told.
+ *      tau / 4096 of the one before are not taken: such a difference has no usable slope.
  *   5. beta is HostBw * tau / N with N = 64 by default (parameters flows and
  *      beta_bytes).  The paper gives the formula, not the number.
  *   6. Samples are capped at a current of 256 and a voltage of 32768.

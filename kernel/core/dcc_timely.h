@@ -31,8 +31,8 @@
  *   6. Loss, which the papers do not have: at most once per RTT R falls to a half, to 7/8
  *      where the RTT is below T_low (a queue is not the cause); a timeout leaves at most one
  *      packet per RTT.
- *   7. After an idle period R stays: a path without a queue could not have told more, and at
- *      10 Mbit/s a segment it takes seconds to find it again.  The gradient begins anew.
+ *   7. After an idle period R stays: an idle path would have shown no better value, and growth
+ *      by 10 Mbit/s per segment takes seconds to reach R again.  The gradient begins anew.
  */
 #ifndef DCC_TIMELY_H
 #define DCC_TIMELY_H

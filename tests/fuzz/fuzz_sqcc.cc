@@ -39,7 +39,7 @@ struct Sqcc {
     Require(s.t_low_ns >= 1 && s.t_low_ns < s.t_high_ns);
     Require(s.last.flows >= 1 && s.last.flows <= 66000);
     Require(s.last.estimated >= 1 && s.last.estimated <= 1800);
-    Require(s.told_lg_q16 <= DCC_SQCC_TOLD_MAX_Q16);
+    Require(s.reported_lg_q16 <= DCC_SQCC_REPORTED_MAX_Q16);
     Require(s.held_lg_q16 <= DCC_SQCC_ESTIMATE_MAX_Q16);
     Require(s.delta_q8 >= 1);
   }

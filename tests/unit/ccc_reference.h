@@ -2,8 +2,8 @@
 //
 // CCC in double precision, written from the paper's equations and Algorithm 1 and the list of
 // differences in dcc_ccc.h, without the fixed-point core's tricks.
-#ifndef DELAYCC_TESTS_UNIT_CCC_TWIN_H_
-#define DELAYCC_TESTS_UNIT_CCC_TWIN_H_
+#ifndef DELAYCC_TESTS_UNIT_CCC_REFERENCE_H_
+#define DELAYCC_TESTS_UNIT_CCC_REFERENCE_H_
 
 #include <algorithm>
 #include <array>
@@ -242,4 +242,4 @@ class CccReference {
 
 }  // namespace delaycc_test
 
-#endif  // DELAYCC_TESTS_UNIT_CCC_TWIN_H_
+#endif  // DELAYCC_TESTS_UNIT_CCC_REFERENCE_H_

@@ -289,8 +289,8 @@ TEST(Ledbat, TakesUpAChangedPathAndParametersWithTheNextAck) {
   EXPECT_EQ(flow.state.last.branch, static_cast<u32>(DCC_LEDBAT_DECREASE));
 }
 
-// What a core around this one needs: the pieces, without state.
-TEST(LedbatPieces, TheStepIsGainTimesTheDistanceAsAFractionOfTheTarget) {
+// What a core on top of this one needs: the steps, without state.
+TEST(LedbatSteps, TheStepIsGainTimesTheDistanceAsAFractionOfTheTarget) {
   constexpr u64 kOne = DCC_LEDBAT_CWND_ONE;
   EXPECT_EQ(dcc_ledbat_up_q24(kOne, 0, 4000), kOne);
   EXPECT_EQ(dcc_ledbat_up_q24(3 * kOne, 3000, 4000), 3 * kOne / 4);
@@ -301,7 +301,7 @@ TEST(LedbatPieces, TheStepIsGainTimesTheDistanceAsAFractionOfTheTarget) {
   EXPECT_EQ(dcc_ledbat_down_q24(kOne, 5, 0), 5 * kOne) << "no division by zero";
 }
 
-TEST(LedbatPieces, IncreaseAndDecreaseTakeStepsOfTheirOwn) {
+TEST(LedbatSteps, IncreaseAndDecreaseTakeStepsOfTheirOwn) {
   const u64 cwnd = 50 * DCC_LEDBAT_CWND_ONE;
   const u64 up = dcc_ledbat_increase(cwnd, 3 * DCC_LEDBAT_CWND_ONE, DCC_WINDOW_ONE);
   const u64 down = dcc_ledbat_decrease(cwnd, 6 * DCC_LEDBAT_CWND_ONE, DCC_WINDOW_ONE);

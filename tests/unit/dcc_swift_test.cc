@@ -266,14 +266,14 @@ TEST(Swift, AiIsNotLostInALargeWindow) {
   EXPECT_NEAR(flow.cwnd() - before, 0.1, 0.005);
 }
 
-// What a core around this one needs: the pieces, without state.
-TEST(SwiftPieces, IncreaseTakesAnAiOfItsOwn) {
+// What a core on top of this one needs: the steps, without state.
+TEST(SwiftSteps, IncreaseTakesAnAiOfItsOwn) {
   const u64 cwnd = 50 * DCC_SWIFT_CWND_ONE;
   const u64 grown = dcc_swift_increase(cwnd, 3 * 65536, DCC_WINDOW_ONE);
   EXPECT_NEAR(static_cast<double>(grown - cwnd) / 16777216.0, 3.0 / 50, 1e-6);
 }
 
-TEST(SwiftPieces, DecreaseTakesATargetOfItsOwn) {
+TEST(SwiftSteps, DecreaseTakesATargetOfItsOwn) {
   const u64 after = dcc_swift_decrease(100 * DCC_SWIFT_CWND_ONE, 30000, 24000,
                                        dcc_ppm_to_q24(800000), dcc_ppm_to_q24(500000));
   EXPECT_NEAR(static_cast<double>(after) / 16777216.0, 84, 1e-4);

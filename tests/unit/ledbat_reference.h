@@ -2,8 +2,8 @@
 //
 // LEDBAT in double precision, written from RFC 6817's pseudo-code and the list of differences in
 // dcc_ledbat.h.
-#ifndef DELAYCC_TESTS_UNIT_LEDBAT_TWIN_H_
-#define DELAYCC_TESTS_UNIT_LEDBAT_TWIN_H_
+#ifndef DELAYCC_TESTS_UNIT_LEDBAT_REFERENCE_H_
+#define DELAYCC_TESTS_UNIT_LEDBAT_REFERENCE_H_
 
 #include <algorithm>
 #include <cmath>
@@ -129,4 +129,4 @@ class LedbatReference {
 
 }  // namespace delaycc_test
 
-#endif  // DELAYCC_TESTS_UNIT_LEDBAT_TWIN_H_
+#endif  // DELAYCC_TESTS_UNIT_LEDBAT_REFERENCE_H_

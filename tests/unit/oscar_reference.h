@@ -6,8 +6,8 @@
 //
 // Whole numbers stay whole where the core decides by comparing them: times, and the mean delay,
 // which both round down to a nanosecond.
-#ifndef DELAYCC_TESTS_UNIT_OSCAR_TWIN_H_
-#define DELAYCC_TESTS_UNIT_OSCAR_TWIN_H_
+#ifndef DELAYCC_TESTS_UNIT_OSCAR_REFERENCE_H_
+#define DELAYCC_TESTS_UNIT_OSCAR_REFERENCE_H_
 
 #include <algorithm>
 #include <cmath>
@@ -586,4 +586,4 @@ class OscarReference {
 
 }  // namespace delaycc_test
 
-#endif  // DELAYCC_TESTS_UNIT_OSCAR_TWIN_H_
+#endif  // DELAYCC_TESTS_UNIT_OSCAR_REFERENCE_H_

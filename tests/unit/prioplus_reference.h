@@ -3,8 +3,8 @@
 // PrioPlus in double precision, written from the paper's Algorithm 1 and from the rules and
 // differences that dcc_prioplus.h lists.  The base core's law is the reference's own too: Swift, or
 // LEDBAT where DCC_PRIOPLUS_ON_LEDBAT is defined.
-#ifndef DELAYCC_TESTS_UNIT_PRIOPLUS_TWIN_H_
-#define DELAYCC_TESTS_UNIT_PRIOPLUS_TWIN_H_
+#ifndef DELAYCC_TESTS_UNIT_PRIOPLUS_REFERENCE_H_
+#define DELAYCC_TESTS_UNIT_PRIOPLUS_REFERENCE_H_
 
 #include <algorithm>
 #include <cmath>
@@ -368,4 +368,4 @@ class PrioplusReference {
 }  // namespace on_ledbat or on_swift
 }  // namespace delaycc_test
 
-#endif  // DELAYCC_TESTS_UNIT_PRIOPLUS_TWIN_H_
+#endif  // DELAYCC_TESTS_UNIT_PRIOPLUS_REFERENCE_H_

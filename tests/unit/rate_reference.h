@@ -2,8 +2,8 @@
 //
 // What the reference models of TIMELY and SQCC have in common, in double precision, and the random
 // traces that both are held against their cores on.
-#ifndef DELAYCC_TESTS_UNIT_RATE_TWIN_H_
-#define DELAYCC_TESTS_UNIT_RATE_TWIN_H_
+#ifndef DELAYCC_TESTS_UNIT_RATE_REFERENCE_H_
+#define DELAYCC_TESTS_UNIT_RATE_REFERENCE_H_
 
 #include <algorithm>
 #include <cmath>
@@ -100,4 +100,4 @@ class RateTrace : public Random {
 
 }  // namespace delaycc_test
 
-#endif  // DELAYCC_TESTS_UNIT_RATE_TWIN_H_
+#endif  // DELAYCC_TESTS_UNIT_RATE_REFERENCE_H_

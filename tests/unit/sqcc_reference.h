@@ -2,8 +2,8 @@
 //
 // SQCC in double precision, written from the paper's Algorithm 3 and equations 16 and 25 and the
 // rules listed in dcc_sqcc.h.
-#ifndef DELAYCC_TESTS_UNIT_SQCC_TWIN_H_
-#define DELAYCC_TESTS_UNIT_SQCC_TWIN_H_
+#ifndef DELAYCC_TESTS_UNIT_SQCC_REFERENCE_H_
+#define DELAYCC_TESTS_UNIT_SQCC_REFERENCE_H_
 
 #include "dcc_sqcc.h"
 #include "rate_reference.h"
@@ -59,7 +59,7 @@ class SqccReference {
   void AdoptRounding(const dcc_sqcc& core) {
     due_ = core.due_ns;
     mean_ = static_cast<double>(core.mean_q8) / 256;
-    told_lg_ = core.told_lg_q16 / 65536.0;
+    reported_lg_ = core.reported_lg_q16 / 65536.0;
     held_ = core.held_lg_q16 / 65536.0;
     doubt_ = static_cast<double>(core.doubt_ns);
     doubted_ = core.doubted != 0;
@@ -104,11 +104,11 @@ class SqccReference {
     mean_ = mean(mean_, std::clamp(rtt_of(ack), std::min(base_, high_), high_), 80 * span_);
     if (ack.flows) {
       const double lg = std::min(4.0, std::log10(ack.flows));
-      told_lg_ = told_ ? mean(told_lg_, lg, 40 * span_) : lg;
-      told_ = ack.now_ns;
+      reported_lg_ = reported_ ? mean(reported_lg_, lg, 40 * span_) : lg;
+      reported_ = ack.now_ns;
     }
-    if (told_) {
-      const double off = std::fabs(std::min(told_lg_, 3.25) - EstimatedLg());
+    if (reported_) {
+      const double off = std::fabs(std::min(reported_lg_, 3.25) - EstimatedLg());
       if (std::fabs(off - 0.5) < 2e-3) knife_edge_ = true;
       const double limit = 1280 * span_;
       const double step = std::min(dt, limit / 8);
@@ -126,10 +126,10 @@ class SqccReference {
   double ChooseLg(u64 now) {
     trusted_ = true;
     if (p_.n_source == DCC_SQCC_SOURCE_FIXED) return std::log10(p_.n_fixed);
-    const bool fresh = told_ && now >= *told_ && static_cast<double>(now - *told_) < 1280 * span_;
+    const bool fresh = reported_ && now >= *reported_ && static_cast<double>(now - *reported_) < 1280 * span_;
     if (fresh &&
-        (p_.n_source == DCC_SQCC_SOURCE_TOLD || (p_.n_source == DCC_SQCC_SOURCE_AUTO && !doubted_)))
-      return told_lg_;
+        (p_.n_source == DCC_SQCC_SOURCE_REPORTED || (p_.n_source == DCC_SQCC_SOURCE_AUTO && !doubted_)))
+      return reported_lg_;
     trusted_ = false;
     return EstimatedLg();
   }
@@ -248,14 +248,14 @@ class SqccReference {
   double line_, base_, wire_, alpha_;
   bool smooth_, full_;
   double seg_, low0_, high_, span_, lone_, decade_, beta_, delta0_, floor_;
-  double rate_ = 0, rtt_ = 0, acked_ = 0, mean_ = 0, told_lg_ = 0, doubt_ = 0;
+  double rate_ = 0, rtt_ = 0, acked_ = 0, mean_ = 0, reported_lg_ = 0, doubt_ = 0;
   double low_ = 0, delta_ = 0, flows_ = 1, share_ = 0, interval_ = 0, turn_ = 0, held_ = 0;
   bool doubted_ = false, trusted_ = false, knife_edge_ = false;
   GradientReference gradient_;
   u64 due_ = 0;
-  std::optional<u64> decided_, loss_, seen_, told_, cut_, filled_;
+  std::optional<u64> decided_, loss_, seen_, reported_, cut_, filled_;
 };
 
 }  // namespace delaycc_test
 
-#endif  // DELAYCC_TESTS_UNIT_SQCC_TWIN_H_
+#endif  // DELAYCC_TESTS_UNIT_SQCC_REFERENCE_H_

@@ -2,8 +2,8 @@
 //
 // Swift in double precision, written from the paper's formulas (Algorithm 1, section 3.5) and the
 // list of differences in dcc_swift.h.
-#ifndef DELAYCC_TESTS_UNIT_SWIFT_TWIN_H_
-#define DELAYCC_TESTS_UNIT_SWIFT_TWIN_H_
+#ifndef DELAYCC_TESTS_UNIT_SWIFT_REFERENCE_H_
+#define DELAYCC_TESTS_UNIT_SWIFT_REFERENCE_H_
 
 #include <algorithm>
 #include <cmath>
@@ -129,4 +129,4 @@ class SwiftReference {
 
 }  // namespace delaycc_test
 
-#endif  // DELAYCC_TESTS_UNIT_SWIFT_TWIN_H_
+#endif  // DELAYCC_TESTS_UNIT_SWIFT_REFERENCE_H_

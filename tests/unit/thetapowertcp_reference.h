@@ -2,8 +2,8 @@
 //
 // theta-PowerTCP in double precision, written from the paper's formulas (Algorithm 2) and the list
 // of differences in dcc_thetapowertcp.h.
-#ifndef DELAYCC_TESTS_UNIT_THETAPOWERTCP_TWIN_H_
-#define DELAYCC_TESTS_UNIT_THETAPOWERTCP_TWIN_H_
+#ifndef DELAYCC_TESTS_UNIT_THETAPOWERTCP_REFERENCE_H_
+#define DELAYCC_TESTS_UNIT_THETAPOWERTCP_REFERENCE_H_
 
 #include <algorithm>
 #include <cmath>
@@ -99,4 +99,4 @@ class ThetaPowerTcpReference {
 
 }  // namespace delaycc_test
 
-#endif  // DELAYCC_TESTS_UNIT_THETAPOWERTCP_TWIN_H_
+#endif  // DELAYCC_TESTS_UNIT_THETAPOWERTCP_REFERENCE_H_

@@ -2,8 +2,8 @@
 //
 // TIMELY and patched TIMELY in double precision, written from the SQCC paper's Algorithms 1 and 2
 // and the list of differences in dcc_timely.h.
-#ifndef DELAYCC_TESTS_UNIT_TIMELY_TWIN_H_
-#define DELAYCC_TESTS_UNIT_TIMELY_TWIN_H_
+#ifndef DELAYCC_TESTS_UNIT_TIMELY_REFERENCE_H_
+#define DELAYCC_TESTS_UNIT_TIMELY_REFERENCE_H_
 
 #include "dcc_timely.h"
 #include "rate_reference.h"
@@ -108,4 +108,4 @@ class TimelyReference {
 
 }  // namespace delaycc_test
 
-#endif  // DELAYCC_TESTS_UNIT_TIMELY_TWIN_H_
+#endif  // DELAYCC_TESTS_UNIT_TIMELY_REFERENCE_H_
