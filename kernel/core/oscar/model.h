@@ -122,8 +122,7 @@ static inline void dcc_oscar_control(const struct dcc_oscar *s, struct dcc_contr
 {
 	const struct dcc_oscar_scale *c = &s->scale;
 	u64 window = dcc_scale_q24(c->target_window_q16, s->u_q24);
-	u64 line = dcc_clamp_u64(c->path.line_rate_bps, DCC_PATH_RATE_MIN_BPS,
-				 DCC_PATH_RATE_MAX_BPS);
+	u64 line = dcc_min_u64(c->path.line_rate_bps, DCC_PATH_RATE_MAX_BPS);
 	u64 rate = dcc_scale_q24(line, s->u_q24);
 
 	if (DCC_UNLIKELY(s->probe.phase == DCC_OSCAR_PROBE_SENDING)) {
