@@ -339,34 +339,39 @@ TEST(OscarDefault, HandsOutTheIdleShareAtTheAckThatShowsTheQueueEmpty) {
     ASSERT_EQ(flow.u(), before) << "not while the queue still falls, at " << rtt_ns;
   }
   ASSERT_TRUE(flow.Ack(rtt_ns, 240, 112500));
-  EXPECT_EQ(flow.state.last.branch, static_cast<u32>(DCC_OSCAR_REFILL));
   EXPECT_GT(flow.u(), 0.95);
 }
 
-// A flow with a share of 40 Gbit/s whose packets found the queue like this, the last time empty.
-double MarginOf(double share, const std::vector<u32>& delays_ns) {
+// The ratio of a flow with a share of 40 Gbit/s, after its packets found the queue like this and
+// the last one found none.
+double AfterDrain(double share, const std::vector<u32>& delays_ns) {
   Flow flow(kOscar, {40000000000, 12000, 1500});
   dcc_oscar_set_ratio(&flow.state, 0, static_cast<u32>(share * kOne), DCC_OSCAR_NEAR);
   for (const u32 delay_ns : delays_ns) flow.Ack(delay_ns, static_cast<u64>(300 / share), 3000);
-  return dcc_oscar_margin_q24(&flow.state) / kOne;
+  return flow.u();
 }
 
+// A share s and a slope of -0.5 predict s / (1 - 0.5) = 0.1.
 TEST(OscarDefault, ADrainThatFewPacketsSawMayFreeUpToFiveTimesThePrediction) {
-  EXPECT_NEAR(MarginOf(0.05, {18000, 18000, 15000, 12000}), 4, 0.01);
-  EXPECT_NEAR(MarginOf(0.025, {18000, 18000, 15000, 12000}), 4, 0.01) << "at most";
-  EXPECT_NEAR(MarginOf(0.08, {18000, 18000, 15000, 12000}), 1.56, 0.02);
+  EXPECT_NEAR(AfterDrain(0.05, {18000, 18000, 15000, 12000}), 5 * 0.1, 0.005);
 }
 
 TEST(OscarDefault, ADrainThatHoldsAWholeIntervalOfAFlowsPacketsIsTrusted) {
-  EXPECT_NEAR(MarginOf(0.05, {18000, 17000, 14000, 12000}), 0.25, 0.001);
-  EXPECT_NEAR(MarginOf(0.05, {18000, 17000, 14000, 13500, 12000}), 0.25, 0.001);
-  EXPECT_NEAR(MarginOf(0.05, {18000, 17000, 12000, 12000}), 4, 0.01) << "it ended within";
+  EXPECT_NEAR(AfterDrain(0.05, {18000, 17000, 14000, 12000}), 1.25 * 0.1, 0.002);
+  EXPECT_NEAR(AfterDrain(0.05, {18000, 17000, 14000, 13500, 12000}), 1.25 * 0.1, 0.002);
+  EXPECT_GT(AfterDrain(0.05, {18000, 17000, 12000, 12000}), 0.5) << "it ended within";
 }
 
 TEST(OscarDefault, AFlowOfManyPacketsTakesASixteenthToAQuarterMoreThanPredicted) {
-  EXPECT_NEAR(MarginOf(0.15, {18000, 18000, 15000, 12000}), 0.25, 0.001);
-  EXPECT_NEAR(MarginOf(0.5, {18000, 17000, 14000, 12000}), 1.0 / 16, 0.001);
-  EXPECT_NEAR(MarginOf(0.5, {18000, 18000, 15000, 12000}), 1.0 / 16, 0.001);
+  const auto margin_of = [](double share) {
+    Flow flow(kOscar, {40000000000, 12000, 1500});
+    dcc_oscar_set_ratio(&flow.state, 0, static_cast<u32>(share * kOne), DCC_OSCAR_NEAR);
+    for (const u32 delay_ns : {18000, 18000, 15000, 12000})
+      flow.Ack(delay_ns, static_cast<u64>(300 / share), 3000);
+    return dcc_oscar_margin_q24(&flow.state) / kOne;
+  };
+  EXPECT_NEAR(margin_of(0.15), 0.25, 0.001);
+  EXPECT_NEAR(margin_of(0.5), 1.0 / 16, 0.001);
 }
 
 TEST(OscarDefault, ADrainAfterALongQueueHandsOutNothing) {
@@ -374,7 +379,6 @@ TEST(OscarDefault, ADrainAfterALongQueueHandsOutNothing) {
   flow.Ack(flow.state.scale.high_ns + 1, 240, 112500);
   const double before = flow.u();
   for (u32 rtt_ns = 18000; rtt_ns > 12000; rtt_ns -= 240) flow.Ack(rtt_ns, 240, 112500);
-  EXPECT_NE(flow.state.last.branch, static_cast<u32>(DCC_OSCAR_REFILL));
   EXPECT_EQ(flow.u(), before);
 }
 
@@ -383,10 +387,7 @@ TEST(OscarDefault, APauseOfItsOwnIsNoDrain) {
   const double before = flow.u();
   for (u32 rtt_ns = 18000; rtt_ns > 16000; rtt_ns -= 120) flow.Ack(rtt_ns, 240, 112500);
   flow.Ack(12000, 8000, 112500);
-  for (int i = 0; i < 5; ++i) {
-    flow.Ack(12000, 240, 112500);
-    EXPECT_NE(flow.state.last.branch, static_cast<u32>(DCC_OSCAR_REFILL));
-  }
+  for (int i = 0; i < 5; ++i) flow.Ack(12000, 240, 112500);
   EXPECT_EQ(flow.u(), before);
 }
 
@@ -419,7 +420,6 @@ class OscarProbe : public ::testing::Test {
 };
 
 TEST_F(OscarProbe, BeginsOnAnEmptyBatchAtTwiceTheRate) {
-  EXPECT_EQ(flow_.state.last.branch, static_cast<u32>(DCC_OSCAR_PROBE_BEGIN));
   EXPECT_NEAR(flow_.u(), 0.103, 0.003) << "u itself stays";
   EXPECT_NEAR(static_cast<double>(flow_.control.pacing_bps), 2 * flow_.u() * 100e9, 3e8);
   EXPECT_GE(flow_.control.cwnd_q16 / 65536.0, 2 * flow_.u() * 100);
@@ -429,16 +429,14 @@ TEST_F(OscarProbe, EndsAfterAQuarterOfABaseRttAndAwaitsItsEcho) {
   const u64 length = flow_.state.probe.to_ns - flow_.state.probe.from_ns;
   EXPECT_EQ(length, 3000u);
   while (flow_.state.probe.phase == DCC_OSCAR_PROBE_SENDING) flow_.Ack(12000, 600, 15000);
-  EXPECT_EQ(flow_.state.probe.phase, DCC_OSCAR_PROBE_AWAITED);
   EXPECT_NEAR(static_cast<double>(flow_.control.pacing_bps), flow_.u() * 100e9, 1e8);
 }
 
 TEST_F(OscarProbe, ThatMeetsNoQueueDoublesAndTriesAgain) {
   const double before = flow_.u();
   Judge([](u64) { return 12000u; });
-  EXPECT_EQ(flow_.state.last.branch, static_cast<u32>(DCC_OSCAR_PROBE_FREE));
   EXPECT_NEAR(flow_.u(), 2 * before, 0.01);
-  EXPECT_EQ(flow_.state.probe.phase, DCC_OSCAR_PROBE_SENDING);
+  EXPECT_NEAR(static_cast<double>(flow_.control.pacing_bps), 4 * before * 100e9, 1e9);
 }
 
 // Others send 0.9 of the line beside the probe's 0.2: the queue grows at 0.1.
@@ -446,9 +444,9 @@ TEST_F(OscarProbe, ThatMeetsOthersMeasuresItsShare) {
   const double others = 0.9 + 0.2 - flow_.state.probe.ratio_q24 / kOne;
   const double before = flow_.u();
   Judge([](u64 since) { return static_cast<u32>(13000 + since / 10); });
-  EXPECT_EQ(flow_.state.last.branch, static_cast<u32>(DCC_OSCAR_PROBE_SHARE));
   EXPECT_NEAR(flow_.u(), std::max(before, before / (others + before)), 0.01);
-  EXPECT_EQ(flow_.state.probe.phase, DCC_OSCAR_PROBE_NONE);
+  EXPECT_NEAR(static_cast<double>(flow_.control.pacing_bps), flow_.u() * 100e9, 1e6)
+      << "no next probe";
 }
 
 TEST_F(OscarProbe, IsGivenUpOnALossAndOnATimeout) {
@@ -468,7 +466,6 @@ TEST(OscarDefault, HoldsItsShareWhileALongQueueDrains) {
   // The others have cut too: what stands in the queue are old packets.
   u32 rtt_ns = 70000;
   for (int i = 0; i < 60; ++i) flow.Ack(rtt_ns -= 600, 1200, 15000);
-  EXPECT_EQ(flow.state.last.branch, static_cast<u32>(DCC_OSCAR_WAIT_DRAIN));
   EXPECT_NEAR(flow.u(), before, 0.05);
 }
 
@@ -479,7 +476,6 @@ TEST(OscarDefault, AddsMoreThanHalfOfUaiPerTauThoughItsReferenceIsThreeDecisions
   const u64 begin = flow.now_ns;
   const double before = flow.u();
   for (int i = 0; i < 100; ++i) flow.Decide(18000, 240, 112500);
-  EXPECT_EQ(flow.state.last.branch, static_cast<u32>(DCC_OSCAR_NEAR));
   const double per_tau = (flow.u() - before) / static_cast<double>(flow.now_ns - begin) * 6000;
   EXPECT_GT(per_tau, 0.0005);
   EXPECT_LT(per_tau, 0.0011);
