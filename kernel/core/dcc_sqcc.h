@@ -374,10 +374,11 @@ static inline void dcc_sqcc_learn(struct dcc_sqcc *s, const struct dcc_ack *ack)
 								DCC_SQCC_FILTER_SPANS));
 	if (ack->flows) {
 		u32 lg_q16 = dcc_min_u32(dcc_sqcc_lg_q16(ack->flows), DCC_SQCC_REPORTED_MAX_Q16);
+		u64 mean_ns = (u64)s->span_ns * DCC_SQCC_REPORTED_SPANS;
 
 		if (s->reported_ns)
 			lg_q16 = (u32)dcc_sqcc_approach(s->reported_lg_q16, lg_q16,
-				dcc_sqcc_gain_q16(dt_ns, (u64)s->span_ns * DCC_SQCC_REPORTED_SPANS));
+							dcc_sqcc_gain_q16(dt_ns, mean_ns));
 		s->reported_lg_q16 = lg_q16;
 		s->reported_ns = ack->now_ns;
 	}

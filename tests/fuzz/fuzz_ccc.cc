@@ -38,7 +38,7 @@ struct Ccc {
     Require(s.flow.region <= DCC_CCC_RTO);
     Require(v.cwnd_q16 >= 1);
     Require(v.pacing_bps >= 1000);
-    Require(v.pacing_bps <= dcc_max_u64(s.scale.path.line_rate_bps, 1000));
+    Require(v.pacing_bps <= s.scale.line_rate_bps);
   }
 };
 

@@ -126,9 +126,10 @@ class SqccReference {
   double ChooseLg(u64 now) {
     trusted_ = true;
     if (p_.n_source == DCC_SQCC_SOURCE_FIXED) return std::log10(p_.n_fixed);
-    const bool fresh = reported_ && now >= *reported_ && static_cast<double>(now - *reported_) < 1280 * span_;
-    if (fresh &&
-        (p_.n_source == DCC_SQCC_SOURCE_REPORTED || (p_.n_source == DCC_SQCC_SOURCE_AUTO && !doubted_)))
+    const bool fresh =
+        reported_ && now >= *reported_ && static_cast<double>(now - *reported_) < 1280 * span_;
+    if (fresh && (p_.n_source == DCC_SQCC_SOURCE_REPORTED ||
+                  (p_.n_source == DCC_SQCC_SOURCE_AUTO && !doubted_)))
       return reported_lg_;
     trusted_ = false;
     return EstimatedLg();
