@@ -24,6 +24,7 @@
 #include <string>
 
 #include "backend/lab/lab.h"
+#include "base/temporary_directory.h"
 #include "plan/plan.h"
 
 namespace delaycc {

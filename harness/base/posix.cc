@@ -74,6 +74,17 @@ std::string read_regular_file(const std::string& path, size_t most_bytes) {
   return read_all(fd, path, most_bytes);
 }
 
+void read_exactly(const Fd& fd, const std::string& path, void* to, size_t bytes) {
+  for (size_t done = 0; done < bytes;) {
+    const ssize_t n = ::read(fd.get(), static_cast<char*>(to) + done, bytes - done);
+    if (n < 0) throw system_error("read", path);
+    if (n == 0)
+      throw Error(path + ": ends after " + std::to_string(done) + " of " + std::to_string(bytes) +
+                  " bytes");
+    done += static_cast<size_t>(n);
+  }
+}
+
 namespace {
 
 void write_all(int fd, std::string_view text, const std::string& path) {
@@ -86,9 +97,11 @@ void write_all(int fd, std::string_view text, const std::string& path) {
 
 }  // namespace
 
-void write_file(const std::string& path, std::string_view text) {
+void write_file(const std::string& path, std::string_view text) { write_file(path, {text}); }
+
+void write_file(const std::string& path, std::initializer_list<std::string_view> parts) {
   Fd fd = open_file(path, O_WRONLY | O_CREAT | O_TRUNC);
-  write_all(fd.get(), text, path);
+  for (const std::string_view part : parts) write_all(fd.get(), part, path);
   // A network file system may say only now that the disk is full.
   if (::close(fd.release()) < 0) throw system_error("close", path);
 }

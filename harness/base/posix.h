@@ -4,6 +4,7 @@
 #define DELAYCC_HARNESS_BASE_POSIX_H_
 
 #include <cstdint>
+#include <initializer_list>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -15,6 +16,12 @@ namespace delaycc {
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
+};
+
+// The work was stopped by request.
+class Interrupted : public Error {
+ public:
+  Interrupted() : Error("interrupted") {}
 };
 
 // "call(object): strerror(error)". `error` is an errno value.
@@ -51,8 +58,14 @@ std::string read_file(const std::string& path);
 // of more than `most_bytes`. Waits for nobody.
 std::string read_regular_file(const std::string& path, size_t most_bytes);
 
+// Reads `bytes` bytes from where `fd` stands; throws Error naming the path, also when the file ends
+// before.
+void read_exactly(const Fd& fd, const std::string& path, void* to, size_t bytes);
+
 // Writes a new file or the value of an existing one (sysctl); throws Error naming the path.
 void write_file(const std::string& path, std::string_view text);
+// The same of several parts, one behind the other.
+void write_file(const std::string& path, std::initializer_list<std::string_view> parts);
 
 // Writes beside `path` and renames over it, so that a reader sees the old file or the new one.
 // Where that fails (a full disk), the old file stays as it was.

@@ -17,7 +17,7 @@ constexpr int64_t kRecoverStepNs = 100;
 constexpr double kNsPerUs = 1000;
 constexpr int kJainStepsPerWindow = 10;
 constexpr double kEwmaWeight = 0.2;  // of a new quotient; OSCAR, section 6.2
-constexpr uint16_t kDropped = DCCPORT_EV_DROP_TAIL | DCCPORT_EV_DROP_LOSS;
+constexpr uint16_t kDropped = kPacketDropTail | kPacketDropLoss;
 
 // The flow of a data packet or of an acknowledgment; -1: none of ours.
 int flow_of(uint16_t client_port, size_t flows) {
@@ -25,7 +25,7 @@ int flow_of(uint16_t client_port, size_t flows) {
   return id >= 0 && static_cast<size_t>(id) < flows ? id : -1;
 }
 
-bool is_data(const dccport_event& event) { return event.dport < kClientPort; }
+bool is_data(const PacketRecord& event) { return event.dport < kClientPort; }
 
 bool inside(const std::vector<TimeSpan>& time, int64_t t_ns) {
   for (const TimeSpan& interval : time)
@@ -47,7 +47,7 @@ int64_t unwrap(uint32_t seq, int64_t reference) {
 // Pairs one flow's packets with the ACKs that cover them.
 class RttMeter {
  public:
-  void sent(const dccport_event& event, int64_t now_ns) {
+  void sent(const PacketRecord& event, int64_t now_ns) {
     if (event.payload_bytes == 0) return;
     if (!any_) high_ = event.seq;
     any_ = true;
@@ -149,7 +149,7 @@ class Computation {
     std::vector<StreamCoverage> coverage(flows);
     std::vector<RttMeter> meters(flows);
     ServiceCurve all(m_.bottleneck_bps);
-    for (const dccport_event& event : records_.events) {
+    for (const PacketRecord& event : records_.packets) {
       const int port = event.port_id;
       const bool data = is_data(event);
       const int id = flow_of(data ? event.sport : event.dport, flows);
@@ -163,7 +163,7 @@ class Computation {
         packets_.push_back(
             {relative(event.arrival_ns), relative(event.depart_ns), event.len_bytes});
         backlogs_.emplace_back(relative(event.arrival_ns), event.backlog_bytes);
-        if (event.depart_ns != DCCPORT_NOT_DEPARTED) departures_.push_back(&event);
+        if (event.depart_ns != kNotDeparted) departures_.push_back(&event);
       }
       if (id < 0) continue;
       if (data && port == m_.host_port[id]) {
@@ -183,8 +183,8 @@ class Computation {
     // With priorities the order in which packets leave is not that in which they came.
     std::stable_sort(
         departures_.begin(), departures_.end(),
-        [](const dccport_event* a, const dccport_event* b) { return a->depart_ns < b->depart_ns; });
-    for (const dccport_event* event : departures_) {
+        [](const PacketRecord* a, const PacketRecord* b) { return a->depart_ns < b->depart_ns; });
+    for (const PacketRecord* event : departures_) {
       const int64_t depart_ns = relative(event->depart_ns);
       all.add(depart_ns, event->len_bytes);
       const int id = is_data(*event) ? flow_of(event->sport, flows) : -1;
@@ -274,7 +274,7 @@ class Computation {
   void gradient() {
     if (m_.measure.gradient_of.empty()) return;
     SquaredError error;
-    for (const AckDecision& decision : records_.decisions) {
+    for (const Decision& decision : records_.decisions) {
       const int id = flow_of(decision.sport, plan_.flows.size());
       if (id < 0 || plan_.flows[id].group != m_.measure.gradient_of) continue;
       const int64_t sent_ns = decision.time_ns - plan_.zero_ns - decision.rtt_ns;
@@ -306,7 +306,7 @@ class Computation {
   void recovery() {
     if (m_.event.recovers.empty() || result_.event_ns < 0) return;
     ServiceCurve group(m_.bottleneck_bps);
-    for (const dccport_event* event : departures_) {
+    for (const PacketRecord* event : departures_) {
       if (!is_data(*event)) continue;
       const int id = flow_of(event->sport, plan_.flows.size());
       if (id >= 0 && plan_.flows[id].group == m_.event.recovers)
@@ -364,7 +364,7 @@ class Computation {
     for (const FlowPlan& flow : plan_.flows)
       if (flow.priority >= 0) curves.emplace(flow.priority, ServiceCurve(m_.bottleneck_bps));
     if (curves.size() < 2) return;
-    for (const dccport_event* event : departures_) {
+    for (const PacketRecord* event : departures_) {
       if (!is_data(*event)) continue;
       const int id = flow_of(event->sport, plan_.flows.size());
       const int64_t depart_ns = relative(event->depart_ns);
@@ -655,7 +655,7 @@ class Computation {
   std::vector<TimeSpan> rtt_time_;
   std::vector<ServiceCurve> per_flow_;
   std::vector<QueuedPacket> packets_;
-  std::vector<const dccport_event*> departures_;  // from the bottleneck, in order of time
+  std::vector<const PacketRecord*> departures_;  // from the bottleneck, in order of time
   std::vector<std::pair<int64_t, uint32_t>> backlogs_;
   std::vector<int64_t> last_sent_ns_;
   std::vector<double> rtts_us_;

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/temporary_directory.h"
 #include "plan/compile.h"
 #include "trace/records.h"
 
@@ -123,8 +124,8 @@ TrialOutcome TrialRunner::run(const TrialCase& c) {
 
 StoredTrial TrialRunner::attempt(const TrialCase& c, const CompiledTrial& compiled) {
   TemporaryDirectory directory;
-  run_in_lab(lab_, compiled.plan, directory.path(), options_.timeout_s, stop_);
-  const Records records = read_records(directory.path());
+  const Records records =
+      run_in_lab(lab_, compiled.plan, directory.path(), options_.timeout_s, stop_);
   StoredTrial stored;
   stored.scenario = c.scenario.name;
   stored.parameters = parameters_to_json(c.parameters);
@@ -136,17 +137,18 @@ StoredTrial TrialRunner::attempt(const TrialCase& c, const CompiledTrial& compil
   stored.kernel = records.kernel;
   stored.result = compute_metrics(compiled, records);
   stored.result.samples = flow_samples(compiled, records);
-  if (options_.keep || options_.trace) keep(directory.path(), c);
+  if (options_.keep || options_.trace) keep(directory.path(), records, c);
   return stored;
 }
 
-void TrialRunner::keep(const std::string& from, const TrialCase& c) const {
+void TrialRunner::keep(const std::string& from, const Records& records, const TrialCase& c) const {
   const fs::path to =
       fs::path(options_.keep_folder) / fmt::format("case{}-{}-{}", c.index, c.algorithm, c.number);
   fs::remove_all(to);
   fs::create_directories(to);
-  for (const char* name : {"plan.json", "flows.json", "ports.bin", "acks.txt", "console.txt"})
+  for (const char* name : {"plan.json", "acks.txt", "console.txt"})
     if (fs::exists(fs::path(from) / name)) fs::copy_file(fs::path(from) / name, to / name);
+  write_records(to.string(), records);
 }
 
 void run_workers(int count, const std::function<bool()>& work,

@@ -66,7 +66,7 @@ class TrialRunner {
   CompiledTrial compile(const TrialCase& c) const;
   std::string key_of(const TrialCase& c, const CompiledTrial& compiled) const;
   StoredTrial attempt(const TrialCase& c, const CompiledTrial& compiled);
-  void keep(const std::string& from, const TrialCase& c) const;
+  void keep(const std::string& from, const Records& records, const TrialCase& c) const;
 
   const TrialOptions options_;
   const Lab& lab_;

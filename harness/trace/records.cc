@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trace/records.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -14,14 +17,81 @@ namespace delaycc {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FlowRecord, id, cc, start_ns, stop_ns, received_ns,
                                    received_bytes, retransmits)
 
-std::string flows_to_json(const std::string& kernel, const std::vector<FlowRecord>& flows) {
-  return nlohmann::json{{"kernel", kernel}, {"flows", flows}}.dump(1) + "\n";
+namespace {
+
+constexpr char kMagic[] = {'d', 'e', 'l', 'a', 'y', 'c', 'c', '\n'};
+constexpr uint32_t kByteOrder = 0x01020304;
+enum Kind : uint32_t { kPackets = 1, kDecisions = 2 };
+
+template <typename Record>
+void write_record_file(const std::string& path, Kind kind, const std::vector<Record>& records) {
+  RecordFileHeader header = {{}, kByteOrder, kRecordsVersion, kind, sizeof(Record), records.size()};
+  memcpy(header.magic, kMagic, sizeof(kMagic));
+  write_file(path,
+             {{reinterpret_cast<const char*>(&header), sizeof(header)},
+              {reinterpret_cast<const char*>(records.data()), records.size() * sizeof(Record)}});
 }
 
-std::vector<AckDecision> parse_trace(const std::string& text) {
+template <typename Record>
+std::vector<Record> read_record_file(const std::string& path, Kind kind) {
+  const Fd fd = open_file(path, O_RDONLY | O_NONBLOCK);
+  struct stat status = {};
+  if (fstat(fd.get(), &status) < 0) throw system_error("fstat", path);
+  if (!S_ISREG(status.st_mode)) throw Error(path + ": is not a regular file");
+  const auto size = static_cast<uint64_t>(status.st_size);
+  RecordFileHeader header = {};
+  if (size < sizeof(header))
+    throw Error(path + ": " + std::to_string(size) + " bytes are no record file: its header has " +
+                std::to_string(sizeof(header)));
+  read_exactly(fd, path, &header, sizeof(header));
+  if (memcmp(header.magic, kMagic, sizeof(kMagic)) != 0)
+    throw Error(path + ": is no record file of delaycc");
+  if (header.byte_order != kByteOrder)
+    throw Error(path + ": was written on a machine of another byte order");
+  const auto expect = [&](const char* what, uint64_t found, uint64_t wanted) {
+    if (found != wanted)
+      throw Error(path + ": " + what + " is " + std::to_string(found) + ", this delaycc reads " +
+                  std::to_string(wanted));
+  };
+  expect("the version of its records", header.version, kRecordsVersion);
+  expect("the kind of its records", header.kind, kind);
+  expect("the size of a record", header.record_bytes, sizeof(Record));
+  const uint64_t left = size - sizeof(header);
+  if (left % sizeof(Record) != 0 || left / sizeof(Record) != header.records)
+    throw Error(path + ": holds " + std::to_string(left) + " bytes of records, its header says " +
+                std::to_string(header.records) + " records of " + std::to_string(sizeof(Record)) +
+                " bytes");
+  std::vector<Record> records(header.records);
+  read_exactly(fd, path, records.data(), left);
+  return records;
+}
+
+}  // namespace
+
+std::string flows_to_json(const std::string& kernel, const std::vector<FlowRecord>& flows) {
+  return nlohmann::json{{"version", kRecordsVersion}, {"kernel", kernel}, {"flows", flows}}.dump(
+             1) +
+         "\n";
+}
+
+void read_flows(const std::string& path, Records* records) {
+  try {
+    const auto json = nlohmann::json::parse(read_file(path));
+    const uint32_t version = json.at("version").get<uint32_t>();
+    if (version != kRecordsVersion)
+      throw Error(path + ": the version of its records is " + std::to_string(version) +
+                  ", this delaycc reads " + std::to_string(kRecordsVersion));
+    json.at("kernel").get_to(records->kernel);
+    json.at("flows").get_to(records->flows);
+  } catch (const nlohmann::json::exception& e) {
+    throw Error(path + ": " + e.what());
+  }
+}
+
+std::vector<Decision> parse_trace(const std::string& text) {
   // "  delaycc-runner-1  [000] ..s2.  5.000123: ack: name=oscar sport=10001 ... gradient_q16=-12
   // ..."
-  std::vector<AckDecision> decisions;
+  std::vector<Decision> decisions;
   size_t at = 0;
   while (at < text.size()) {
     const size_t end = std::min(text.find('\n', at), text.size());
@@ -35,7 +105,7 @@ std::vector<AckDecision> parse_trace(const std::string& text) {
         throw Error(std::string("trace: no field ") + name + " in: " + line);
       return strtoll(line.c_str() + found + 2 + strlen(name), nullptr, 10);
     };
-    AckDecision decision;
+    Decision decision;
     const size_t time = line.rfind(' ', mark) + 1;
     const size_t dot = line.find('.', time);
     if (dot == std::string::npos || dot > mark) throw Error("trace: no time in: " + line);
@@ -49,25 +119,20 @@ std::vector<AckDecision> parse_trace(const std::string& text) {
   return decisions;
 }
 
+void write_records(const std::string& directory, const Records& records) {
+  write_file(directory + "/flows.json", flows_to_json(records.kernel, records.flows));
+  write_record_file(directory + "/packets.bin", kPackets, records.packets);
+  if (!records.decisions.empty())
+    write_record_file(directory + "/decisions.bin", kDecisions, records.decisions);
+}
+
 Records read_records(const std::string& directory) {
   Records records;
-  const std::string flows_path = directory + "/flows.json";
-  try {
-    const auto json = nlohmann::json::parse(read_file(flows_path));
-    json.at("kernel").get_to(records.kernel);
-    json.at("flows").get_to(records.flows);
-  } catch (const nlohmann::json::exception& e) {
-    throw Error(flows_path + ": " + e.what());
-  }
-  const std::string ports_path = directory + "/ports.bin";
-  const std::string bytes = read_file(ports_path);
-  if (bytes.size() % sizeof(dccport_event) != 0)
-    throw Error(ports_path + ": " + std::to_string(bytes.size()) + " bytes are not a multiple of " +
-                std::to_string(sizeof(dccport_event)));
-  records.events.resize(bytes.size() / sizeof(dccport_event));
-  if (!bytes.empty()) memcpy(records.events.data(), bytes.data(), bytes.size());
-  const std::string trace_path = directory + "/acks.txt";
-  if (std::filesystem::exists(trace_path)) records.decisions = parse_trace(read_file(trace_path));
+  read_flows(directory + "/flows.json", &records);
+  records.packets = read_record_file<PacketRecord>(directory + "/packets.bin", kPackets);
+  const std::string decisions = directory + "/decisions.bin";
+  if (std::filesystem::exists(decisions))
+    records.decisions = read_record_file<Decision>(decisions, kDecisions);
   return records;
 }
 

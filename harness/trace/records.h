@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the runner leaves behind after a trial.
+// What a trial leaves behind, whatever ran it: records of packets, flows and decisions.
+//
+// A kept trial is a folder with packets.bin, flows.json and, of a trial with a trace,
+// decisions.bin. A *.bin file is a RecordFileHeader and then the records as they are in memory. The
+// layout of a record is part of the format: a change of one raises kRecordsVersion.
 #ifndef DELAYCC_HARNESS_TRACE_RECORDS_H_
 #define DELAYCC_HARNESS_TRACE_RECORDS_H_
 
@@ -7,9 +11,50 @@
 #include <string>
 #include <vector>
 
-#include "backend/lab/kernel/dccport.h"
-
 namespace delaycc {
+
+inline constexpr uint32_t kRecordsVersion = 1;
+
+struct RecordFileHeader {
+  char magic[8];          // "delaycc\n"
+  uint32_t byte_order;    // 0x01020304 as the writer's machine has it
+  uint32_t version;       // kRecordsVersion
+  uint32_t kind;          // 1: PacketRecord, 2: Decision
+  uint32_t record_bytes;  // of each record
+  uint64_t records;
+};
+static_assert(sizeof(RecordFileHeader) == 32, "the header is part of the format");
+
+enum PacketFlag : uint16_t {
+  kPacketDropTail = 0x01,  // dropped: queue full; depart_ns is 0
+  kPacketDropLoss = 0x02,  // dropped: random loss; depart_ns is 0
+  kPacketMarked = 0x04,    // marked CE at this port
+  kPacketReordered = 0x08,
+  kPacketSyn = 0x10,
+  kPacketFin = 0x20,
+  kPacketRst = 0x40,
+};
+
+// PacketRecord::depart_ns of a packet that was still queued at the end, or dropped from the queue.
+inline constexpr uint64_t kNotDeparted = 0x4000000000000000;
+
+// One packet at one port of the plan. Times are absolute, in nanoseconds of the clock of
+// Plan::zero_ns.
+struct PacketRecord {
+  uint64_t arrival_ns;     // at the port's queue
+  uint64_t depart_ns;      // end of serialisation; the far side has it PortPlan::delay_ns later
+  uint32_t backlog_bytes;  // on arrival, this packet included unless it was dropped
+  uint32_t len_bytes;      // frame length, Ethernet header included
+  uint32_t seq;            // TCP
+  uint32_t ack_seq;
+  uint16_t payload_bytes;
+  uint16_t sport;
+  uint16_t dport;
+  uint16_t port_id;      // PortPlan::id
+  uint16_t flags;        // PacketFlag
+  uint16_t reserved[3];  // 0
+};
+static_assert(sizeof(PacketRecord) == 48, "the layout is part of the format");
 
 // Times in nanoseconds since the plan's time 0; -1 where it did not happen.
 struct FlowRecord {
@@ -22,30 +67,36 @@ struct FlowRecord {
   int64_t retransmits = 0;     // segments, since time 0
 };
 
-// One event of the tracepoint delaycc:ack. The time is absolute and has the trace's resolution, 1
-// us.
-struct AckDecision {
+// One decision of a congestion control (the tracepoint delaycc:ack). The time is absolute; a trace
+// has it to 1 us.
+struct Decision {
   int64_t time_ns = 0;
-  uint16_t sport = 0;
   int64_t rtt_ns = 0;
   double gradient = 0;
+  uint16_t sport = 0;
+  uint16_t reserved[3] = {};  // 0
 };
+static_assert(sizeof(Decision) == 32, "the layout is part of the format");
 
 struct Records {
-  std::string kernel;                  // uname release
-  std::vector<FlowRecord> flows;       // by id
-  std::vector<dccport_event> events;   // arrival order; absolute times
-  std::vector<AckDecision> decisions;  // in order of time; only of a trial with a trace
+  std::string kernel;                 // uname release
+  std::vector<FlowRecord> flows;      // by id
+  std::vector<PacketRecord> packets;  // in order of arrival
+  std::vector<Decision> decisions;    // in order of time; only of a trial with a trace
 };
 
+// flows.json: the kernel's release and the flows. Reading throws Error naming the file.
 std::string flows_to_json(const std::string& kernel, const std::vector<FlowRecord>& flows);
+void read_flows(const std::string& path, Records* records);
 
 // The events delaycc:ack of a trace; other lines are passed over. Throws Error with the first event
 // that lacks a field.
-std::vector<AckDecision> parse_trace(const std::string& text);
+std::vector<Decision> parse_trace(const std::string& text);
 
-// Reads flows.json, ports.bin and, if it is there, acks.txt of a trial's folder; throws Error
-// naming file and fault.
+// Writes the files of a kept trial into a folder that is there. Throws Error naming the file.
+void write_records(const std::string& directory, const Records& records);
+// Reads them. Throws Error naming file and fault: a file that is missing, cut, of another version,
+// record size or byte order.
 Records read_records(const std::string& directory);
 
 }  // namespace delaycc

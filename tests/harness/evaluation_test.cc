@@ -7,7 +7,6 @@
 #include <cmath>
 #include <random>
 
-#include "backend/lab/lab.h"
 #include "base/random.h"
 #include "eval/eval_result.h"
 #include "eval/fluid_control.h"

@@ -43,8 +43,8 @@ class SyntheticTrial {
     }
   }
 
-  dccport_event& add(int port, int flow, bool data, int64_t arrival_ns, int64_t depart_ns) {
-    dccport_event event = {};
+  PacketRecord& add(int port, int flow, bool data, int64_t arrival_ns, int64_t depart_ns) {
+    PacketRecord event = {};
     event.arrival_ns = static_cast<uint64_t>(kZero + arrival_ns);
     event.depart_ns = static_cast<uint64_t>(kZero + depart_ns);
     event.len_bytes = event.backlog_bytes = kFrame;
@@ -52,8 +52,8 @@ class SyntheticTrial {
     event.payload_bytes = data ? kPayload : 0;
     event.sport = static_cast<uint16_t>(data ? kClientPort + flow : kServerPort);
     event.dport = static_cast<uint16_t>(data ? kServerPort : kClientPort + flow);
-    records.events.push_back(event);
-    return records.events.back();
+    records.packets.push_back(event);
+    return records.packets.back();
   }
 
   // Packets of `flow` leave the bottleneck back to back in [from, to), every `stride`-th slot.
@@ -67,7 +67,7 @@ class SyntheticTrial {
   }
 
   TrialResult compute() {
-    std::stable_sort(records.events.begin(), records.events.end(),
+    std::stable_sort(records.packets.begin(), records.packets.end(),
                      [](const auto& a, const auto& b) { return a.arrival_ns < b.arrival_ns; });
     return compute_metrics(trial, records);
   }
@@ -106,9 +106,9 @@ TEST(Metrics, RepeatedBytesAreNoGoodput) {
 
 TEST(Metrics, DroppedPacketsNeitherQueueNorDepart) {
   SyntheticTrial t(1, 10'000);
-  dccport_event& event = t.add(0, 0, true, 1000, 0);
+  PacketRecord& event = t.add(0, 0, true, 1000, 0);
   event.depart_ns = 0;
-  event.flags = DCCPORT_EV_DROP_TAIL;
+  event.flags = kPacketDropTail;
   const TrialResult r = t.compute();
   EXPECT_EQ(r.metrics.at("drops").value, 1);
   EXPECT_EQ(r.metrics.at("utilisation").value, 0);
@@ -134,7 +134,7 @@ TEST(Metrics, QueueStatisticsAreOfTheirOwnWindow) {
   SyntheticTrial t(1, 10'000);
   // 2500 bytes from 2 us to 6 us, and a spike of 50000 before.
   t.add(0, 0, true, 500, 900).backlog_bytes = 50'000;
-  dccport_event& long_one = t.add(0, 0, true, 2'000, 6'000);
+  PacketRecord& long_one = t.add(0, 0, true, 2'000, 6'000);
   long_one.len_bytes = long_one.backlog_bytes = 2'500;
   t.trial.measurement.measure.queue_ns = {{2'000, 10'000}};
   const TrialResult r = t.compute();
@@ -149,7 +149,7 @@ TEST(Metrics, IdleTimeIsWhatTheBottleneckDidNotServe) {
   SyntheticTrial t(1, 10'000);
   // 1250 bytes take 100 ns; two of them are served in the measured time, one partly.
   for (const int64_t depart : {1'000, 5'000, 9'950}) {
-    dccport_event& packet = t.add(0, 0, true, depart - 200, depart);
+    PacketRecord& packet = t.add(0, 0, true, depart - 200, depart);
     packet.len_bytes = packet.backlog_bytes = 1'250;
   }
   t.trial.measurement.measure.from_ns = 2'000;
@@ -173,10 +173,10 @@ TEST(Metrics, RttsAreOfTheirOwnWindow) {
 TEST(Metrics, LossRatioIsOfTheDataPacketsThatCameToTheBottleneck) {
   SyntheticTrial t(1, 10'000);
   t.stream(0, 0, 800);  // eight packets
-  t.add(0, 0, true, 1'000, 0).flags = DCCPORT_EV_DROP_TAIL;
-  t.add(0, 0, true, 1'100, 0).flags = DCCPORT_EV_DROP_TAIL;
-  t.add(0, 0, false, 1'200, 1'300);                           // an ACK of the other direction
-  t.add(10, 0, true, 1'300, 0).flags = DCCPORT_EV_DROP_TAIL;  // at a host
+  t.add(0, 0, true, 1'000, 0).flags = kPacketDropTail;
+  t.add(0, 0, true, 1'100, 0).flags = kPacketDropTail;
+  t.add(0, 0, false, 1'200, 1'300);                      // an ACK of the other direction
+  t.add(10, 0, true, 1'300, 0).flags = kPacketDropTail;  // at a host
   EXPECT_DOUBLE_EQ(t.compute().metrics.at("loss_ratio").value, 0.2);
 }
 
@@ -427,7 +427,7 @@ TEST(Queue, AServerWithPrioritiesDoesNotKeepTheOrder) {
   t.trial.measurement.measure.jain_window_ns = 10'000;
   t.add(0, 0, true, 0, 50'000);
   t.add(0, 1, true, 0, 1'000);
-  t.add(0, 0, true, 0, 0).depart_ns = DCCPORT_NOT_DEPARTED;
+  t.add(0, 0, true, 0, 0).depart_ns = kNotDeparted;
   const TrialResult r = t.compute();
   EXPECT_NEAR(r.metrics.at("utilisation").value, 0.002, 1e-6);
   EXPECT_EQ(r.queue_bytes.back(), kFrame);
@@ -535,12 +535,12 @@ TEST(Gradient, IsHeldAgainstTheRatesOfThePlan) {
     t.add(10, 0, true, sent, sent).seq = static_cast<uint32_t>(i) * kPayload;
     t.add(20, 0, false, sent + 10'000 + std::min<int64_t>(sent, 50'000) / 2, 0).ack_seq =
         static_cast<uint32_t>(i + 1) * kPayload;
-    t.records.events.back().depart_ns = t.records.events.back().arrival_ns;
+    t.records.packets.back().depart_ns = t.records.packets.back().arrival_ns;
   }
   // Decisions that are right before the step, and wrong by 0.5 after it.
   for (int64_t i = 0; i < 10; i++)
-    t.records.decisions.push_back({kZero + 10'000 + i * 10'000, kClientPort, 10'000, 0.5});
-  t.records.decisions.push_back({kZero + 20'000, kClientPort + 1, 10'000, -7});  // another flow's
+    t.records.decisions.push_back({kZero + 10'000 + i * 10'000, 10'000, 0.5, kClientPort});
+  t.records.decisions.push_back({kZero + 20'000, 10'000, -7, kClientPort + 1});  // another flow's
   const TrialResult r = t.compute();
   EXPECT_DOUBLE_EQ(r.metrics.at("gradient_mse").value, 0.125);
   EXPECT_GT(r.metrics.at("gradient_ewma_mse").value, 0);
@@ -559,9 +559,9 @@ TEST(Gradient, TakesTheLastRttOfPacketsThatLeaveAsOnePiece) {
     t.add(10, 0, true, sent, sent).seq = static_cast<uint32_t>(i) * kPayload;
     t.add(20, 0, false, sent + (i % 2 == 0 ? 10'000 : 13'000), 0).ack_seq =
         static_cast<uint32_t>(i + 1) * kPayload;
-    t.records.events.back().depart_ns = t.records.events.back().arrival_ns;
+    t.records.packets.back().depart_ns = t.records.packets.back().arrival_ns;
   }
-  t.records.decisions.push_back({kZero + 20'000, kClientPort, 10'000, 1});
+  t.records.decisions.push_back({kZero + 20'000, 10'000, 1, kClientPort});
   EXPECT_DOUBLE_EQ(t.compute().metrics.at("gradient_ewma_mse").value, 0);
 }
 

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <string>
 
-#include "backend/lab/lab.h"
+#include "base/temporary_directory.h"
 #include "base/posix.h"
 
 namespace delaycc {

@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "backend/lab/lab.h"
+#include "base/temporary_directory.h"
 #include "base/suggest.h"
 #include "plan/compile.h"
 

@@ -7,7 +7,7 @@
 
 #include <csignal>
 
-#include "backend/lab/lab.h"
+#include "base/temporary_directory.h"
 
 namespace delaycc {
 namespace {

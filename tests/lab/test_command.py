@@ -58,7 +58,7 @@ def test_two_runs_give_the_same_bytes(scenario, tmp_path):
     trials = sorted(p.name for p in (tmp_path / "a" / "trials").iterdir())
     assert len(trials) == 4
     for trial in trials:
-        for name in ["ports.bin", "flows.json"]:
+        for name in ["packets.bin", "flows.json"]:
             one = tmp_path / "a" / "trials" / trial / name
             other = tmp_path / "b" / "trials" / trial / name
             assert one.read_bytes() == other.read_bytes(), (trial, name)
@@ -442,7 +442,7 @@ def test_a_trace_of_mainline_algorithms_is_left_out_and_said(scenario, tmp_path)
     result = run(scenario, tmp_path / "out", "--cc", "cubic,oscar", "--trials", "1", "--trace")
     trials = tmp_path / "out" / "trials"
     assert (trials / "case0-oscar-0" / "acks.txt").exists()
-    assert (trials / "case0-cubic-0" / "ports.bin").exists()
+    assert (trials / "case0-cubic-0" / "packets.bin").exists()
     assert not (trials / "case0-cubic-0" / "acks.txt").exists()
     assert result.stderr == "cubic: no acks.txt: the tracepoint delaycc:ack is of delaycc's own algorithms\n"
 

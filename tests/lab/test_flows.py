@@ -4,11 +4,11 @@
 import collections
 import json
 import sqlite3
-import struct
 
 import pytest
 
 import outside
+import records
 
 DUMBBELL = """
 name = "flows"
@@ -136,11 +136,9 @@ def paths(trial):
     plan = json.loads((trial / "plan.json").read_text())
     ports = {end["port"]["id"]: end["port"]["name"] for link in plan["links"] for end in (link["a"], link["b"])}
     found = collections.defaultdict(set)
-    data = (trial / "ports.bin").read_bytes()
-    for at in range(0, len(data), 48):
-        payload, sport, _, port = struct.unpack_from("<HHHH", data, at + 32)
-        if payload:
-            found[sport - 10000].add(ports[port])
+    for packet in records.packets(trial):
+        if packet.payload_bytes:
+            found[packet.sport - 10000].add(ports[packet.port_id])
     return found, ports.values(), plan
 
 
@@ -192,22 +190,19 @@ def test_all_equal_paths_are_used_alike(tmp_path, text):
 def test_repeats_boots_and_order_do_not_matter(tmp_path):
     a = run(tmp_path, FABRIC, "--trials", "3", "--cc", "cubic,oscar", "--keep", out="a")
     b = run(tmp_path, FABRIC, "--first-trial", "2", "--trials", "1", "--cc", "oscar", "--keep", out="b")
-    for name in ["ports.bin", "flows.json", "plan.json"]:
+    for name in ["packets.bin", "flows.json", "plan.json"]:
         one, other = (out / "trials" / "case0-oscar-2" / name for out in (a, b))
         assert one.read_bytes() == other.read_bytes(), name
 
 
 def test_switches_mark_for_dctcp(tmp_path):
     out = run(tmp_path, FABRIC.replace("load = 0.1", "load = 0.8"), "--cc", "dctcp", "--keep")
-    data = (out / "trials" / "case0-dctcp-0" / "ports.bin").read_bytes()
     marked, worst = 0, 0
-    for at in range(0, len(data), 48):
-        backlog, = struct.unpack_from("<I", data, at + 16)
-        flags, = struct.unpack_from("<H", data, at + 40)
-        if flags & 4:
-            assert backlog >= 100000
+    for packet in records.packets(out / "trials" / "case0-dctcp-0"):
+        if packet.flags & records.MARKED:
+            assert packet.backlog_bytes >= 100000
             marked += 1
-        worst = max(worst, backlog)
+        worst = max(worst, packet.backlog_bytes)
     assert marked > 100
     assert worst < 4000000
 
@@ -221,13 +216,11 @@ def pieces(trial, flow, from_us, to_us):
     source = next(plan["nodes"][f["source"]]["name"] for f in plan["flows"] if f["id"] == flow)
     own = {end["port"]["id"] for link in plan["links"] for end in (link["a"], link["b"])
            if end["port"]["name"].startswith(source + "->")}
-    data = (trial / "ports.bin").read_bytes()
     left = collections.Counter()
-    for at in range(0, len(data), 48):
-        arrival, = struct.unpack_from("<Q", data, at)
-        payload, sport, _, port = struct.unpack_from("<HHHH", data, at + 32)
-        if payload and sport == 10000 + flow and port in own and from_us <= (arrival - plan["zero_ns"]) / 1000 < to_us:
-            left[arrival] += 1
+    for packet in records.packets(trial):
+        at_us = (packet.arrival_ns - plan["zero_ns"]) / 1000
+        if packet.payload_bytes and packet.sport == 10000 + flow and packet.port_id in own and from_us <= at_us < to_us:
+            left[packet.arrival_ns] += 1
     return list(left.values())
 
 
@@ -334,16 +327,13 @@ def test_spread_by_packet_every_flow_uses_all_paths_evenly(tmp_path):
     trial = out / "trials" / "case0-oscar-0"
     plan = json.loads((trial / "plan.json").read_text())
     ports = {end["port"]["id"]: end["port"]["name"] for link in plan["links"] for end in (link["a"], link["b"])}
-    data = (trial / "ports.bin").read_bytes()
     up, slow = collections.defaultdict(collections.Counter), []
-    for at in range(0, len(data), 48):
-        depart, length = struct.unpack_from("<8xQ4xI", data, at)
-        payload, sport, _, number, flags = struct.unpack_from("<HHHHH", data, at + 32)
-        name = ports[number]
-        if payload and name.startswith("leaf") and "spine" in name:
-            up[sport][name] += 1
-        if name == "spine1->leaf1" and not flags & 3:
-            slow.append((depart, length))
+    for packet in records.packets(trial):
+        name = ports[packet.port_id]
+        if packet.payload_bytes and name.startswith("leaf") and "spine" in name:
+            up[packet.sport][name] += 1
+        if name == "spine1->leaf1" and not packet.flags & (records.DROP_TAIL | records.DROP_LOSS):
+            slow.append((packet.depart_ns, packet.len_bytes))
     spines = len({name for counts in up.values() for name in counts if name.startswith("leaf0->")})
     assert spines == len({n["name"] for n in plan["nodes"] if n["name"].startswith("spine")})
     large = [counts for counts in up.values() if sum(counts.values()) > 200]

@@ -3,15 +3,14 @@
 
 import collections
 import json
-import struct
 
 import pytest
 
+import records
 from outside import run
+from records import DROP_LOSS, DROP_TAIL, MARKED, REORDERED
 
-EVENT = struct.Struct("=QQIIIIHHHHH6x")
 DATA_BYTES = 1000
-DROP_TAIL, DROP_LOSS, MARKED, REORDERED = 1, 2, 4, 8
 
 SCENARIO = """
 name = "links"
@@ -46,11 +45,9 @@ def seen(tmp_path, topology, flows, link=BOTTLENECK, cc="cubic", log="all"):
     plan = json.loads((trial / "plan.json").read_text())
     names = {end["port"]["id"]: end["port"]["name"] for link in plan["links"] for end in (link["a"], link["b"])}
     flags = collections.defaultdict(collections.Counter)
-    data = (trial / "ports.bin").read_bytes()
-    for at in range(0, len(data), EVENT.size):
-        event = EVENT.unpack_from(data, at)
-        if event[6] >= DATA_BYTES:
-            flags[names[event[9]]][event[10]] += 1
+    for packet in records.packets(trial):
+        if packet.payload_bytes >= DATA_BYTES:
+            flags[names[packet.port_id]][packet.flags] += 1
     metrics = json.loads((out / "summary.json").read_text())["algorithms"][cc]
     return metrics, {port: {bit: sum(n for flag, n in counts.items() if flag & bit) for bit in (DROP_TAIL, DROP_LOSS, MARKED, REORDERED)}
                      | {0: sum(counts.values())} for port, counts in flags.items()}

@@ -3,13 +3,12 @@
 
 import json
 import re
-import struct
 
 import pytest
 
+import records
 from outside import ROOT, run
 
-EVENT = struct.Struct("=QQIIIIHHHHH6x")
 MSS = 1448
 
 # Each flow is one full packet, alone on the network.
@@ -34,8 +33,8 @@ def measured_ns(trial):
     ports = {end["port"]["id"]: (end["port"]["name"], end["port"]["delay_ns"]) for link in plan["links"] for end in (link["a"], link["b"])}
     hosts = {node["name"] for node in plan["nodes"] if node["address"]}
     sent, result = {}, {}
-    for event in EVENT.iter_unpack((trial / "ports.bin").read_bytes()):
-        arrival, depart, _, _, seq, ack, payload, sport, dport, port, _ = event
+    for packet in records.packets(trial):
+        arrival, depart, _, _, seq, ack, payload, sport, dport, port, _ = packet
         name, delay = ports[port]
         source, destination = name.split("->")
         if payload == MSS and source in hosts and arrival >= plan["zero_ns"]:

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/file.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -18,11 +17,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <mutex>
 #include <set>
 #include <sstream>
 #include <vector>
 
+#include "backend/lab/port_log.h"
 #include "base/module_info.h"
 
 namespace delaycc {
@@ -215,55 +214,8 @@ Lab find_lab() {
   return lab;
 }
 
-namespace {
-
-constexpr char kTemporaryPrefix[] = "delaycc-run-";
-
-// Locks a folder of ours, of which no other process has the lock; else the result is empty.
-Fd lock_folder(const std::string& path) {
-  Fd folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  struct stat status;
-  if (!folder || fstat(folder.get(), &status) < 0 || status.st_uid != geteuid() ||
-      flock(folder.get(), LOCK_EX | LOCK_NB) < 0)
-    return Fd();
-  return folder;
-}
-
-// The lock of a folder ends with the process that made it, however that ends. What has the name and
-// no lock was left behind by one that was killed.
-void remove_abandoned_folders(const fs::path& where) {
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(where, ignored)) {
-    if (entry.path().filename().string().rfind(kTemporaryPrefix, 0) != 0) continue;
-    if (const Fd lock = lock_folder(entry.path().string())) fs::remove_all(entry.path(), ignored);
-  }
-}
-
-}  // namespace
-
-TemporaryDirectory::TemporaryDirectory() {
-  const fs::path where = fs::temp_directory_path();
-  static std::once_flag once;
-  std::call_once(once, [&] { remove_abandoned_folders(where); });
-  std::string fresh = (where / "delaycc-XXXXXX").string();
-  if (!mkdtemp(fresh.data())) throw system_error("mkdtemp", fresh);
-  // It gets its name once it is locked.
-  lock_ = lock_folder(fresh);
-  path_ = (where / (kTemporaryPrefix + fresh.substr(fresh.size() - 6))).string();
-  if (rename(fresh.c_str(), path_.c_str()) < 0) {
-    const Error failed = system_error("rename", path_);
-    rmdir(fresh.c_str());
-    throw failed;
-  }
-}
-
-TemporaryDirectory::~TemporaryDirectory() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
-}
-
-void run_in_lab(const Lab& lab, const Plan& plan, const std::string& directory, int timeout_s,
-                const std::atomic<bool>& stop) {
+Records run_in_lab(const Lab& lab, const Plan& plan, const std::string& directory, int timeout_s,
+                   const std::atomic<bool>& stop) {
   for (const std::string& path : {directory, lab.modules, lab.runner})
     if (path.find_first_of(" \t\",") != std::string::npos)
       throw Error("\"" + path +
@@ -316,6 +268,7 @@ void run_in_lab(const Lab& lab, const Plan& plan, const std::string& directory, 
   if (!is_file(directory + "/status"))
     throw Error("the lab ended before the trial did; end of its console:\n" +
                 console_tail(directory));
+  return read_lab_records(directory);
 }
 
 }  // namespace delaycc

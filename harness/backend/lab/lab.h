@@ -9,6 +9,7 @@
 
 #include "base/posix.h"
 #include "plan/plan.h"
+#include "trace/records.h"
 
 namespace delaycc {
 
@@ -36,33 +37,12 @@ class LabForbidden : public Error {
 };
 Lab find_lab();
 
-// The trial was stopped by request.
-class Interrupted : public Error {
- public:
-  Interrupted() : Error("interrupted") {}
-};
-
-// A folder that goes with its owner. One whose process was killed goes when the next process makes
-// its first.
-class TemporaryDirectory {
- public:
-  TemporaryDirectory();
-  ~TemporaryDirectory();
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-  Fd lock_;
-};
-
-// Writes plan.json into `directory` and boots the lab on it. Afterwards the folder has flows.json
-// and ports.bin. Throws Interrupted when `stop` becomes true, else Error with the runner's message
-// or the end of the console when the trial failed, used more than `timeout_s` seconds of processor
-// time, or none for so many seconds: how long it takes says only how busy the machine is.
-void run_in_lab(const Lab& lab, const Plan& plan, const std::string& directory, int timeout_s,
-                const std::atomic<bool>& stop);
+// Writes plan.json into `directory`, boots the lab on it and returns its records. Throws
+// Interrupted when `stop` becomes true, else Error with the runner's message or the end of the
+// console when the trial failed, used more than `timeout_s` seconds of processor time, or none for
+// so many seconds: how long it takes says only how busy the machine is.
+Records run_in_lab(const Lab& lab, const Plan& plan, const std::string& directory, int timeout_s,
+                   const std::atomic<bool>& stop);
 
 }  // namespace delaycc
 
