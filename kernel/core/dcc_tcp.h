@@ -94,7 +94,7 @@ struct dcc_tcp {
 	u8 delayed_acks;      /* the peer has held back an ACK */
 	u8 stretched_acks;    /* the peer does not acknowledge each packet at once */
 	u8 times_retrans;     /* RTTs of retransmissions count (by RACK, in us) */
-	u8 loss_seen;	      /* recovery began, and the core has not been told */
+	u8 loss_seen;	      /* recovery began; the core's _loss() is still to be called */
 };
 
 /* A socket and its rate sample at an ACK, as integers; the kernel's names where it has one. */

@@ -448,8 +448,8 @@ static void DCC_HOOK(release)(struct sock *sk)
 
 static const struct tcp_congestion_ops hooks_template __initconst = {
 	/*
-	 * A restricted algorithm can be set in a namespace by nobody but the
-	 * host's root, and each such failure leaks a reference to the module.
+	 * Only the host's root may set a restricted algorithm in a namespace, and
+	 * each other attempt leaks a reference to the module.
 	 */
 	.flags = TCP_CONG_NON_RESTRICTED,
 	.owner = THIS_MODULE,
