@@ -11,7 +11,7 @@
  *   queue and the rates fill the link exactly.  (One flow alone has u = 1, the
  *   cap of one BDP, and no queue at all.)
  *
- *   Delay and gradient each tell how far the sum is from 1, in complementary
+ *   Delay and gradient each say how far the sum is from 1, in complementary
  *   situations.  When windows limit the senders, delay = sum of windows / mu:
  *   a flow that had w bytes in flight belongs at
  *     u_w = w / (delay * mu).
@@ -68,7 +68,7 @@
  *      The paper calls this epsilon without a value; below 4 us of queue target it is a
  *      quarter of that target.
  *   3. u is capped at 1 and floored at 2^-14, the gradient floored at -0.9: a sum of rates
- *      below a tenth of the line cannot be told from an empty queue's noise.
+ *      below a tenth of the line cannot be distinguished from an empty queue's noise.
  *   4. A batch wider than 3 tau, or with pauses that its flow makes all the time, has no
  *      gradient and no rate; u_w alone decides.  (One line through several states of the
  *      network is none.)
@@ -125,7 +125,7 @@ static inline void dcc_oscar_start(struct dcc_oscar *s, u64 not_before_ns)
 	s->loss.holds = 0;
 	dcc_oscar_steer_init(&s->steer, not_before_ns);
 	dcc_oscar_drain_init(&s->drain, s->scale.base_ns);
-	dcc_oscar_probe_init(&s->probe, s->scale.tau_ns);
+	dcc_oscar_probe_init(&s->probe);
 	s->last.delay_ns = s->scale.base_ns;
 	s->last.gradient_q16 = 0;
 	dcc_oscar_set_ratio(s, not_before_ns, DCC_RATIO_ONE, DCC_OSCAR_START);

@@ -244,8 +244,6 @@ class OscarReference {
     probe_u_ = core.probe.ratio_q24 / kOne;
     probe_from_ = core.probe.from_ns;
     probe_to_ = core.probe.to_ns;
-    if (probe_ == DCC_OSCAR_PROBE_SENDING && core.probe.echo.count == 0)
-      echo_.Configure(probe_to_ - probe_from_, false);
     SetGap();
   }
 
@@ -388,30 +386,17 @@ class OscarReference {
     probe_from_ = now;
     probe_to_ = now + static_cast<u64>(std::clamp(train, std::floor(base_ / 4), 4 * base_));
     probe_delay_ = 0;
-    echo_.Configure(probe_to_ - probe_from_, false);
   }
 
   bool ProbeJudge(const dcc_ack& ack) {
     probe_ = DCC_OSCAR_PROBE_NONE;
-    if (echo_.count() < 2) return false;
-    const bool free = probe_delay_ <= base_ + std::floor((empty_ - base_) / 2);
-    double u = u_;
-    if (free) {
-      u = std::max(u_, probe_u_);
-    } else if (ack.rtt_ns < target_) {
-      const double total = std::min(100.0, 1 + echo_.Slope());
-      const double others = std::max(0.0, total - probe_u_);
-      // A difference of nearly equal numbers: the gradient's last digit decides.
-      if (std::fabs(total - probe_u_) < 0.006 && u_ < 0.006) knife_edge_ = true;
-      u = std::max(u_, std::min(probe_u_, u_ / (others + u_)));
-    } else {
-      return false;
-    }
+    if (probe_delay_ <= 0 || probe_delay_ > base_ + std::floor((empty_ - base_) / 2)) return false;
+    const double u = std::max(u_, probe_u_);
     raised_ = ack.now_ns;
     delay_ = probe_delay_;
     SetRatio(ack.now_ns, u);
     if (u_ < 1 && 1 - u_ < 1e-4) knife_edge_ = true;
-    if (free) ProbeBegin(ack.now_ns);
+    ProbeBegin(ack.now_ns);
     return true;
   }
 
@@ -425,7 +410,6 @@ class OscarReference {
     if (ack.send_ns < probe_from_) return changed;
     if (probe_ == DCC_OSCAR_PROBE_AWAITED && ack.send_ns > probe_to_)
       return ProbeJudge(ack) || changed;
-    if (echo_.count() < DCC_BATCH_MAX_COUNT) echo_.Take(ack);
     probe_delay_ = ack.rtt_ns;
     return changed;
   }
@@ -576,7 +560,6 @@ class OscarReference {
   bool loss_holds_ = false, knife_edge_ = false;
 
   // Of oscar alone.
-  BatchReference echo_;
   u32 probe_ = DCC_OSCAR_PROBE_NONE;
   double probe_u_ = 0, probe_delay_ = 0, sample_ = 0;
   s64 excess_ = 0;

@@ -291,9 +291,10 @@ static inline enum dcc_oscar_phase dcc_oscar_phase_of(const struct dcc_oscar_sca
 {
 	if (e->delay_ns <= c->empty_ns)
 		return DCC_OSCAR_PHASE_EMPTY;
+	/* Noise decides about the gradient here, so one jump for both of its limits. */
 	if (e->delay_ns >= c->target_ns + c->near_ns ||
-	    e->gradient_q16 >= DCC_OSCAR_LEVEL_GRADIENT_Q16 ||
-	    e->gradient_q16 <= -DCC_OSCAR_LEVEL_GRADIENT_Q16)
+	    (u32)(e->gradient_q16 + DCC_OSCAR_LEVEL_GRADIENT_Q16 - 1) >
+	    2 * (DCC_OSCAR_LEVEL_GRADIENT_Q16 - 1))
 		return DCC_OSCAR_PHASE_STEER;
 	return e->delay_ns + c->near_ns < c->target_ns ? DCC_OSCAR_PHASE_FILL :
 							 DCC_OSCAR_PHASE_HOLD;

@@ -34,9 +34,8 @@ enum dcc_oscar_branch {
 	DCC_OSCAR_LOSS = 11,
 	DCC_OSCAR_RTO = 12,
 	DCC_OSCAR_PROBE_BEGIN = 13, /* no queue, a rate probe begins; u unchanged */
-	DCC_OSCAR_PROBE_END = 14,   /* back to u, the probe's echo is awaited */
+	DCC_OSCAR_PROBE_END = 14,   /* back to u, the probe's delays are awaited */
 	DCC_OSCAR_PROBE_FREE = 15,  /* the probe met no queue: u is the probe's rate */
-	DCC_OSCAR_PROBE_SHARE = 16, /* the probe met others: u is the share it measured */
 	DCC_OSCAR_WAIT_DRAIN = 17,  /* the queue is long, but already cut for; u unchanged */
 };
 
@@ -85,9 +84,8 @@ struct dcc_oscar_probe {
 	u64 from_ns;
 	u64 to_ns;     /* SENDING: when the probe is to end; AWAITED: when it ended */
 	u32 ratio_q24; /* that the probe sends at */
-	u32 delay_ns;  /* of its newest packet */
+	u32 delay_ns;  /* of its newest packet; 0: none acknowledged */
 	u8 phase;      /* enum dcc_oscar_probe_phase */
-	struct dcc_batch echo; /* delays of its packets */
 };
 
 /* default.h */
@@ -114,7 +112,7 @@ struct dcc_oscar {
 	struct dcc_oscar_probe probe;
 };
 
-static_assert(sizeof(struct dcc_oscar) <= 768, "state is one object of at most 768 bytes");
+static_assert(sizeof(struct dcc_oscar) <= 640, "state is one object of at most 640 bytes");
 
 /* ---- window and rate --------------------------------------------------- */
 

@@ -110,7 +110,7 @@ static inline void dcc_oscar_derive(struct dcc_oscar_scale *c, const struct dcc_
 	queue_ns = p->target_queue_ns ?
 		dcc_min_u32(p->target_queue_ns, DCC_OSCAR_QUEUE_MAX_NS) : c->base_ns / 2;
 	c->target_ns = p->target_delay_ns ? p->target_delay_ns : c->base_ns + queue_ns;
-	/* A target without a queue could never be told from an idle link. */
+	/* A target without a queue could not be distinguished from an idle link. */
 	c->target_ns = dcc_clamp_u32(c->target_ns, c->base_ns + c->base_ns / 8,
 				     DCC_OSCAR_TARGET_MAX_NS);
 	c->tau_ns = dcc_clamp_u32(p->tau_ns ? p->tau_ns : c->base_ns / 2, DCC_OSCAR_TAU_MIN_NS,

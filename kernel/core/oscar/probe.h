@@ -2,15 +2,14 @@
 /*
  * OSCAR: the rate probe.  An empty queue carries no signal, so the flow makes
  * one: it sends at twice its rate for a quarter of a base RTT and reads the
- * delays of those packets, the probe's echo.  A wrong guess costs a quarter of
- * an RTT of excess, not the RTT + tau that pass before growth can be judged.
+ * delay of the last of those packets.  A wrong guess costs a quarter of an RTT
+ * of excess, not the RTT + tau that pass before growth can be judged.
  *
  *	NONE --begin: a batch without a queue, or a drained one--> SENDING
  *	SENDING --its time is over--> AWAITED
  *	AWAITED --a packet sent after it is acknowledged--> judge:
  *		no queue: u is the probe's rate  --> SENDING again, at twice that
- *		a queue below target: u is the share that the slope tells --> NONE
- *		a longer queue: nothing --> NONE
+ *		a queue: u stays --> NONE
  *	any --loss, timeout, clock went back--> NONE
  */
 #ifndef DCC_OSCAR_PROBE_H
@@ -18,23 +17,22 @@
 
 #include "model.h"
 
-/* Fewer packets than this have no slope worth the name. */
+/* A probe has at least so many packets: fewer hardly make a queue. */
 #define DCC_OSCAR_PROBE_PACKETS 4
 
-static inline void dcc_oscar_probe_init(struct dcc_oscar_probe *p, u32 tau_ns)
+static inline void dcc_oscar_probe_init(struct dcc_oscar_probe *p)
 {
 	p->phase = DCC_OSCAR_PROBE_NONE;
 	p->ratio_q24 = 0;
 	p->from_ns = 0;
 	p->to_ns = 0;
 	p->delay_ns = 0;
-	dcc_batch_init(&p->echo, tau_ns, DCC_BATCH_NO_GAP);
 }
 
 /*
  * Begin a probe, which lasts a quarter of a base RTT, or as long as four
- * packets take.  u itself stays until the echo is back.  False: one is under
- * way, or u is 1.
+ * packets take.  u itself stays until the probe is judged.  False: a probe is
+ * under way, or u is 1.
  */
 static inline bool dcc_oscar_probe_begin(struct dcc_oscar *s, u64 now_ns)
 {
@@ -51,50 +49,29 @@ static inline bool dcc_oscar_probe_begin(struct dcc_oscar *s, u64 now_ns)
 	train_ns = dcc_clamp_u64(train_ns, c->base_ns / 4, 4 * (u64)c->base_ns);
 	p->to_ns = now_ns + train_ns;
 	p->delay_ns = 0;
-	/* The probe's own length sets the echo's scale: tau may be anything. */
-	dcc_batch_init(&p->echo, (u32)train_ns, DCC_BATCH_NO_GAP);
 	return true;
 }
 
 /*
- * The echo is complete.  If its delays stayed at the base RTT, all of the
- * probe's rate is to be had.  Else its slope tells the sum of all rates; without
- * the probe that is what the others send, and u becomes the share that fills
- * the link if each of them does the same.  True when u changed.
+ * All of the probe's packets are acknowledged.  If the delay of the last one
+ * stayed at the base RTT, all of the probe's rate is to be had.  True when u
+ * changed.
  */
 static inline bool dcc_oscar_probe_judge(struct dcc_oscar *s, const struct dcc_ack *ack)
 {
 	const struct dcc_oscar_scale *c = &s->scale;
 	struct dcc_oscar_probe *p = &s->probe;
 	u32 margin_ns = (c->empty_ns - c->base_ns) / 2;
-	u32 u_q24 = s->u_q24;
-	u32 branch, total_q24, others_q24;
-	s32 gradient_q16;
 
 	p->phase = DCC_OSCAR_PROBE_NONE;
-	if (p->echo.count < 2)
+	if (!p->delay_ns || p->delay_ns > c->base_ns + margin_ns)
 		return false;
-	gradient_q16 = dcc_batch_gradient_q16(&p->echo);
-	if (p->delay_ns <= c->base_ns + margin_ns) {
-		u_q24 = dcc_max_u32(u_q24, p->ratio_q24);
-		branch = DCC_OSCAR_PROBE_FREE;
-	} else if (ack->rtt_ns < c->target_ns) {
-		/* 1 + gradient, at least 0.1; a hundred line rates at once are enough. */
-		total_q24 = dcc_min_u32((u32)((1 << DCC_GRADIENT_SHIFT) + gradient_q16),
-					100 << DCC_GRADIENT_SHIFT) << 8;
-		others_q24 = dcc_sub_sat_u32(total_q24, p->ratio_q24);
-		u_q24 = (u32)dcc_div_u64((u64)u_q24 << DCC_RATIO_SHIFT, (u64)others_q24 + u_q24);
-		u_q24 = dcc_max_u32(s->u_q24, dcc_min_u32(p->ratio_q24, u_q24));
-		branch = DCC_OSCAR_PROBE_SHARE;
-	} else {
-		return false;
-	}
 	s->steer.raised_ns = ack->now_ns;
 	s->last.delay_ns = p->delay_ns;
-	s->last.gradient_q16 = gradient_q16;
-	dcc_oscar_set_ratio(s, ack->now_ns, u_q24, branch);
-	if (branch == DCC_OSCAR_PROBE_FREE)
-		dcc_oscar_probe_begin(s, ack->now_ns);
+	s->last.gradient_q16 = 0;
+	dcc_oscar_set_ratio(s, ack->now_ns, dcc_max_u32(s->u_q24, p->ratio_q24),
+			    DCC_OSCAR_PROBE_FREE);
+	dcc_oscar_probe_begin(s, ack->now_ns);
 	return true;
 }
 
@@ -114,8 +91,6 @@ static DCC_NOINLINE bool dcc_oscar_probe_step(struct dcc_oscar *s, const struct 
 		return changed;
 	if (p->phase == DCC_OSCAR_PROBE_AWAITED && ack->send_ns > p->to_ns)
 		return dcc_oscar_probe_judge(s, ack) || changed;
-	if (p->echo.count < DCC_BATCH_MAX_COUNT)
-		dcc_batch_add(&p->echo, ack);
 	p->delay_ns = ack->rtt_ns;
 	return changed;
 }
