@@ -7,6 +7,9 @@ usage: check_docs.py [ROOT]      prints one line per mistake; exits 1 if there i
 Checked in the files that git tracks below ROOT (default: this repository):
 - a relative link in a .md file names a tracked file or folder, and its #anchor a heading of that file;
 - a page named by its path from ROOT, in any text (comments, help, tests), is a tracked file;
+- a file of the source tree that a .md file names by its path from ROOT is tracked, or the page has its text in a code block
+  with that path behind the language;
+- where a .md file says `function()` (`path`), that file has such a function;
 - docs/index.md links every page in docs/.
 """
 
@@ -17,6 +20,9 @@ import subprocess
 import sys
 
 LINK = re.compile(r"!?\[[^\]]*\]\(<?([^)\s>]+)>?[^)]*\)")
+# NAME, <name>, * and {a,b} stand for several files.
+SOURCE = re.compile(r"(?<![\w/.<-])(?:bpf|harness|kernel|tests|user)/[\w./-]*\w\.\w+\b(?![*{<])")
+FUNCTION = re.compile(r"`([\w:]+)\(\)` \(`([^`]+)`\)")
 MENTION = re.compile(r"(?<![\w/.-])docs/[\w./-]+?\.md\b")
 
 
@@ -75,6 +81,14 @@ def mistakes(root):
                     yield f"{name}:{number}: no file {mention}"
         if not name.endswith(".md"):
             continue
+        shown = set(re.findall(r"^```\w+ (\S+)$", text, re.MULTILINE))
+        for number, line in enumerate(text.splitlines(), 1):
+            for source in SOURCE.findall(line):
+                if source not in known | shown and "NAME" not in source:
+                    yield f"{name}:{number}: no file {source}"
+            for function, path in FUNCTION.findall(line):
+                if not re.search(rf"\b{function}\(", texts.get(path, "")):
+                    yield f"{name}:{number}: no {function}() in {path}"
         for number, line in prose_lines(text):
             for target in LINK.findall(line):
                 if re.match(r"[a-z][a-z0-9+.-]*:", target):

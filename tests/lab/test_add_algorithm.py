@@ -39,7 +39,7 @@ def tree(tmp_path_factory):
         assert not (copy / path).exists()
         (copy / path).parent.mkdir(parents=True, exist_ok=True)
         (copy / path).write_text(text)
-    # The command and the runner, which no algorithm changes, are those of this tree.
+    # The command and the trial runner, which no algorithm changes, are those of this tree.
     (copy / "build").mkdir()
     for program in ("delaycc", "delaycc-runner"):
         shutil.copy2(BUILD / program, copy / "build" / program)

@@ -52,5 +52,21 @@ def test_a_comment_that_names_a_page_that_is_gone_is_found(tree):
     assert tree(**{"kernel/a.c": "/* see docs/gone.md */\n", "b.py": "# docs/door/page.md\n"}) == ["kernel/a.c:1: no file docs/gone.md"]
 
 
+def test_a_source_file_that_a_page_names_has_to_be_there(tree):
+    page = "`kernel/a.c`, kernel/tcp_NAME.c, `bpf/<name>.bpf.c`, `harness/*.py`\n"
+    assert tree(**{"kernel/a.c": "", "docs/door/page.md": page}) == []
+    assert tree(**{"docs/door/page.md": page + "`kernel/b.c`\n"}) == ["docs/door/page.md:2: no file kernel/b.c"]
+
+
+def test_a_page_may_name_the_files_whose_text_it_has(tree):
+    assert tree(**{"docs/door/page.md": "kernel/b.c:\n```c kernel/b.c\nint b;\n```\n"}) == []
+
+
+def test_a_function_has_to_be_in_the_file_that_a_page_names_for_it(tree):
+    page = "`f()` (`kernel/a.c`) and `Run::run()` (`user/a.cc`)\n"
+    assert tree(**{"kernel/a.c": "int f(void);\n", "user/a.cc": "void Run::run() {}\n", "docs/door/page.md": page}) == []
+    assert tree(**{"kernel/a.c": "int g(void);\nint of(void);\n", "docs/door/page.md": page}) == ["docs/door/page.md:1: no f() in kernel/a.c"]
+
+
 def test_a_page_that_the_index_does_not_name_is_found(tree):
     assert tree(**{"docs/door/hidden.md": "# H\n"}) == ["docs/door/hidden.md: docs/index.md has no link to this page"]
