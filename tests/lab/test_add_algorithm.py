@@ -62,6 +62,13 @@ def test_the_guide_has_the_files_that_its_table_names():
     assert set(FILES) == {f"kernel/core/dcc_{NAME}.h", f"kernel/tcp_{NAME}.c", f"bpf/{NAME}.bpf.c", f"tests/unit/dcc_{NAME}_test.cc"}
 
 
+def test_a_second_build_finds_nothing_new(tree, outputs):
+    modules = tree / "build" / "modules" / "lab"
+    first = sorted(file.name for file in modules.glob("*.ko"))
+    do(["make", "lab"], tree)
+    assert sorted(file.name for file in modules.glob("*.ko")) == first == ["delaycc.ko", "delaycc_count.ko", "tcp_daimd.ko", "tcp_oscar.ko"]
+
+
 def test_the_list_of_algorithms_has_it(outputs):
     listed = next(text for command, text in outputs.items() if command.endswith("list algorithms"))
     assert re.search(rf"^{NAME} +{NAME} congestion control$", listed, re.MULTILINE)
