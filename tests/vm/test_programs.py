@@ -2,7 +2,7 @@
 """Real programs over each algorithm in a stock Debian kernel: redis, iperf3, nginx with wrk.
 
 A machine is booted once (run.sh programs.sh, about three minutes of processor time); its console, with all figures, is kept in
-build/vm-programs/console.log.  docs/results.md has a table of them.
+build/vm-programs/console.log.  docs/research/results.md has a table of them.
 """
 
 import re

@@ -22,8 +22,8 @@ struct Lab {
   // By its name or an alias.
   bool has_module(const std::string& name) const;
   // Names of the congestion controls that a trial can use, sorted: those that
-  // harness/backend/lab/kernel/lab.config builds into the kernel, and those of the modules tcp_NAME.ko and their
-  // aliases. Boots nothing.
+  // harness/backend/lab/kernel/lab.config builds into the kernel, and those of the modules
+  // tcp_NAME.ko and their aliases. Boots nothing.
   std::vector<std::string> algorithms() const;
   // Hash of the kernel, every module, the runner and this program: what can change a figure.
   std::string build_id() const;
