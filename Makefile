@@ -138,7 +138,7 @@ bench: tools ## cycles per acknowledgment
 	$(BUILD)/bench_cores
 
 .PHONY: check
-check: tools ## formatting, checkpatch, sparse, clang-tidy, shellcheck, flake8, ESLint, documentation links
+check: tools ## formatting, checkpatch, sparse, clang-tidy, shellcheck, flake8, ESLint, documentation
 	harness/tools/check.sh $(BUILD)
 
 # Sparse reads the modules as Debian's stock kernel compiles them.
