@@ -22,7 +22,8 @@ import sys
 LINK = re.compile(r"!?\[[^\]]*\]\(<?([^)\s>]+)>?[^)]*\)")
 # NAME, <name>, * and {a,b} stand for several files.
 SOURCE = re.compile(r"(?<![\w/.<-])(?:bpf|harness|kernel|tests|user)/[\w./-]*\w\.\w+\b(?![*{<])")
-FUNCTION = re.compile(r"`([\w:]+)\(\)` \(`([^`]+)`\)")
+# DCC_HOOK(name) is a function that is named after its algorithm.
+FUNCTION = re.compile(r"`(?:([\w:]+)\(\)|(DCC_HOOK\(\w+\)))` \(`([^`]+)`\)")
 MENTION = re.compile(r"(?<![\w/.-])docs/[\w./-]+?\.md\b")
 
 
@@ -86,9 +87,9 @@ def mistakes(root):
             for source in SOURCE.findall(line):
                 if source not in known | shown and "NAME" not in source:
                     yield f"{name}:{number}: no file {source}"
-            for function, path in FUNCTION.findall(line):
-                if not re.search(rf"\b{function}\(", texts.get(path, "")):
-                    yield f"{name}:{number}: no {function}() in {path}"
+            for plain, hook, path in FUNCTION.findall(line):
+                if not re.search(rf"\b{re.escape(plain or hook)}\(", texts.get(path, "")):
+                    yield f"{name}:{number}: no {plain or hook} in {path}"
         for number, line in prose_lines(text):
             for target in LINK.findall(line):
                 if re.match(r"[a-z][a-z0-9+.-]*:", target):

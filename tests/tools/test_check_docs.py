@@ -65,7 +65,7 @@ def test_a_page_may_name_the_files_whose_text_it_has(tree):
 def test_a_function_has_to_be_in_the_file_that_a_page_names_for_it(tree):
     page = "`f()` (`kernel/a.c`) and `Run::run()` (`user/a.cc`)\n"
     assert tree(**{"kernel/a.c": "int f(void);\n", "user/a.cc": "void Run::run() {}\n", "docs/door/page.md": page}) == []
-    assert tree(**{"kernel/a.c": "int g(void);\nint of(void);\n", "docs/door/page.md": page}) == ["docs/door/page.md:1: no f() in kernel/a.c"]
+    assert tree(**{"kernel/a.c": "int g(void);\nint of(void);\n", "docs/door/page.md": page}) == ["docs/door/page.md:1: no f in kernel/a.c"]
 
 
 def test_a_page_that_the_index_does_not_name_is_found(tree):
