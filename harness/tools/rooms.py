@@ -20,14 +20,15 @@ HARNESS = TOP / "harness"
 README_LINES = 20
 
 
-def sources(folder, suffixes=(".cc", ".h")):
-    return [path for path in sorted(folder.rglob("*")) if path.suffix in suffixes]
+def files(pattern):
+    """Files of harness/, without the packages that `make setup` puts there."""
+    return [path for path in sorted(HARNESS.rglob(pattern)) if "node_modules" not in path.parts]
 
 
 def find_rooms():
     """Room name -> rooms that it may include, and what is wrong with the READMEs."""
     allowed, wrong = {}, []
-    for readme in sorted(HARNESS.rglob("README.md")):
+    for readme in files("README.md"):
         name = str(readme.parent.relative_to(HARNESS))
         text = readme.read_text()
         found = re.search(r"^May include: (.+)\.$", text, re.MULTILINE)
@@ -51,7 +52,7 @@ def room_of(path, rooms):
 def find_arrows(rooms):
     """(from, to) -> "file:line" of the first include, and what is wrong."""
     arrows, wrong = {}, []
-    for path in sources(HARNESS):
+    for path in files("*.cc") + files("*.h"):
         name = path.relative_to(TOP)
         room = room_of(path, rooms)
         if room is None:
