@@ -133,6 +133,11 @@ bpf-test: tools ## the BPF programs on the running kernel
 vm-test: ## the modules in Debian's stock kernel under QEMU
 	$(PYTEST) tests/vm
 
+.PHONY: metrics-doc
+metrics-doc: $(BUILD)/CMakeCache.txt ## write the tables of docs/research/metrics.md from the metric catalogue
+	@cmake --build $(BUILD) -j$(JOBS) --target delaycc-metrics-doc -- --no-print-directory
+	$(BUILD)/delaycc-metrics-doc docs/research/metrics.md
+
 .PHONY: bench
 bench: tools ## cycles per acknowledgment
 	$(BUILD)/bench_cores

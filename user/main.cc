@@ -21,7 +21,7 @@
 #include "doctor.h"
 #include "eval_command.h"
 #include "manual.h"
-#include "metrics/metrics.h"
+#include "metrics/catalogue.h"
 #include "plan/compile.h"
 #include "report/report.h"
 #include "run/experiment.h"

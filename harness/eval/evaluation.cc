@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/statistics.h"
+#include "metrics/catalogue.h"
 
 namespace delaycc {
 namespace {

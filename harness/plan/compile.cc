@@ -381,7 +381,7 @@ CompiledTrial compile_trial(const Scenario& scenario, const Trial& trial,
   plan.rto_min_ms = scenario.hosts.rto_min_ms;
   plan.warm_bytes = scenario.hosts.warm_bytes;
   plan.end_ns = scenario.measure.duration_ns;
-  plan.trace = trial.trace || !scenario.measure.gradient_of.empty();
+  plan.trace = trial.trace || scenario.measure.decisions;
   add_flows(scenario, network, algorithm.cc, seed, &plan.flows);
   const size_t groups_end = plan.flows.size();
   std::vector<WorkloadFlow> workload;

@@ -9,6 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "metrics/catalogue.h"
+
 namespace delaycc {
 namespace {
 
@@ -481,7 +483,7 @@ json report_json(const RunResult& run) {
     for (const auto& [name, metric] : summarise_trials(trials->second)) {
       if (metric.missed == 0) continue;
       const MetricInfo* info = find_metric(name);
-      if (info && has_classes(*info))
+      if (info && info->per_class)
         flows_missed = true;  // a workload has dozens of these
       else
         missed.push_back(

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/temporary_directory.h"
+#include "metrics/parameter.h"
 #include "plan/compile.h"
 #include "trace/records.h"
 
@@ -20,21 +21,29 @@ namespace fs = std::filesystem;
 
 constexpr int kAttempts = 2;
 
+std::string spans_text(const std::vector<TimeSpan>& spans) {
+  std::string text;
+  for (const auto& [from, to] : spans) text += fmt::format("{}-{},", from, to);
+  return text;
+}
+
+struct ValueText {
+  std::string operator()(const std::vector<TimeSpan>& spans) const { return spans_text(spans); }
+  template <typename T>
+  std::string operator()(const T& value) const {
+    return fmt::format("{}", value);
+  }
+};
+
 // What metrics depend on beside the plan and the records.
 std::string measurement_text(const Measurement& m) {
   std::string text = fmt::format(
-      "bottleneck {} {} event {} {} {} {} {} {} {} measure {} {} {} {} {} exclude",
-      m.bottleneck_port, m.bottleneck_bps, m.event.present, m.event.at_ns, m.event.stop_of,
-      m.event.recovers, m.event.threshold, m.event.window_ns, m.event.horizon_ns, m.measure.from_ns,
-      m.measure.to_ns, m.measure.bin_ns, m.measure.jain_window_ns, m.measure.jain_threshold);
-  for (const auto& [from, to] : m.measure.exclude_ns) text += fmt::format(" {}-{}", from, to);
-  text += " gradient " + m.measure.gradient_of + " queue";
-  for (const auto& [from, to] : m.measure.queue_ns) text += fmt::format(" {}-{}", from, to);
-  text += " rtt";
-  for (const auto& [from, to] : m.measure.rtt_ns) text += fmt::format(" {}-{}", from, to);
-  text += fmt::format(" suppress {} {}", m.measure.suppress_delay_ns, m.measure.suppress_hold_ns);
-  text += fmt::format(" settle {} takeover {} {}", m.measure.settle_ns,
-                      m.measure.takeover_window_ns, m.measure.takeover_threshold);
+      "bottleneck {} {} event {} {} {} {} {} {} {} measure {} {} exclude {}", m.bottleneck_port,
+      m.bottleneck_bps, m.event.present, m.event.at_ns, m.event.stop_of, m.event.recovers,
+      m.event.threshold, m.event.window_ns, m.event.horizon_ns, m.measure.from_ns, m.measure.to_ns,
+      spans_text(m.measure.exclude_ns));
+  for (const auto& [key, value] : m.measure.parameters)
+    text += " " + key + " " + std::visit(ValueText(), value);
   text += fmt::format(" classes {} {} weights {} {}", fmt::join(m.class_names, " "),
                       fmt::join(m.size_class, " "), fmt::join(m.uniform, " "),
                       fmt::join(m.log_weight, " "));
@@ -136,7 +145,6 @@ StoredTrial TrialRunner::attempt(const TrialCase& c, const CompiledTrial& compil
   stored.build = build_;
   stored.kernel = records.kernel;
   stored.result = compute_metrics(compiled, records);
-  stored.result.samples = flow_samples(compiled, records);
   if (options_.keep || options_.trace) keep(directory.path(), records, c);
   return stored;
 }

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <filesystem>
 
-#include "metrics/metrics.h"
+#include "metrics/catalogue.h"
 #include "plan/plan.h"
 
 namespace delaycc {
@@ -259,6 +259,42 @@ EventSpec read_event(Section section) {
   return event;
 }
 
+namespace {
+
+MeasureValue read_parameter(Section& section, const Parameter& parameter) {
+  const MeasureValue fallback = parameter.default_value();
+  switch (parameter.type) {
+    case Parameter::Type::kTime:
+      return section.time_us(parameter.key, std::get<int64_t>(fallback), parameter.low);
+    case Parameter::Type::kInteger:
+      return section.integer(parameter.key, std::get<int64_t>(fallback),
+                             static_cast<int64_t>(parameter.low),
+                             static_cast<int64_t>(parameter.high));
+    case Parameter::Type::kNumber:
+      return section.number(parameter.key, parameter.fallback, parameter.low, parameter.high);
+    case Parameter::Type::kIntervals:
+      return section.intervals_us(parameter.key);
+    case Parameter::Type::kGroup:
+      break;
+  }
+  return section.text(parameter.key, "");
+}
+
+// The keys that the families of metrics declare.
+void read_parameters(Section& section, MeasureSpec* measure) {
+  for (const Parameter& parameter : all_parameters())
+    measure->parameters[parameter.key] = read_parameter(section, parameter);
+  for (const Parameter& parameter : all_parameters()) {
+    if (!parameter.is_set(*measure)) continue;
+    if (parameter.records & kDecisions) measure->decisions = true;
+    for (const Parameter& other : all_parameters())
+      if (parameter.needs && std::string(parameter.needs) == other.key && !other.is_set(*measure))
+        section.complain(parameter.key, std::string("is of no use without ") + other.key);
+  }
+}
+
+}  // namespace
+
 MeasureSpec read_measure(Section section, const std::string& default_log) {
   MeasureSpec measure;
   if (!section.has("duration_us"))
@@ -267,24 +303,11 @@ MeasureSpec read_measure(Section section, const std::string& default_log) {
   measure.from_ns = section.time_us("from_us", 0);
   measure.to_ns = section.time_us("to_us", measure.duration_ns);
   measure.exclude_ns = section.intervals_us("exclude_us");
-  measure.queue_ns = section.intervals_us("queue_us");
-  measure.rtt_ns = section.intervals_us("rtt_us");
-  measure.suppress_delay_ns = section.time_us("suppress_delay_us", kNever, 1);
-  measure.suppress_hold_ns = section.time_us("suppress_hold_us", 0);
-  if (measure.suppress_hold_ns > 0 && measure.suppress_delay_ns < 0)
-    section.complain("suppress_hold_us", "is of no use without suppress_delay_us");
-  measure.bin_ns = section.integer("bin_ns", measure.bin_ns, 100, 1'000'000'000);
-  measure.jain_window_ns = section.time_us("jain_window_us", measure.jain_window_ns, 1);
-  measure.jain_threshold = section.number("jain_threshold", measure.jain_threshold, 0, 1);
-  measure.settle_ns = section.time_us("settle_us", measure.settle_ns);
-  measure.takeover_window_ns = section.time_us("takeover_window_us", measure.takeover_window_ns, 1);
-  measure.takeover_threshold =
-      section.number("takeover_threshold", measure.takeover_threshold, 0.01, 1);
+  read_parameters(section, &measure);
   measure.flows = section.texts("flows");
   const std::vector<std::string> logs = {"none", "bottleneck", "all", "every"};
   measure.log = static_cast<LogChoice>(
       std::find(logs.begin(), logs.end(), section.choice("log", default_log, logs)) - logs.begin());
-  measure.gradient_of = section.text("gradient_of", "");
   if (measure.to_ns <= measure.from_ns || measure.to_ns > measure.duration_ns)
     section.complain("to_us", "allowed is after from_us and at most duration_us");
   section.finish();
@@ -296,7 +319,7 @@ std::string read_metric(Section& section, const std::string& key, const Workload
   for (const MetricInfo& info : all_metrics()) names.push_back(info.name);
   for (const SizeClass& c : workload.classes)
     for (const MetricInfo& info : all_metrics())
-      if (has_classes(info)) names.push_back(c.name + "." + info.name);
+      if (info.per_class) names.push_back(c.name + "." + info.name);
   return section.choice(key, "", names);
 }
 

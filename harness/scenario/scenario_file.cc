@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/suggest.h"
+#include "metrics/catalogue.h"
 #include "scenario/checks.h"
 #include "scenario/diagnostics.h"
 #include "scenario/readers.h"
@@ -380,7 +381,9 @@ Scenario ScenarioFile::Document::read(const Parameters& parameters, Diagnostics*
   };
   check_group(event, "stop_of", s.event.stop_of);
   check_group(event, "recovers", s.event.recovers);
-  check_group(measure, "gradient_of", s.measure.gradient_of);
+  for (const Parameter& parameter : all_parameters())
+    if (parameter.type == Parameter::Type::kGroup)
+      check_group(measure, parameter.key, parameter.name(s.measure));
   for (const std::string& group : s.measure.flows) check_group(measure, "flows", group);
   if (s.event.present && s.event.at_ns > s.measure.duration_ns)
     event.complain("at_us", "is after the end, allowed is at most measure.duration_us");

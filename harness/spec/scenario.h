@@ -135,25 +135,21 @@ enum class LogChoice {
   kEvery,       // every port: no metric needs it, but paths are seen
 };
 
+// Times in nanoseconds, whatever unit the key has.
+using MeasureValue =
+    std::variant<int64_t, double, std::string, std::vector<std::pair<int64_t, int64_t>>>;
+
 struct MeasureSpec {
   LogChoice log = LogChoice::kAll;
   int64_t duration_ns = 0;
   int64_t from_ns = 0;
   int64_t to_ns = 0;
   std::vector<std::pair<int64_t, int64_t>> exclude_ns;
-  std::vector<std::pair<int64_t, int64_t>> queue_ns;  // of queue metrics; empty: from, to, exclude
-  std::vector<std::pair<int64_t, int64_t>> rtt_ns;    // of RTT metrics, likewise
-  int64_t suppress_delay_ns = -1;  // queueing delay that is congestion; below 0: not measured
-  int64_t suppress_hold_ns = 0;    // and is over when it has not been seen for so long
-  int64_t bin_ns = 10'000;
-  int64_t jain_window_ns = 100'000;
-  double jain_threshold = 0.95;
-  // Of the steps between priorities.
-  int64_t settle_ns = 300'000;
-  int64_t takeover_window_ns = 10'000;
-  double takeover_threshold = 0.85;
   std::vector<std::string> flows;  // groups; empty: all
-  std::string gradient_of;         // group whose delay gradient is held against the true one
+  // Keys that a family of metrics declares (metrics/parameter.h); one that is absent has its
+  // default.
+  std::map<std::string, MeasureValue> parameters;
+  bool decisions = false;  // one of them asks for the algorithm's decisions
 };
 
 struct Expectation {

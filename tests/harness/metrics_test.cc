@@ -4,8 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/statistics.h"
+#include "metrics/catalogue.h"
+#include "metrics/curves.h"
+#include "metrics/recovery.h"
 
 namespace delaycc {
 namespace {
@@ -64,6 +68,11 @@ class SyntheticTrial {
       seq += kPayload;
     }
     next_seq[flow] = seq;
+  }
+
+  // A key of [measure]; a time is in nanoseconds.
+  void set(const char* key, const MeasureValue& value) {
+    trial.measurement.measure.parameters[key] = value;
   }
 
   TrialResult compute() {
@@ -136,7 +145,7 @@ TEST(Metrics, QueueStatisticsAreOfTheirOwnWindow) {
   t.add(0, 0, true, 500, 900).backlog_bytes = 50'000;
   PacketRecord& long_one = t.add(0, 0, true, 2'000, 6'000);
   long_one.len_bytes = long_one.backlog_bytes = 2'500;
-  t.trial.measurement.measure.queue_ns = {{2'000, 10'000}};
+  t.set("queue_us", std::vector<TimeSpan>{{2'000, 10'000}});
   const TrialResult r = t.compute();
   EXPECT_DOUBLE_EQ(r.metrics.at("queue_mean_bytes").value, 1250);
   EXPECT_DOUBLE_EQ(r.metrics.at("queue_sd_bytes").value, 1250);
@@ -166,7 +175,7 @@ TEST(Metrics, RttsAreOfTheirOwnWindow) {
         static_cast<uint32_t>(i + 1) * kPayload;
   }
   EXPECT_DOUBLE_EQ(t.compute().metrics.at("rtt_p999_us").value, 21);
-  t.trial.measurement.measure.rtt_ns = {{0, 50'000}};
+  t.set("rtt_us", std::vector<TimeSpan>{{0, 50'000}});
   EXPECT_DOUBLE_EQ(t.compute().metrics.at("rtt_p999_us").value, 11);
 }
 
@@ -184,8 +193,8 @@ TEST(Suppression, RunsFromTheFirstStartToTheLastPacketThatWaitedLong) {
   SyntheticTrial t(2, 100'000);
   t.records.flows[0].start_ns = 3'000;
   t.records.flows[1].start_ns = 2'000;
-  t.trial.measurement.measure.suppress_delay_ns = 5'000;
-  t.trial.measurement.measure.suppress_hold_ns = 10'000;
+  t.set("suppress_delay_us", int64_t{5'000});
+  t.set("suppress_hold_us", int64_t{10'000});
   t.add(0, 0, true, 10'000, 10'100);
   t.add(0, 0, true, 11'000, 16'100);  // waited 5000
   t.add(0, 1, true, 20'000, 25'300);
@@ -194,7 +203,7 @@ TEST(Suppression, RunsFromTheFirstStartToTheLastPacketThatWaitedLong) {
   const MetricValue value = t.compute().metrics.at("suppress_us");
   EXPECT_DOUBLE_EQ(value.value, 25.3 - 2);
   EXPECT_FALSE(value.missed);
-  t.trial.measurement.measure.suppress_hold_ns = 50'000;
+  t.set("suppress_hold_us", int64_t{50'000});
   EXPECT_TRUE(t.compute().metrics.at("suppress_us").missed) << "the hold never passed";
   EXPECT_DOUBLE_EQ(t.compute().metrics.at("suppress_us").value, 98);
 }
@@ -203,7 +212,7 @@ TEST(Suppression, IsZeroWithoutCongestionAndAbsentWhereNotAskedFor) {
   SyntheticTrial t(1, 10'000);
   t.stream(0, 0, 5'000);
   EXPECT_EQ(t.compute().metrics.count("suppress_us"), 0u);
-  t.trial.measurement.measure.suppress_delay_ns = 1'000;
+  t.set("suppress_delay_us", int64_t{1'000});
   EXPECT_EQ(t.compute().metrics.at("suppress_us").value, 0);
   EXPECT_FALSE(t.compute().metrics.at("suppress_us").missed);
 }
@@ -212,7 +221,7 @@ TEST(Suppression, CountsFromTheEventWhereThereIsOne) {
   SyntheticTrial t(1, 100'000);
   t.trial.measurement.event.present = true;
   t.trial.measurement.event.at_ns = 20'000;
-  t.trial.measurement.measure.suppress_delay_ns = 5'000;
+  t.set("suppress_delay_us", int64_t{5'000});
   t.add(0, 0, true, 1'000, 16'000);  // before the event
   t.add(0, 0, true, 30'000, 37'000);
   EXPECT_DOUBLE_EQ(t.compute().metrics.at("suppress_us").value, 17);
@@ -349,7 +358,7 @@ TEST(Fairness, EqualSharesHaveIndexOneAndOneHogHasOneOverN) {
   t.stream(0, 0, 200'000, 2, 0);
   t.stream(1, 0, 200'000, 2, 1);
   t.stream(0, 200'000, 400'000);
-  t.trial.measurement.measure.jain_window_ns = 10'000;
+  t.set("jain_window_us", int64_t{10'000});
   EXPECT_NEAR(t.compute().metrics.at("jain").value, (1 + 0.5) / 2, 1e-9);
   EXPECT_TRUE(t.compute().metrics.at("jain_time_us").missed);
 }
@@ -360,7 +369,7 @@ TEST(Fairness, TimeRunsFromTheLastArrivalToTheFairRest) {
   t.stream(0, 0, 150'000);
   t.stream(0, 150'000, 500'000, 2, 0);
   t.stream(1, 150'000, 500'000, 2, 1);
-  t.trial.measurement.measure.jain_window_ns = 10'000;
+  t.set("jain_window_us", int64_t{10'000});
   const MetricValue value = t.compute().metrics.at("jain_time_us");
   EXPECT_FALSE(value.missed);
   // Fair from 150 us on, seen by windows that end a little later.
@@ -424,7 +433,7 @@ TEST(Queue, AServerWithPrioritiesDoesNotKeepTheOrder) {
   EXPECT_EQ(queue_curve(packets, 7'000), expected);
 
   SyntheticTrial t(2, 100'000);
-  t.trial.measurement.measure.jain_window_ns = 10'000;
+  t.set("jain_window_us", int64_t{10'000});
   t.add(0, 0, true, 0, 50'000);
   t.add(0, 1, true, 0, 1'000);
   t.add(0, 0, true, 0, 0).depart_ns = kNotDeparted;
@@ -504,6 +513,53 @@ TEST(Metrics, ThoseOfAClassAreKnownByTheirDottedName) {
   EXPECT_EQ(find_metric("nosuch"), nullptr);
 }
 
+TEST(Catalogue, EveryMetricAndKeyIsDeclaredOnceAndWhole) {
+  std::set<std::string> names;
+  for (const MetricInfo& metric : all_metrics()) {
+    EXPECT_TRUE(names.insert(metric.name).second) << metric.name << " is declared twice";
+    EXPECT_STRNE(metric.label, "") << metric.name;
+    EXPECT_TRUE(metric.records & (kFlowRecords | kBottleneckPackets | kEndPackets)) << metric.name;
+  }
+  for (const MetricFamily* family : metric_families())
+    if (!family->metrics.empty()) {
+      EXPECT_NE(family->metrics.front().text, nullptr) << family->name;
+    }
+  names.clear();
+  for (const Parameter& parameter : all_parameters())
+    EXPECT_TRUE(names.insert(parameter.key).second) << parameter.key << " is declared twice";
+  for (const Parameter& parameter : all_parameters()) {
+    EXPECT_TRUE(!parameter.needs || names.count(parameter.needs)) << parameter.key;
+    EXPECT_STRNE(parameter.text, "") << parameter.key;
+  }
+}
+
+TEST(Catalogue, AFamilyGivesOnlyWhatItDeclares) {
+  const MetricFamily family = {
+      "toy", {{"toy", "", "Toy", Better::kNeither, kEndPackets, "a toy"}}, {}, nullptr};
+  TrialResult result;
+  MetricSink(family, kFlowRecords | kBottleneckPackets, result).set("toy", 1);
+  EXPECT_TRUE(result.metrics.empty()) << "the trial lacks the records";
+  MetricSink sink(family, kFlowRecords | kEndPackets, result);
+  sink.set("toy", 2, true);
+  EXPECT_EQ(result.metrics.at("toy").value, 2);
+  EXPECT_TRUE(result.metrics.at("toy").missed);
+  EXPECT_THROW(sink.set("toys", 1), Error);
+  EXPECT_THROW(sink.set("toy", 1, false, "small"), Error) << "it is not of classes";
+}
+
+TEST(Catalogue, AKeyThatIsNotGivenHasItsDefault) {
+  const Parameter time = Parameter::time_us("t_us", 0, 1.5, "");
+  const Parameter none = Parameter::time_us("n_us", 0, -1, "");
+  MeasureSpec measure;
+  EXPECT_EQ(time.ns(measure), 1500);
+  EXPECT_EQ(none.ns(measure), kNever);
+  EXPECT_FALSE(time.is_set(measure));
+  measure.parameters = {{"t_us", int64_t{1500}}, {"n_us", int64_t{0}}};
+  EXPECT_FALSE(time.is_set(measure)) << "the default, said";
+  EXPECT_TRUE(none.is_set(measure));
+  EXPECT_EQ(none.ns(measure), 0);
+}
+
 TEST(Metrics, WithoutALogThereAreThoseOfFlowsOnly) {
   SyntheticTrial t(1, 100'000);
   t.trial.measurement.log = LogChoice::kNone;
@@ -525,7 +581,7 @@ TEST(Completion, IsAbsentWithoutSizedFlows) {
 
 TEST(Gradient, IsHeldAgainstTheRatesOfThePlan) {
   SyntheticTrial t(2, 100'000);
-  t.trial.measurement.measure.gradient_of = "group0";
+  t.set("gradient_of", std::string("group0"));
   t.trial.plan.flows[0].pacing_bps = 50'000'000'000;
   t.trial.plan.flows[1].pacing_bps = 100'000'000'000;
   t.trial.plan.flows[1].pacing_steps = {{50'000, 50'000'000'000}};
@@ -551,7 +607,7 @@ TEST(Gradient, IsHeldAgainstTheRatesOfThePlan) {
 
 TEST(Gradient, TakesTheLastRttOfPacketsThatLeaveAsOnePiece) {
   SyntheticTrial t(1, 100'000);
-  t.trial.measurement.measure.gradient_of = "group0";
+  t.set("gradient_of", std::string("group0"));
   t.trial.plan.flows[0].pacing_bps = 100'000'000'000;
   // Pairs whose second packets see the same delay throughout, as the plan's rates say they should.
   for (int64_t i = 0; i < 80; i++) {
@@ -581,7 +637,7 @@ TEST(Trace, ReadsDecisionsAndPassesOverTheRest) {
 
 TEST(Rates, AreBinnedPerGroup) {
   SyntheticTrial t(2, 40'000);
-  t.trial.measurement.measure.bin_ns = 10'000;
+  t.set("bin_ns", int64_t{10'000});
   t.stream(0, 0, 20'000);
   t.stream(1, 20'000, 40'000, 2);
   const TrialResult r = t.compute();

@@ -7,7 +7,9 @@
 
 #include "base/temporary_directory.h"
 #include "base/suggest.h"
+#include "metrics/catalogue.h"
 #include "plan/compile.h"
+#include "scenario/expression.h"
 
 namespace delaycc {
 namespace {
@@ -203,6 +205,27 @@ TEST(Scenario, NamesTheMistakesOfAComparison) {
                               "main = { k = 2 }\n"),
             "file.toml:20: expect[0].statistic: of a ratio to another algorithm or case is "
             "\"mean\"");
+}
+
+TEST(Scenario, ReadsEveryKeyThatAFamilyOfMetricsDeclares) {
+  const auto with = [](const Parameter& parameter, const std::string& value) {
+    return replaced(kMinimal, "duration_us = 100",
+                    std::string("duration_us = 100\n") + parameter.key + " = " + value);
+  };
+  for (const Parameter& parameter : all_parameters()) {
+    const std::string at = std::string("file.toml:14: measure.") + parameter.key + ": ";
+    const bool interval = parameter.type == Parameter::Type::kIntervals;
+    const bool group = parameter.type == Parameter::Type::kGroup;
+    const std::string wrong = interval ? "[[2, 1]]" : group ? "\"x\"" : "1e12";
+    EXPECT_EQ(mistakes(with(parameter, wrong)).rfind(at, 0), 0u) << parameter.key;
+    if (parameter.needs) continue;
+    const std::string right = interval ? "[[1, 2]]"
+                              : group  ? "\"flows0\""
+                                       : format_number(parameter.low);
+    const Scenario s = resolve(with(parameter, right));
+    EXPECT_TRUE(parameter.is_set(s.measure)) << parameter.key;
+    EXPECT_EQ(s.measure.decisions, (parameter.records & kDecisions) != 0) << parameter.key;
+  }
 }
 
 TEST(Scenario, RefusesAHoldTimeOfNoCongestion) {

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "metrics/metrics.h"
+#include "metrics/catalogue.h"
 #include "report/report.h"
 
 namespace delaycc {
