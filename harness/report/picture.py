@@ -14,7 +14,7 @@ import math
 import re
 import sys
 
-# The page's colours and dashes (page.css, page.js), in the page's order of algorithms.
+# The page's colours and dashes (page.css, page/styles.js), in the page's order of algorithms.
 LIGHT = ("#0068ab", "#cc5200", "#00805a", "#b3478c", "#9a6a00", "#4a4f57", "#2389c4", "#7d1f4c",
          "#656b00", "#5a4bc4")
 DARK = ("#56b4e9", "#ff8a47", "#2fcb9b", "#e89aca", "#f0bd45", "#c9ced6", "#8aa8ff", "#e8718f",

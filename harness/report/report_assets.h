@@ -10,7 +10,7 @@ namespace delaycc::report_assets {
 
 extern const std::string_view kTemplate;  // page.html
 extern const std::string_view kStyle;     // page.css
-extern const std::string_view kScript;    // page.js
+extern const std::string_view kScript;    // page/*.js, in one scope
 extern const std::string_view kLibrary;   // Chart.js, minified, with its license banner
 
 }  // namespace delaycc::report_assets

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers as text. Pure: no page, no data.
+
+export function unitText(unit) {
+  return {us: '\u00b5s', gbps: 'Gbit/s', mbps: 'Mbit/s'}[unit] || unit || '';
+}
+
+// The unit as shown, and what a figure in the data's unit is divided by. Bytes are shown in
+// thousands; 1 KB = 1000 bytes.
+export function unitOf(figures) {
+  const unit = figures.map((f) => f.unit).find((u) => u) || '';
+  const greatest = Math.max(0, ...figures.map((f) => Math.abs(f.mean)));
+  if (unit === 'bytes' && greatest >= 1000) return {text: 'KB', divisor: 1000};
+  return {text: unitText(unit), divisor: 1};
+}
+
+function digitsBefore(value) {
+  return value === 0 ? 1 : Math.floor(Math.log10(Math.abs(value))) + 1;
+}
+
+export function fixed(value, decimals) {
+  if (Math.abs(value) >= 1e15) return value.toExponential(3);
+  return value.toLocaleString('en-US', {minimumFractionDigits: decimals, maximumFractionDigits: decimals});
+}
+
+// Four significant digits, whole numbers whole.
+export function plain(value) {
+  if (value === 0) return '0';
+  if (Math.abs(value) < 1e-6) return value.toExponential(2);
+  if (Number.isInteger(value)) return fixed(value, 0);
+  return fixed(value, Math.min(9, Math.max(0, 4 - digitsBefore(value))));
+}
+
+// Trials in which what was waited for never came count with the time waited: a lower bound.
+export const atLeast = (figure) => (figure.missed ? '\u2265 ' : '');
+
+export const missedText = (figure) => figure.missed + ' of ' + figure.n + ' missed';
+
+// Of completion times a mean is a lower bound as soon as one flow of a trial was not complete: most
+// trials of most workloads. The row of incomplete flows tells how many; "missed" in every cell would
+// tell nothing.
+export const ofFlows = (key) => /(^|\.)(fct|slowdown)_/.test(key);
+
+// Least and greatest of the trials, '' where not given or alike.
+export function rangeText(figure, divisor) {
+  if (!(figure.min < figure.max)) return '';
+  const [low, high] = [figure.min, figure.max].map((v) => plain(v / divisor));
+  return low + ' to ' + high;
+}
+
+// [mean, half-width]: the half-width with two significant digits, the mean to the same decimal, but
+// no finer than six significant digits of the mean. Half-width '' where there is none.
+export function meanAndInterval(figure, divisor) {
+  const mean = figure.mean / divisor;
+  if (typeof figure.ci95 !== 'number') return [plain(mean), ''];
+  const ci95 = figure.ci95 / divisor;
+  if (ci95 === 0) return [plain(mean), '0'];
+  const finest = mean === 0 ? 6 : Math.max(0, 6 - digitsBefore(mean));
+  const decimals = Math.min(9, finest, Math.max(0, 2 - digitsBefore(ci95)));
+  const rounded = fixed(ci95, decimals);
+  return [fixed(mean, decimals), Number(rounded) === 0 ? '<' + fixed(10 ** -decimals, decimals) : rounded];
+}
+
+export function figureText(figure, unit) {
+  const [mean, ci95] = meanAndInterval(figure, unit.divisor);
+  return atLeast(figure) + mean + (ci95 && ' \u00b1 ' + ci95) + (unit.text && ' ' + unit.text);
+}
+
+// A number on an axis.
+export function axisText(value) {
+  return String(+value.toPrecision(6)).replace(/^-?\d+/, (whole) => whole.replace(/\B(?=(\d{3})+$)/g, ','));
+}
+
+// Bytes on an axis: "1.5 MB", where plain() would say "1.500 MB".
+export function axisBytes(value) {
+  const [size, unit] = Math.abs(value) >= 1e6 ? [1e6, ' MB'] : Math.abs(value) >= 1e3 ? [1e3, ' KB'] : [1, ' B'];
+  return axisText(value / size) + unit;
+}
+
+export function bytesText(value) {
+  if (Math.abs(value) >= 1e6) return plain(value / 1e6) + ' MB';
+  if (Math.abs(value) >= 1e3) return plain(value / 1e3) + ' KB';
+  return plain(value) + ' B';
+}
+
+export const bound = (figure, sign) => figure.mean + sign * (figure.ci95 || 0);
+
+// One trial has no interval, and without one nothing is said of who is ahead.
+export const hasInterval = (figure) => figure.n > 1 && typeof figure.ci95 === 'number';
+
+// Who is best of `figures`, pairs of a name and a figure: {best: Set of names with the best mean, level:
+// Set of the others whose interval reaches a best one's}; not those whose mean is a lower bound only.
+// null where nothing is to be marked: fewer than two figures, one without an interval, no good end of
+// the scale, or all alike.
+export function rankFigures(better, figures) {
+  if (figures.length < 2 || (better !== 'lower' && better !== 'higher')) return null;
+  if (!figures.every(([, f]) => hasInterval(f))) return null;
+  const sign = better === 'lower' ? 1 : -1;
+  const order = figures.filter(([, f]) => !f.missed).sort(([, a], [, b]) => sign * (a.mean - b.mean));
+  if (order.length === 0) return null;
+  const [, first] = order[0];
+  const best = new Set(order.filter(([, f]) => f.mean === first.mean).map(([n]) => n));
+  const level = new Set(order.filter(([n, f]) => !best.has(n) && sign * bound(f, -sign) <= sign * bound(first, sign)).map(([n]) => n));
+  return best.size + level.size === figures.length ? null : {best, level};
+}
+
+// The interval of a figure as a point's low and high, the trials' range as its min and max.
+export function spread(figure, divisor) {
+  return {
+    low: bound(figure, -1) / divisor, high: bound(figure, 1) / divisor,
+    min: (figure.min ?? figure.mean) / divisor, max: (figure.max ?? figure.mean) / divisor,
+  };
+}
+
+// A logarithmic axis where the figures span more than a factor of 30.
+export function wantsLog(values) {
+  return values.length > 1 && Math.min(...values) > 0 && Math.max(...values) / Math.min(...values) > 30;
+}
+
+// How far `figure` lies from `other`, in words that read on with "lower than" or "higher than": a
+// factor, or per cent of `other` where the factor is near 1.
+export function distanceText(figure, other, unit) {
+  const [low, high] = [Math.min(figure.mean, other.mean), Math.max(figure.mean, other.mean)];
+  if (!(low > 0)) return plain((high - low) / unit.divisor) + (unit.text && ' ' + unit.text);
+  const ratio = high / low;
+  if (ratio >= 100) return Math.round(ratio).toLocaleString('en-US') + '\u00d7';
+  if (ratio >= 1.1) return ratio.toFixed(ratio >= 10 ? 1 : 2) + '\u00d7';
+  const percent = 100 * (high - low) / other.mean;
+  return (percent < 0.01 ? '<0.01' : String(Number(percent.toPrecision(2)))) + ' %';
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The report page's modules that need no page: node --test tests/report/page_modules.mjs
+import assert from 'node:assert/strict';
+import test from 'node:test';
+
+import * as numbers from '../../harness/report/page/numbers.js';
+import * as samples from '../../harness/report/page/samples.js';
+
+const figure = (mean, ci95, more = {}) => ({mean, ci95, n: 9, unit: 'us', ...more});
+
+test('a number has four significant digits, and whole numbers stay whole', () => {
+  assert.equal(numbers.plain(0), '0');
+  assert.equal(numbers.plain(1234567), '1,234,567');
+  assert.equal(numbers.plain(25.125), '25.13');
+  assert.equal(numbers.plain(0.0123456), '0.01235');
+  assert.equal(numbers.plain(-3.5e-7), '-3.50e-7');
+});
+
+test('a mean ends at the decimal of its interval, which has two significant digits', () => {
+  assert.deepEqual(numbers.meanAndInterval(figure(25.1234, 0.612), 1), ['25.12', '0.61']);
+  assert.deepEqual(numbers.meanAndInterval(figure(25123.4, 612), 1000), ['25.12', '0.61']);
+  assert.deepEqual(numbers.meanAndInterval(figure(25.1234, 0), 1), ['25.12', '0']);
+  assert.deepEqual(numbers.meanAndInterval(figure(123456.7, 0.0001), 1), ['123,457', '<1']);
+  assert.deepEqual(numbers.meanAndInterval(figure(25.1234, null), 1), ['25.12', '']);
+});
+
+test('bytes are shown in thousands from 1000 on', () => {
+  assert.deepEqual(numbers.unitOf([{unit: 'bytes', mean: 999}]), {text: 'bytes', divisor: 1});
+  assert.deepEqual(numbers.unitOf([{unit: 'bytes', mean: 10}, {unit: 'bytes', mean: -1000}]), {text: 'KB', divisor: 1000});
+  assert.deepEqual(numbers.unitOf([]), {text: '', divisor: 1});
+});
+
+test('a lower bound is said to be one', () => {
+  assert.equal(numbers.figureText(figure(25, 1, {missed: 2}), {text: 'us', divisor: 1}), '\u2265 25.0 \u00b1 1.0 us');
+});
+
+test('the best are those with the best mean, and level with them those whose interval reaches theirs', () => {
+  const figures = [['a', figure(10, 1)], ['b', figure(11.5, 1)], ['c', figure(20, 1)], ['d', figure(5, 1, {missed: 1})]];
+  const lower = numbers.rankFigures('lower', figures);
+  assert.deepEqual([[...lower.best], [...lower.level]], [['a'], ['b']]);
+  assert.deepEqual([...numbers.rankFigures('higher', figures).best], ['c']);
+});
+
+test('nothing is marked where nothing is best', () => {
+  const two = [['a', figure(10, 1)], ['b', figure(20, 1)]];
+  assert.equal(numbers.rankFigures('neither', two), null);
+  assert.equal(numbers.rankFigures('lower', two.slice(1)), null);
+  assert.equal(numbers.rankFigures('lower', [...two, ['c', figure(30, null)]]), null, 'one without an interval');
+  assert.equal(numbers.rankFigures('lower', [['a', figure(10, 9)], ['b', figure(11, 9)]]), null, 'all alike');
+});
+
+test('a value between two samples lies on the line between them', () => {
+  const s = {t: [0, 10, 10, 20, 30], v: [0, 100, 50, null, 7]};
+  assert.equal(samples.valueAt(s, -1), null);
+  assert.equal(samples.valueAt(s, 5), 50);
+  assert.equal(samples.valueAt(s, 10), 50, 'behind a step');
+  assert.equal(samples.valueAt(s, 25), null, 'in a gap');
+  assert.equal(samples.valueAt(s, 30), 7);
+  assert.equal(samples.valueAt(s, 31), null);
+});
+
+test('a view of many samples keeps every spike and every gap', () => {
+  const t = Array.from({length: 10001}, (_, i) => i);
+  const v = t.map((i) => (i === 5003 ? 1000 : i === 7007 ? null : i % 2));
+  const points = samples.pointsInView({t, v}, 100, 9900, 200, 0);
+  assert.ok(points.length <= 5 * 201 + 2);
+  assert.equal(Math.max(...points.map((p) => p.y).filter((y) => !Number.isNaN(y))), 1000);
+  assert.equal(points.filter((p) => Number.isNaN(p.y)).length, 1);
+  assert.deepEqual([points[0].x, points[points.length - 1].x], [100, 9900]);
+  assert.ok(points.every((p, i) => i === 0 || p.x >= points[i - 1].x));
+});
