@@ -234,20 +234,21 @@ int run(RunArguments& arguments) {
                     algorithm);
 
   for (const std::string& failure : outcome.failures) print_error("failed twice: {}\n", failure);
-  const nlohmann::json summary = summary_json(outcome.result);
-  write_file_atomically(options.out + "/summary.json", summary.dump(2) + "\n");
-  if (summary.at("algorithms").empty()) return kFailed;  // nothing to show
-  write_file_atomically(options.out + "/report.html", render_report(report_json(outcome.result)));
+  const RunSummary summary = summarise_run(outcome.result);
+  const nlohmann::json json = summary_json(summary);
+  write_file_atomically(options.out + "/summary.json", json.dump(2) + "\n");
+  if (json.at("algorithms").empty()) return kFailed;  // nothing to show
+  write_file_atomically(options.out + "/report.html", render_report(report_json(summary)));
   if (arguments.json) {
-    fmt::print("{}\n", summary.dump(2));
+    fmt::print("{}\n", json.dump(2));
   } else {
-    fmt::print("{}", summary_table(outcome.result));
+    fmt::print("{}", summary_table(summary));
     fmt::print("\n{} trials run, {} taken from {}/results.sqlite; see {}/report.html\n",
                outcome.ran, outcome.resumed, options.out, options.out);
   }
   if (!outcome.failures.empty()) return kFailed;
   if (arguments.strict)
-    for (const CheckedExpectation& e : check_expectations(outcome.result))
+    for (const CheckedExpectation& e : summary.expectations)
       if (!e.met) return kFailed;
   return 0;
 }

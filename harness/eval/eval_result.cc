@@ -349,24 +349,17 @@ std::vector<std::string> comparison_lines(const EvaluationSpec& spec,
 json eval_json(const EvalOptions& options, const EvalOutcome& outcome) {
   const EvaluationSpec& spec = options.spec;
   const Evaluation& evaluation = *outcome.evaluation;
-  json summary = summary_json(outcome.run);
-  json result = {{"scenario", summary["scenario"]},
-                 {"kernel", summary["kernel"]},
-                 {"build", summary["build"]},
-                 {"seed", summary["seed"]},
-                 {"parameters", summary["parameters"]},
-                 {"set", summary["set"]},
-                 {"settings", summary["settings"]},
-                 {"converged", outcome.converged},
-                 {"end", end_name(outcome)},
-                 {"goal",
-                  {{"relative_margin", spec.goal.relative_margin},
-                   {"confidence", spec.goal.confidence},
-                   {"interval", interval_name(spec.goal.interval)},
-                   {"min_trials", spec.goal.min_units * spec.trials_per_unit},
-                   {"unseen_share", spec.goal.unseen_share},
-                   {"max_trials", spec.max_trials},
-                   {"trials_per_unit", spec.trials_per_unit}}}};
+  json result = identity_json(outcome.run);
+  result.update(json{{"converged", outcome.converged},
+                     {"end", end_name(outcome)},
+                     {"goal",
+                      {{"relative_margin", spec.goal.relative_margin},
+                       {"confidence", spec.goal.confidence},
+                       {"interval", interval_name(spec.goal.interval)},
+                       {"min_trials", spec.goal.min_units * spec.trials_per_unit},
+                       {"unseen_share", spec.goal.unseen_share},
+                       {"max_trials", spec.max_trials},
+                       {"trials_per_unit", spec.trials_per_unit}}}});
   // The caller's options have no means: run_evaluation finds them.
   const std::vector<ControlMean>& controls = evaluation.spec().controls;
   json& algorithms = result["algorithms"] = json::object();
@@ -484,7 +477,7 @@ std::vector<std::string> model_based_lines(const EvaluationSpec& spec, const Eva
 json eval_report_json(const EvalOptions& options, const EvalOutcome& outcome) {
   const EvaluationSpec& spec = options.spec;
   const Evaluation& evaluation = *outcome.evaluation;
-  json data = report_json(outcome.run);
+  json data = report_json(summarise_run(outcome.run));
   json& section = data["evaluation"];
   section = {{"goal", goal_text(spec)},
              {"margin", spec.goal.relative_margin},

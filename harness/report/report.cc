@@ -17,60 +17,6 @@ namespace {
 
 using nlohmann::json;
 
-// What the page calls a metric and which end of its scale is the good one. The order is the order
-// of the table's rows; the first that an algorithm has is the headline's when the data names none.
-struct Metric {
-  const char* key;
-  const char* label;
-  const char* better;
-};
-constexpr Metric kCatalogue[] = {
-    {"recover_us", "Time to recover", "lower"},
-    {"goodput_gbps", "Goodput", "higher"},
-    {"utilisation", "Utilisation", "higher"},
-    {"queue_mean_bytes", "Queue, mean", "lower"},
-    {"queue_sd_bytes", "Queue, standard deviation", "lower"},
-    {"queue_p99_bytes", "Queue, 99th percentile", "lower"},
-    {"queue_min_bytes", "Queue, minimum", "neither"},
-    {"queue_max_bytes", "Queue, maximum", "lower"},
-    {"queue_peak_bytes", "Queue, peak of the whole run", "lower"},
-    {"idle_us", "Idle time of the bottleneck", "neither"},
-    {"rtt_p50_us", "RTT with recovery, median", "lower"},
-    {"rtt_p99_us", "RTT with recovery, 99th percentile", "lower"},
-    {"rtt_p999_us", "RTT with recovery, 99.9th percentile", "lower"},
-    {"jain", "Jain index", "higher"},
-    {"jain_time_us", "Time to fair share", "lower"},
-    {"fct_mean_us", "Flow completion time, mean", "lower"},
-    {"fct_p50_us", "Flow completion time, median", "lower"},
-    {"fct_p90_us", "Flow completion time, 90th percentile", "lower"},
-    {"fct_p95_us", "Flow completion time, 95th percentile", "lower"},
-    {"fct_p99_us", "Flow completion time, 99th percentile", "lower"},
-    {"fct_p999_us", "Flow completion time, 99.9th percentile", "lower"},
-    {"slowdown_mean", "Slowdown, mean", "lower"},
-    {"slowdown_p50", "Slowdown, median", "lower"},
-    {"slowdown_p90", "Slowdown, 90th percentile", "lower"},
-    {"slowdown_p95", "Slowdown, 95th percentile", "lower"},
-    {"slowdown_p99", "Slowdown, 99th percentile", "lower"},
-    {"slowdown_p999", "Slowdown, 99.9th percentile", "lower"},
-    {"flows", "Flows", "neither"},
-    {"unfinished", "Flows not complete", "lower"},
-    {"retransmits", "Retransmissions", "lower"},
-    {"drops", "Drops", "lower"},
-    {"suppress_us", "Time to suppress congestion", "lower"},
-    {"loss_ratio", "Loss ratio", "lower"},
-    {"takeover_us", "Time of a takeover", "lower"},
-    {"giveback_us", "Time to give back", "lower"},
-    {"top_share", "Share of the highest priority", "higher"},
-    {"top_share_min", "Share of the highest priority, least", "higher"},
-    {"top_utilisation", "Utilisation between takeovers", "higher"},
-    {"priority_utilisation", "Utilisation, takeovers included", "higher"},
-    {"priority_fct_gap", "Distance from strict priorities", "lower"},
-    {"gradient_mse", "Delay gradient, mean squared error", "lower"},
-    {"gradient_ewma_mse", "Gradient of single packets, mean squared error", "neither"},
-    {"gradient_gain", "Its error over the delay gradient\u2019s", "higher"},
-    {"log_ratio", "Likelihood ratio, logarithm", "neither"},
-};
-
 // ---- validation ----
 
 [[noreturn]] void fail(const std::string& at, const std::string& what) {
@@ -285,10 +231,14 @@ void check_expectations(const json& expectations) {
 }
 
 void check_metrics(const json& metrics) {
-  need_object(metrics, "/metrics");
-  for (const auto& [key, metric] : metrics.items()) {
-    const std::string at = step("/metrics", key);
-    need_keys(metric, at, {"label", "better"});
+  need_array(metrics, "/metrics");
+  std::set<std::string> keys;
+  for (std::size_t i = 0; i < metrics.size(); ++i) {
+    const json& metric = metrics[i];
+    const std::string at = step("/metrics", i);
+    need_keys(metric, at, {"key", "label", "better"}, {"key"});
+    need_string(metric["key"], step(at, "key"));
+    if (!keys.insert(metric["key"]).second) fail(step(at, "key"), "is there twice");
     if (metric.contains("label")) need_string(metric["label"], step(at, "label"));
     if (metric.contains("better") && metric["better"] != "lower" && metric["better"] != "higher" &&
         metric["better"] != "neither") {
@@ -544,7 +494,7 @@ json page_curves(const json& data, const Window& window) {
   return out;
 }
 
-// Every metric that appears, in the page's order, with label and direction.
+// Every metric that appears, with label and direction: those of "metrics", then the others by name.
 json page_metrics(const json& data) {
   std::set<std::string> seen;
   const auto collect = [&](const json& algorithms) {
@@ -556,29 +506,16 @@ json page_metrics(const json& data) {
   for (const json& c : data.value("cases", json::array())) collect(c["algorithms"]);
   for (const json& e : data.value("expectations", json::array())) seen.insert(e["metric"]);
 
-  const json overrides = data.value("metrics", json::object());
   json out = json::array();
-  const auto add = [&](const std::string& key, const std::string& label, const char* better) {
-    json metric = {{"key", key}, {"label", label}, {"better", better}};
-    if (overrides.contains(key)) metric.update(overrides[key]);
-    out.push_back(std::move(metric));
+  const auto add = [&](const json& metric) {
+    const std::string& key = metric["key"].get_ref<const std::string&>();
+    json whole = {{"key", key}, {"label", key}, {"better", "neither"}};
+    whole.update(metric);
+    out.push_back(std::move(whole));
   };
-  for (const Metric& m : kCatalogue) {
-    if (seen.erase(m.key) != 0) add(m.key, m.label, m.better);
-  }
-  // "class.metric" is that metric of one class of flow sizes.
-  for (const Metric& m : kCatalogue) {
-    for (auto it = seen.begin(); it != seen.end();) {
-      const std::size_t dot = it->find('.');
-      if (dot != std::string::npos && it->compare(dot + 1, std::string::npos, m.key) == 0) {
-        add(*it, std::string(m.label) + " (" + it->substr(0, dot) + " flows)", m.better);
-        it = seen.erase(it);
-      } else {
-        ++it;
-      }
-    }
-  }
-  for (const std::string& key : seen) add(key, key, "neither");
+  for (const json& metric : data.value("metrics", json::array()))
+    if (seen.erase(metric["key"]) != 0) add(metric);
+  for (const std::string& key : seen) add({{"key", key}});
   return out;
 }
 

@@ -22,15 +22,15 @@
 //   "subject"      string: the algorithm the claim speaks of, a member of "algorithms"; drawn
 //                  first and strongest
 //   "main_metric"  string: the metric of the headline and the interval chart; absent: the first
-//                  that an expectation names, else the first of the catalogue (report.cc) that
-//                  an algorithm has
+//                  that an expectation names, else the first of "metrics" that an algorithm has
 //   "order"        array of strings: algorithm names in the page's order; names left out follow
 //   "algorithm_notes"
 //                  object name -> string: what the reader must know of an algorithm,
 //                    {"dctcp": "ECN marking at 800 KB"}
-//   "metrics"      object metric -> {"label": string, "better": "lower" | "higher" | "neither"},
-//                  both optional: only for metrics the catalogue lacks, or to overrule it.
-//                  "neither" marks no best value.
+//   "metrics"      array of {"key": string, "label": string, "better": "lower" | "higher" | "neither"},
+//                  "key" required, each once: metrics in the page's order; those left out follow by
+//                  name. The page calls a metric by its label (absent: the key), and marks its best
+//                  value by "better" (absent: "neither", which marks none)
 //   "kernel", "build"
 //                  string
 //   "repeat"       string: the command that gives these figures again

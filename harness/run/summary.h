@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From trials to summary.json, the report's data and the terminal's table.
+// What a run gave: every mean, interval and verdict, computed once. summary.json, the report's data
+// and the terminal's table only render it.
 #ifndef DELAYCC_HARNESS_RUN_SUMMARY_H_
 #define DELAYCC_HARNESS_RUN_SUMMARY_H_
 
@@ -54,17 +55,33 @@ struct CheckedExpectation {
   std::optional<Parameters> worst_case;
 };
 
-// By metric name; metrics that no trial has are absent.
-std::map<std::string, MetricSummary> summarise_trials(const std::vector<TrialResult>& trials);
+// One algorithm in one case. Metrics that no trial has are absent.
+struct AlgorithmSummary {
+  int trials = 0;
+  std::map<std::string, MetricSummary> metrics;  // by name
+};
 
-// Those that speak of an algorithm that ran.
-std::vector<CheckedExpectation> check_expectations(const RunResult& run);
+struct RunSummary {
+  const RunResult& run;
+  std::vector<std::map<std::string, AlgorithmSummary>> cases;  // as in the run; by algorithm
+  std::vector<CheckedExpectation> expectations;  // those that speak of an algorithm that ran
+};
 
-nlohmann::json summary_json(const RunResult& run);
+// Refers to `run`, which has a case and is not to change while the summary is used.
+RunSummary summarise_run(const RunResult& run);
+
+// What was run, without any figure: scenario, kernel, build, seed, parameters, settings.
+nlohmann::json identity_json(const RunResult& run);
+nlohmann::json summary_json(const RunSummary& summary);
 // As harness/report/report.h wants it.
-nlohmann::json report_json(const RunResult& run);
-// The main case and the expectations, or every case.
-std::string summary_table(const RunResult& run);
+nlohmann::json report_json(const RunSummary& summary);
+// Every case, and the expectations.
+std::string summary_table(const RunSummary& summary);
+
+// "k = 3, load = 0.5".
+std::string parameters_text(const Parameters& parameters);
+// Of a figure, with three or four significant digits.
+std::string number_text(double value);
 
 }  // namespace delaycc
 

@@ -41,7 +41,7 @@ RunResult example() {
 }
 
 TEST(Summary, HasMeanIntervalCountAndUnit) {
-  const nlohmann::json json = summary_json(example());
+  const nlohmann::json json = summary_json(summarise_run(example()));
   const auto& metric = json.at("algorithms").at("oscar").at("recover_us");
   EXPECT_EQ(metric.at("mean"), 25);
   EXPECT_EQ(metric.at("n"), 2);
@@ -52,11 +52,12 @@ TEST(Summary, HasMeanIntervalCountAndUnit) {
 }
 
 TEST(Summary, AMetricCountsTheTrialsThatHaveIt) {
-  const nlohmann::json cubic = summary_json(example()).at("algorithms").at("cubic");
+  const nlohmann::json cubic = summary_json(summarise_run(example())).at("algorithms").at("cubic");
   EXPECT_EQ(cubic.at("recover_us").at("n"), 1);
   EXPECT_TRUE(cubic.at("recover_us").at("ci95").is_null());
   EXPECT_EQ(cubic.at("recover_us").at("missed"), 1);
-  EXPECT_FALSE(summary_json(example()).at("algorithms").at("oscar").contains("drops"));
+  EXPECT_FALSE(
+      summary_json(summarise_run(example())).at("algorithms").at("oscar").contains("drops"));
 }
 
 TEST(Report, SaysOnceWhichMeansAreLowerBounds) {
@@ -64,7 +65,7 @@ TEST(Report, SaysOnceWhichMeansAreLowerBounds) {
   TrialResult& trial = run.cases[0].trials["oscar"][0];
   for (const char* name : {"fct_mean_us", "fct_p50_us", "small.slowdown_p99", "jain_time_us"})
     trial.metrics[name] = {1, true};
-  const nlohmann::json notes = report_json(run).at("notes");
+  const nlohmann::json notes = report_json(summarise_run(run)).at("notes");
   ASSERT_EQ(notes.size(), 2u);
   const std::string waited = notes[0];
   EXPECT_NE(waited.find(" oscar: jain_time_us (1 of 1 trials); cubic: recover_us (1 of 1 trials)."),
@@ -133,7 +134,7 @@ TEST(Report, HasTheFlowsOfAWorkloadInBinsOfATwentiethOfThem) {
   RunResult run = example();
   FlowDistribution& flows = run.cases[0].flows["oscar"];
   for (int i = 0; i < 4000; i++) flows.add(flow_of(1000 + 400 * i, 20 + i % 50));
-  const nlohmann::json data = report_json(run);
+  const nlohmann::json data = report_json(summarise_run(run));
   const nlohmann::json& oscar = data.at("flows").at("oscar");
   EXPECT_EQ(oscar.at("complete"), 4000);
   EXPECT_EQ(oscar.at("fct").at("share").back(), 1);
@@ -142,11 +143,11 @@ TEST(Report, HasTheFlowsOfAWorkloadInBinsOfATwentiethOfThem) {
   EXPECT_LE(counts.size(), 20u);
   for (size_t i = 0; i + 1 < counts.size(); i++) EXPECT_GE(counts[i], 200);
   EXPECT_NO_THROW(validate_report(data));
-  EXPECT_FALSE(report_json(example()).contains("flows"));
+  EXPECT_FALSE(report_json(summarise_run(example())).contains("flows"));
 }
 
 TEST(Expectations, AreCheckedAgainstTheMean) {
-  const auto checked = check_expectations(example());
+  const auto checked = summarise_run(example()).expectations;
   ASSERT_EQ(checked.size(), 1u);
   EXPECT_TRUE(checked[0].met);
   EXPECT_EQ(checked[0].text, "<= 25 us");
@@ -155,27 +156,27 @@ TEST(Expectations, AreCheckedAgainstTheMean) {
 TEST(Expectations, CanLookAtTheWorstTrial) {
   RunResult run = example();
   run.cases[0].scenario.expectations[0].statistic = "max";
-  EXPECT_FALSE(check_expectations(run)[0].met);
-  EXPECT_EQ(check_expectations(run)[0].value, 26);
+  EXPECT_FALSE(summarise_run(run).expectations[0].met);
+  EXPECT_EQ(summarise_run(run).expectations[0].value, 26);
 }
 
 TEST(Expectations, ALowerBoundMeetsNoUpperLimit) {
   RunResult run = example();
   run.cases[0].trials["oscar"] = {with("recover_us", 20, true)};
-  EXPECT_FALSE(check_expectations(run)[0].met);
+  EXPECT_FALSE(summarise_run(run).expectations[0].met);
 }
 
 TEST(Expectations, WithoutAMeasurementAreNotMet) {
   RunResult run = example();
   run.cases[0].trials["oscar"] = {with("drops", 0)};
-  EXPECT_FALSE(check_expectations(run)[0].met);
-  EXPECT_TRUE(summary_json(run).at("expectations")[0].at("value").is_null());
+  EXPECT_FALSE(summarise_run(run).expectations[0].met);
+  EXPECT_TRUE(summary_json(summarise_run(run)).at("expectations")[0].at("value").is_null());
 }
 
 TEST(Expectations, OfAnAlgorithmThatDidNotRunAreLeftOut) {
   RunResult run = example();
   run.algorithms = {"cubic"};
-  EXPECT_TRUE(check_expectations(run).empty());
+  EXPECT_TRUE(summarise_run(run).expectations.empty());
 }
 
 TEST(Expectations, OfEveryCaseShowTheWorstWhereAllAreMet) {
@@ -188,20 +189,20 @@ TEST(Expectations, OfEveryCaseShowTheWorstWhereAllAreMet) {
   run.cases[1].parameters["k"] = int64_t{19};
   run.cases[1].trials["oscar"] = {with("recover_us", 24.5)};
   run.cases[2].parameters["k"] = int64_t{3};
-  const CheckedExpectation e = check_expectations(run).at(0);
+  const CheckedExpectation e = summarise_run(run).expectations.at(0);
   EXPECT_TRUE(e.met);
   EXPECT_EQ(e.value, 24.5);
   EXPECT_EQ(e.text, "<= 25 us in every case (the worst: k = 19)");
-  const nlohmann::json json = summary_json(run).at("expectations").at(0);
+  const nlohmann::json json = summary_json(summarise_run(run)).at("expectations").at(0);
   EXPECT_EQ(json.at("value"), 24.5);
   EXPECT_EQ(json.at("case").at("k"), 19);
-  EXPECT_NO_THROW(validate_report(report_json(run)));
+  EXPECT_NO_THROW(validate_report(report_json(summarise_run(run))));
   // Each case has its own limit: 20 of 20.5 is nearer than 24.5 of 30.
   run.cases[0].scenario.expectations[0].max = 20.5;
   run.cases[1].scenario.expectations[0].max = 30;
   run.cases[2].scenario.expectations[0].max = 30;
-  EXPECT_EQ(check_expectations(run).at(0).value, 20);
-  EXPECT_EQ(to_string(check_expectations(run).at(0).worst_case->at("k")), "9");
+  EXPECT_EQ(summarise_run(run).expectations.at(0).value, 20);
+  EXPECT_EQ(to_string(summarise_run(run).expectations.at(0).worst_case->at("k")), "9");
 }
 
 TEST(Expectations, OfEveryCaseShowTheCaseThatHasNoValueBeforeAllOthers) {
@@ -212,7 +213,7 @@ TEST(Expectations, OfEveryCaseShowTheCaseThatHasNoValueBeforeAllOthers) {
   run.cases.push_back(run.cases[0]);
   run.cases[1].parameters["k"] = int64_t{19};
   run.cases[1].trials["oscar"] = {with("drops", 0)};
-  const CheckedExpectation e = check_expectations(run).at(0);
+  const CheckedExpectation e = summarise_run(run).expectations.at(0);
   EXPECT_FALSE(e.met);
   EXPECT_FALSE(e.measured);
   EXPECT_EQ(to_string(e.worst_case->at("k")), "19");
@@ -230,12 +231,12 @@ TEST(Summary, SaysWhatWasSetAndWhichSettingsWereInForce) {
   base.name = "base_rtt_ns";
   base.hosts = 10;
   run.cases[0].settings["oscar"] = {base, rate};
-  const nlohmann::json json = summary_json(run);
+  const nlohmann::json json = summary_json(summarise_run(run));
   EXPECT_EQ(json.at("set").at("measure.duration_us"), "500");
   EXPECT_EQ(json.at("settings").dump(),
             R"({"oscar":[{"hosts":10,"name":"base_rtt_ns","source":"automatic"},)"
             R"({"hosts":10,"name":"line_rate_mbps","source":"bench","value":"100000"}]})");
-  EXPECT_NO_THROW(validate_report(report_json(run)));
+  EXPECT_NO_THROW(validate_report(report_json(summarise_run(run))));
 }
 
 TEST(Expectations, OfEveryCaseShowTheOneThatMisses) {
@@ -245,11 +246,11 @@ TEST(Expectations, OfEveryCaseShowTheOneThatMisses) {
   run.cases.push_back(run.cases[0]);
   run.cases[1].parameters["k"] = int64_t{19};
   run.cases[1].trials["oscar"] = {with("recover_us", 50)};
-  const CheckedExpectation e = check_expectations(run).at(0);
+  const CheckedExpectation e = summarise_run(run).expectations.at(0);
   EXPECT_FALSE(e.met);
   EXPECT_EQ(e.value, 50);
   EXPECT_EQ(e.text, "<= 25 us in every case (the worst: k = 19)");
-  EXPECT_EQ(summary_json(run).at("cases").size(), 2u);
+  EXPECT_EQ(summary_json(summarise_run(run)).at("cases").size(), 2u);
 }
 
 RunResult pairs() {
@@ -267,18 +268,18 @@ RunResult pairs() {
 
 TEST(Expectations, OfAnotherAlgorithmAreAboutTheRatioOfPairs) {
   RunResult run = pairs();
-  const CheckedExpectation e = check_expectations(run).at(0);
+  const CheckedExpectation e = summarise_run(run).expectations.at(0);
   EXPECT_TRUE(e.met);
   EXPECT_NEAR(e.value, (10. / 20 + 21. / 40 + 29. / 60) / 3, 1e-12);
   EXPECT_EQ(e.text, "<= 0.6 of cubic");
   // The mean is below this, the end of its interval is not.
   run.cases[0].scenario.expectations[0].max = 0.51;
-  EXPECT_FALSE(check_expectations(run).at(0).met);
+  EXPECT_FALSE(summarise_run(run).expectations.at(0).met);
   // One pair has no interval.
   for (auto& [name, trials] : run.cases[0].trials) trials.resize(1);
-  EXPECT_FALSE(check_expectations(run).at(0).measured);
+  EXPECT_FALSE(summarise_run(run).expectations.at(0).measured);
   run.algorithms = {"oscar"};
-  EXPECT_TRUE(check_expectations(run).empty());
+  EXPECT_TRUE(summarise_run(run).expectations.empty());
 }
 
 TEST(Expectations, OfALowerBoundMeetNoLowerLimit) {
@@ -287,9 +288,9 @@ TEST(Expectations, OfALowerBoundMeetNoLowerLimit) {
   e.has_max = false;
   e.has_min = true;
   e.min = 0.1;
-  EXPECT_TRUE(check_expectations(run).at(0).met);
+  EXPECT_TRUE(summarise_run(run).expectations.at(0).met);
   run.cases[0].trials["cubic"][1] = with("drops", 40, true);
-  EXPECT_FALSE(check_expectations(run).at(0).met);
+  EXPECT_FALSE(summarise_run(run).expectations.at(0).met);
 }
 
 TEST(Expectations, OfAnotherCaseNeedTheSweep) {
@@ -297,44 +298,58 @@ TEST(Expectations, OfAnotherCaseNeedTheSweep) {
   Expectation& e = run.cases[0].scenario.expectations[0];
   e.of = "oscar";
   e.of_case = {{"k", "19"}};
-  EXPECT_TRUE(check_expectations(run).empty());
+  EXPECT_TRUE(summarise_run(run).expectations.empty());
   run.sweep = true;
-  EXPECT_FALSE(check_expectations(run).at(0).measured) << "the other case did not run";
+  EXPECT_FALSE(summarise_run(run).expectations.at(0).measured) << "the other case did not run";
   run.cases.push_back(run.cases[0]);
   run.cases[1].parameters["k"] = int64_t{19};
   run.cases[1].trials["oscar"] = run.cases[0].trials["cubic"];
-  EXPECT_TRUE(check_expectations(run).at(0).met);
+  EXPECT_TRUE(summarise_run(run).expectations.at(0).met);
   // The case that others are compared with is not compared with itself.
   run.cases[0].scenario.expectations[0].of_case = {{"k", "9"}};
   run.cases[1].scenario.expectations[0].of_case = {{"k", "9"}};
-  EXPECT_TRUE(check_expectations(run).empty());
+  EXPECT_TRUE(summarise_run(run).expectations.empty());
   for (CaseResult& c : run.cases) c.scenario.expectations[0].every_case = true;
-  EXPECT_NEAR(check_expectations(run).at(0).value, (2 + 40. / 21 + 60. / 29) / 3, 1e-12);
+  EXPECT_NEAR(summarise_run(run).expectations.at(0).value, (2 + 40. / 21 + 60. / 29) / 3, 1e-12);
 }
 
 TEST(Table, ShowsLowerBoundsAndMissingValuesAsSuch) {
-  const std::string table = summary_table(example());
+  const std::string table = summary_table(summarise_run(example()));
   EXPECT_NE(table.find("25.00 ± 12.71"), std::string::npos) << table;
   EXPECT_NE(table.find(">100.0"), std::string::npos) << table;
   EXPECT_NE(table.find("met      oscar recover_us <= 25 us: 25.00"), std::string::npos) << table;
   RunResult run = example();
   run.cases[0].trials["oscar"] = {with("recover_us", 20, true)};
-  EXPECT_NE(summary_table(run).find("NOT MET  oscar recover_us <= 25 us: >20.00"),
+  EXPECT_NE(summary_table(summarise_run(run)).find("NOT MET  oscar recover_us <= 25 us: >20.00"),
             std::string::npos)
-      << summary_table(run);
+      << summary_table(summarise_run(run));
 }
 
-TEST(Report, HasALabelForEveryMetric) {
-  nlohmann::json data = {{"scenario", "s"}, {"algorithms", {{"a", nlohmann::json::object()}}}};
-  for (const MetricInfo& metric : all_metrics())
-    data["algorithms"]["a"][metric.name] = {{"mean", 1}, {"n", 1}};
-  const std::string page = render_report(data);
-  for (const MetricInfo& metric : all_metrics()) {
-    const std::string key = std::string("\"key\":\"") + metric.name + "\"";
-    EXPECT_NE(page.find(key), std::string::npos) << metric.name;
-    const std::string label = std::string("\"label\":\"") + metric.name + "\"";
-    EXPECT_EQ(page.find(label), std::string::npos) << metric.name;
+TEST(Report, HasLabelAndDirectionOfEveryMetricInTheCataloguesOrder) {
+  RunResult run = example();
+  TrialResult trial;
+  for (const MetricInfo& metric : all_metrics()) trial.metrics[metric.name] = {1, false};
+  trial.metrics["small.fct_p99_us"] = trial.metrics["small.flows"] = {1, false};
+  run.cases[0].trials["oscar"] = {trial};
+  const nlohmann::json metrics = report_json(summarise_run(run)).at("metrics");
+  ASSERT_EQ(metrics.size(), all_metrics().size() + 2);
+  for (size_t i = 0; i < all_metrics().size(); i++) {
+    EXPECT_EQ(metrics[i].at("key"), all_metrics()[i].name);
+    EXPECT_EQ(metrics[i].at("label"), all_metrics()[i].label);
+    EXPECT_EQ(metrics[i].at("better"), better_name(all_metrics()[i].better));
   }
+  const nlohmann::json& of_class = metrics[all_metrics().size()];
+  EXPECT_EQ(of_class.at("key"), "small.fct_p99_us");
+  EXPECT_EQ(of_class.at("label"), "Flow completion time, 99th percentile (small flows)");
+  EXPECT_EQ(of_class.at("better"), "lower");
+  EXPECT_NO_THROW(validate_report(report_json(summarise_run(run))));
+}
+
+TEST(Report, NamesOnlyTheMetricsThatItHas) {
+  const nlohmann::json metrics = report_json(summarise_run(example())).at("metrics");
+  ASSERT_EQ(metrics.size(), 2u);
+  EXPECT_EQ(metrics[0].at("key"), "recover_us");
+  EXPECT_EQ(metrics[1].at("key"), "drops");
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ def absent_metrics():
     data["algorithms"]["cdg"] = {}
     data["algorithms"]["nv"] = {"goodput_gbps": {"mean": 88.25, "n": 1, "unit": "gbps"},
                                 "own_metric": {"mean": -3.5e-7, "ci95": None, "n": 1}}
-    data["metrics"] = {"own_metric": {"label": "A metric of one's own"}}
+    data["metrics"].append({"key": "own_metric", "label": "A metric of one's own"})
     del data["curves"]["cdg"]
     data["curves"]["nv"] = {"rates": []}
     data["curves"]["vegas"] = {"t_us": [], "queue_bytes": []}
@@ -180,7 +180,7 @@ def evil_strings():
     data["algorithm_notes"] = {EVIL: EVIL}
     data["algorithms"]["oscar"]["recover_us"]["unit"] = EVIL
     data["algorithms"]["oscar"]["__proto__"] = {"mean": 1, "n": 1}
-    data["metrics"] = {"recover_us": {"label": EVIL}}
+    data["metrics"][0]["label"] = EVIL
     data["parameters"] = {EVIL: EVIL, "list": [EVIL, True, 2]}
     for case in data["cases"]:
         case["parameters"] = {EVIL: case["parameters"]["k"]}

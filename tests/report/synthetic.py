@@ -41,6 +41,18 @@ def _figure(rng, mean, relative_spread, unit, n=12):
     return figure
 
 
+# What delaycc says of them, in its order.
+METRICS = [{"key": key, "label": label, "better": better} for key, label, better in (
+    ("recover_us", "Time to recover", "lower"), ("goodput_gbps", "Goodput", "higher"), ("utilisation", "Utilisation", "higher"),
+    ("queue_mean_bytes", "Queue, mean", "lower"), ("queue_sd_bytes", "Queue, standard deviation", "lower"),
+    ("queue_p99_bytes", "Queue, 99th percentile", "lower"), ("queue_max_bytes", "Queue, maximum", "lower"),
+    ("rtt_p50_us", "RTT with recovery, median", "lower"), ("rtt_p99_us", "RTT with recovery, 99th percentile", "lower"),
+    ("rtt_p999_us", "RTT with recovery, 99.9th percentile", "lower"), ("jain", "Jain index", "higher"),
+    ("fct_mean_us", "Flow completion time, mean", "lower"), ("fct_p99_us", "Flow completion time, 99th percentile", "lower"),
+    ("slowdown_mean", "Slowdown, mean", "lower"), ("slowdown_p99", "Slowdown, 99th percentile", "lower"),
+    ("unfinished", "Flows not complete", "lower"), ("retransmits", "Retransmissions", "lower"), ("drops", "Drops", "lower"))]
+
+
 def metrics(rng, name, k=9):
     queue, swing, _, idle_queue, recover, spread, overflow = ALGORITHMS[name]
     growth = 0.4 + 0.6 * k / 9
@@ -132,6 +144,7 @@ def _microburst(names, seed):
         "subject": "oscar",
         "main_metric": "recover_us",
         "order": list(names),
+        "metrics": METRICS,
         "algorithm_notes": {"dctcp": "ECN marking from 800 KB on"} if "dctcp" in names else {},
         "kernel": "6.1.192-delaycc1",
         "build": "v0.1-12-gcb5b33c",

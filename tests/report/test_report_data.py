@@ -63,7 +63,10 @@ BAD = [
     (with_(parameters={"k": {"a": 1}}), "/parameters/k: expected a string, a finite number, true or false"),
     (with_(parameters={"k": [1, None]}), "/parameters/k/1: expected a string, a finite number, true or false"),
     (with_(cases=[{"parameters": {}}]), "/cases/0/algorithms: missing"),
-    (with_(metrics={"recover_us": {"better": "smaller"}}), '/metrics/recover_us/better: expected "lower", "higher" or "neither"'),
+    (with_(metrics={"recover_us": {}}), "/metrics: expected an array, found object"),
+    (with_(metrics=[{"label": "x"}]), "/metrics/0/key: missing"),
+    (with_(metrics=[{"key": "x"}, {"key": "x"}]), "/metrics/1/key: is there twice"),
+    (with_(metrics=[{"key": "recover_us", "better": "smaller"}]), '/metrics/0/better: expected "lower", "higher" or "neither"'),
     (with_(expectations=[{"algorithm": "oscar", "metric": "x", "text": "<= 1", "met": "yes"}]), "/expectations/0/met: expected true or false"),
     (with_(focus_us=[2, 1]), "/focus_us: expected [start, end] with start < end"),
     (with_(references=[{"chart": "pie", "label": "x", "value": 1}]), '/references/0/chart: expected "queue" or "rate"'),
@@ -187,17 +190,17 @@ def test_many_curves_share_the_budget(render):
 def test_the_first_measured_expectation_names_the_main_metric(render):
     algorithms = {"oscar": {"queue_mean_bytes": FIGURE, "recover_us": FIGURE}}
     expectations = [{"algorithm": "oscar", "metric": m, "text": "", "met": True} for m in ("jain", "queue_mean_bytes")]
-    assert embedded(render(with_(algorithms=algorithms), "main"))["main_metric"] == "recover_us"
+    metrics = [{"key": "jain"}, {"key": "recover_us"}]
+    assert embedded(render(with_(algorithms=algorithms, metrics=metrics), "main"))["main_metric"] == "recover_us"
     assert embedded(render(with_(algorithms=algorithms, expectations=expectations), "main"))["main_metric"] == "queue_mean_bytes"
 
 
-def test_a_metric_of_a_class_of_flows_has_the_metric_s_label_and_better_end(render):
-    figures = {"small.fct_p99_us": FIGURE, "fct_p99_us": FIGURE, "small.flows": FIGURE, "a.b": FIGURE}
-    page = embedded(render(with_(algorithms={"oscar": figures}), "classes"))
+def test_metrics_come_in_the_order_given_then_by_name_without_a_better_end(render):
+    figures = {"b": FIGURE, "a": FIGURE, "y": FIGURE, "x": FIGURE}
+    metrics = [{"key": "y", "label": "Why", "better": "higher"}, {"key": "absent", "label": "Absent"}, {"key": "x", "better": "lower"}]
+    page = embedded(render(with_(algorithms={"oscar": figures}, metrics=metrics), "metrics"))
     assert [(m["key"], m["label"], m["better"]) for m in page["metrics"]] == [
-        ("fct_p99_us", "Flow completion time, 99th percentile", "lower"),
-        ("small.fct_p99_us", "Flow completion time, 99th percentile (small flows)", "lower"),
-        ("small.flows", "Flows (small flows)", "neither"), ("a.b", "a.b", "neither")]
+        ("y", "Why", "higher"), ("x", "x", "lower"), ("a", "a", "neither"), ("b", "b", "neither")]
 
 
 def test_algorithms_come_subject_first_then_in_the_given_order_then_by_name(render):

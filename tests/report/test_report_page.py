@@ -151,7 +151,7 @@ def test_figures_of_one_trial_are_never_best_nor_ahead(browser, render):
 ])
 def test_the_distance_of_two_figures_is_said_in_words_that_mean_something(browser, render, better, mean, rival, said):
     figures = {"a": mean, "b": rival}
-    data = {"scenario": "s", "subject": "a", "metrics": {"m": {"better": better}},
+    data = {"scenario": "s", "subject": "a", "metrics": [{"key": "m", "better": better}],
             "algorithms": {n: {"m": {"mean": v, "ci95": 0, "n": 5, "unit": "us"}} for n, v in figures.items()}}
     browser.open(render(data, "distance"))
     assert said in text(browser, ".tile")[1].replace("\n", " ")
@@ -319,7 +319,7 @@ def test_the_range_of_the_trials_can_be_shown(browser, render):
     ("lower", {"c": (30, 1)}, ["", "", ""]),
 ])
 def test_the_best_figure_of_a_row_is_marked_in_words(browser, render, better, figures, marks):
-    data = {"scenario": "s", "metrics": {"m": {"better": better}},
+    data = {"scenario": "s", "metrics": [{"key": "m", "better": better}],
             "algorithms": {n: {"m": {"mean": figures[n][0], "ci95": figures[n][1], "n": 9}} if n in figures else {} for n in "abc"}}
     browser.open(render(data, "marks"))
     assert browser.js("""
@@ -330,7 +330,7 @@ return [...document.querySelectorAll('#figures-table tbody tr')[0].cells].slice(
 def test_headline_tells_lead_level_and_defeat(browser, render):
     def tiles(oscar, dctcp):
         figures = {n: {"recover_us": {"mean": m, "ci95": 2, "n": 12, "unit": "us"}} for n, m in (("oscar", oscar), ("dctcp", dctcp))}
-        browser.open(render({"scenario": "s", "subject": "oscar", "algorithms": figures}, "headline"))
+        browser.open(render({"scenario": "s", "subject": "oscar", "metrics": synthetic.METRICS, "algorithms": figures}, "headline"))
         return text(browser, ".tile")
 
     lead = tiles(25, 310)
@@ -343,7 +343,8 @@ def test_headline_tells_lead_level_and_defeat(browser, render):
 
 def test_a_mean_that_is_a_lower_bound_says_so_and_is_never_best(browser, render):
     figures = {"oscar": {"mean": 25, "ci95": 1, "n": 12, "missed": 3, "unit": "us"}, "dctcp": {"mean": 310, "ci95": 20, "n": 12, "unit": "us"}}
-    data = {"scenario": "s", "subject": "oscar", "algorithms": {n: {"recover_us": f} for n, f in figures.items()}}
+    data = {"scenario": "s", "subject": "oscar", "metrics": synthetic.METRICS,
+            "algorithms": {n: {"recover_us": f} for n, f in figures.items()}}
     browser.open(render(data, "missed"))
     tiles = text(browser, ".tile")
     assert "\u2265 25.0" in tiles[0] and "3 of 12 missed" in tiles[0]
