@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <string>
 
-#include "base/temporary_directory.h"
 #include "base/posix.h"
+#include "base/temporary_directory.h"
 
 namespace delaycc {
 namespace {
