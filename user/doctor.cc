@@ -23,7 +23,7 @@
 #include <set>
 #include <string>
 
-#include "backend/lab/lab.h"
+#include "backends.h"
 #include "base/temporary_directory.h"
 #include "plan/plan.h"
 
@@ -64,25 +64,25 @@ bool in_child(Test test) {
 }
 
 // The lab needs ptrace and memory that may be executed; only a boot shows whether it gets them.
-bool boots(const Lab& lab) {
+bool runs(const Backend& backend) {
   Plan plan;
-  plan.modules = {"sch_dccport"};
   plan.zero_ns = 1'000'000'000;
   plan.end_ns = 1000;
   plan.memory_mb = 256;
   const TemporaryDirectory directory;
   const std::atomic<bool> stop{false};
+  const std::string what = backend.name() + " trial";
   const int64_t start_ns = monotonic_ns();
   try {
-    run_in_lab(lab, plan, directory.path(), kBootTimeoutS, stop);
+    backend.run(plan, directory.path(), kBootTimeoutS, stop);
   } catch (const Error& e) {
-    line(false, "lab trial",
+    line(false, what,
          std::string(e.what()) +
              "; the lab needs an x86_64 machine, ptrace, and memory that may be executed in TMPDIR "
              "or /dev/shm (docs/develop/lab.md)");
     return false;
   }
-  line(true, "lab trial",
+  line(true, what,
        fmt::format("an empty one took {:.2f} s",
                    static_cast<double>(monotonic_ns() - start_ns) / 1e9));
   return true;
@@ -90,17 +90,14 @@ bool boots(const Lab& lab) {
 
 bool lab() {
   try {
-    const Lab found = find_lab();
-    line(true, "lab kernel", found.kernel);
-    bool all = boots(found);
-    for (const char* module : {"delaycc", "tcp_oscar"}) {
-      const bool there = found.has_module(module);
-      all = all && there;
-      line(there, std::string("lab module ") + module,
-           there ? found.modules + "/" + module + ".ko" : "build it with \"make lab\"");
+    const std::unique_ptr<Backend> found = make_backend(kDefaultBackend, "");
+    bool all = true;
+    for (const BackendPart& part : found->parts()) {
+      all = all && part.there;
+      line(part.there, part.what, part.detail);
     }
-    return all;
-  } catch (const LabForbidden& e) {
+    return runs(*found) && all;
+  } catch (const BackendForbidden& e) {
     print_line("denied", "lab kernel", e.what());
     return false;
   } catch (const Error& e) {

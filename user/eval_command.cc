@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "backends.h"
 #include "command_line.h"
 #include "eval/eval_result.h"
 #include "eval/model_based.h"
@@ -310,10 +311,10 @@ int eval(EvalArguments& arguments, const std::string& path) {
   if (options.jobs <= 0)
     options.jobs =
         options.slurm ? 16 : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  const Lab lab = find_lab();
+  const std::unique_ptr<Backend> backend = make_backend(kDefaultBackend, "");
   const bool compares = arguments.algorithms.empty();
   file.check_algorithms(scenario, compares ? "--compare" : "--cc",
-                        compares ? arguments.compare : arguments.algorithms, lab.algorithms());
+                        compares ? arguments.compare : arguments.algorithms, backend->algorithms());
   if (!arguments.quiet) options.note = [](const std::string& text) { print_error("{}\n", text); };
   on_signals(stop_eval);
 
@@ -321,7 +322,7 @@ int eval(EvalArguments& arguments, const std::string& path) {
   {
     Display display(arguments.quiet);
     try {
-      outcome = run_evaluation(options, file, lab, stop_flags,
+      outcome = run_evaluation(options, file, *backend, stop_flags,
                                [&](const EvalProgress& p) { display.show(p); });
       display.clear();
     } catch (const Interrupted&) {
@@ -363,7 +364,7 @@ int eval(EvalArguments& arguments, const std::string& path) {
 int eval_task(const std::string& manifest) {
   on_signals(stop_task);
   try {
-    return run_slurm_task(manifest, find_lab(), stop_flags.stop);
+    return run_slurm_task(manifest, *make_backend(kDefaultBackend, ""), stop_flags.stop);
   } catch (const Interrupted&) {
     return kInterrupted;
   }

@@ -11,11 +11,11 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "backend/lab/lab.h"
-#include "base/module_info.h"
+#include "backends.h"
 #include "base/suggest.h"
 #include "command_line.h"
 #include "doctor.h"
@@ -50,17 +50,9 @@ std::atomic<bool> stop_requested{false};
 extern "C" void request_stop(int) { stop_requested = true; }
 
 int list_algorithms() {
-  const Lab lab = find_lab();
-  for (const std::string& name : lab.algorithms()) {
-    const std::string module = find_module(lab.modules, "tcp_" + name);
-    std::string description = "of the lab kernel";
-    if (!module.empty()) {
-      const std::vector<std::string> said =
-          module_info(read_file(lab.modules + "/" + module + ".ko"), "description");
-      description = said.empty() ? "" : said.front();
-    }
-    fmt::print("{:<18} {}\n", name, description);
-  }
+  const std::unique_ptr<Backend> backend = make_backend(kDefaultBackend, "");
+  for (const std::string& name : backend->algorithms())
+    fmt::print("{:<18} {}\n", name, backend->description(name));
   return 0;
 }
 
@@ -87,9 +79,9 @@ int list_scenarios() {
 
 int validate(const std::vector<std::string>& names, const std::vector<std::string>& overrides) {
   int status = 0;
-  std::vector<std::string> algorithms;  // of the lab, if it is there
+  std::vector<std::string> algorithms;  // of the default backend, if it is there
   try {
-    algorithms = find_lab().algorithms();
+    algorithms = make_backend(kDefaultBackend, "")->algorithms();
   } catch (const Error&) {
   }
   for (const std::string& name : names) {
@@ -175,6 +167,8 @@ struct RunArguments {
   std::string scenario;
   std::vector<std::string> overrides;
   RunOptions options;
+  std::string backend = kDefaultBackend;
+  std::string records;  // folder, of the backend replay
   bool json = false;
   bool strict = false;
   bool quiet = false;
@@ -194,6 +188,8 @@ std::string repeat_command(const RunArguments& arguments, const std::string& pat
   // Trials that took longer than usual would not end without it.
   if (options.timeout_s != RunOptions().timeout_s)
     text += fmt::format(" --timeout {}", options.timeout_s);
+  if (arguments.backend != kDefaultBackend)
+    text += fmt::format(" --backend {} {}", arguments.backend, shell_quoted(arguments.records));
   return text;
 }
 
@@ -208,7 +204,7 @@ int run(RunArguments& arguments) {
       throw ScenarioError("--cc: " + mistake);
   if (options.out.empty()) options.out = "results/" + main.name;
   if (options.jobs <= 0) options.jobs = std::max(1u, std::thread::hardware_concurrency());
-  const Lab lab = find_lab();
+  const std::unique_ptr<Backend> backend = make_backend(arguments.backend, arguments.records);
 
   struct sigaction action = {};
   action.sa_handler = request_stop;
@@ -218,7 +214,7 @@ int run(RunArguments& arguments) {
   ProgressLine line(arguments.quiet);
   RunOutcome outcome;
   try {
-    outcome = run_experiment(file, options, lab, stop_requested,
+    outcome = run_experiment(file, options, *backend, stop_requested,
                              [&](const Progress& p) { line.show(p); });
   } catch (const Interrupted&) {
     print_error(
@@ -305,6 +301,16 @@ int main_checked(int argc, char** argv) {
           "seconds of processor time for a trial (default 300); a trial that uses none for\n"
           "as long hangs")
       ->check(CLI::Range(1, 86400));
+  run_command
+      ->add_option("--backend", arguments.backend,
+                   "what runs the trials: lab (default), or replay DIR: the records in DIR that\n"
+                   "an earlier run kept with --keep are read again")
+      ->check(CLI::IsMember(backend_names()))
+      ->allow_extra_args(false);
+  run_command
+      ->add_option("records", arguments.records,
+                   "with --backend replay: results with kept trials, or the folder of one trial")
+      ->type_name(kFolder);
   run_command->add_flag("--json", arguments.json, "print summary.json instead of the table");
   run_command->add_flag("--strict", arguments.strict, "exit 1 when an expectation is not met");
   run_command->add_flag("--keep", arguments.options.keep,

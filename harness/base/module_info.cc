@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <set>
+#include <sstream>
 
 #include "base/posix.h"
 
@@ -16,6 +17,15 @@ std::vector<std::string> module_info(const std::string& image, const std::string
   for (size_t at = image.find(wanted); at != std::string::npos; at = image.find(wanted, at + 1))
     if (at > 0 && image[at - 1] == '\0') values.emplace_back(image.c_str() + at + wanted.size());
   return values;
+}
+
+std::vector<std::string> module_dependencies(const std::string& image) {
+  std::vector<std::string> names;
+  for (const std::string& value : module_info(image, "depends")) {
+    std::istringstream list(value);
+    for (std::string name; std::getline(list, name, ',');) names.push_back(name);
+  }
+  return names;
 }
 
 std::string find_module(const std::string& directory, const std::string& name) {

@@ -11,6 +11,9 @@ namespace delaycc {
 // Every value of `key` among the "key=value" strings in a module's image.
 std::vector<std::string> module_info(const std::string& image, const std::string& key);
 
+// The modules that it needs loaded before it, by its "depends=a,b".
+std::vector<std::string> module_dependencies(const std::string& image);
+
 // The module in `directory` that is called `name` or has it as an alias; empty: none.
 std::string find_module(const std::string& directory, const std::string& name);
 

@@ -168,8 +168,8 @@ EvalOutcome EvalSink::outcome() {
   return std::move(outcome_);
 }
 
-EvalOutcome run_evaluation(const EvalOptions& options, const ScenarioFile& file, const Lab& lab,
-                           const EvalStop& stop,
+EvalOutcome run_evaluation(const EvalOptions& options, const ScenarioFile& file,
+                           const Backend& backend, const EvalStop& stop,
                            const std::function<void(const EvalProgress&)>& progress) {
   EvalOptions suited = options;
   std::unique_ptr<FluidControl> control;
@@ -186,7 +186,7 @@ EvalOutcome run_evaluation(const EvalOptions& options, const ScenarioFile& file,
   TrialOptions trial_options;
   trial_options.seed = options.seed;
   trial_options.timeout_s = options.timeout_s;
-  TrialRunner runner(trial_options, lab, store, stop.stop);
+  TrialRunner runner(trial_options, backend, store, stop.stop);
   EvalPlan plan;
   plan.parameters = file.main_parameters();
   plan.algorithms = options.spec.algorithms;
@@ -207,6 +207,7 @@ EvalOutcome run_evaluation(const EvalOptions& options, const ScenarioFile& file,
   for (size_t a = 0; a < plan.algorithms.size(); a++)
     if (auto settings = runner.settings(plan.trial_case({a, 0})); !settings.empty())
       main.settings[plan.algorithms[a]] = std::move(settings);
+  outcome.run.limits = limits_of(backend.capabilities());
   outcome.model_based = std::move(tilts);
   outcome.control_s = control_s;
   return outcome;

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "backend/lab/lab.h"
+#include "backend/backend.h"
 #include "eval/evaluation.h"
 #include "eval/fluid_control.h"
 #include "run/summary.h"
@@ -132,8 +132,8 @@ class EvalSink {
 };
 
 // Throws Interrupted once `stop.stop` is true; before the first trial also for `stop.drain`.
-EvalOutcome run_evaluation(const EvalOptions& options, const ScenarioFile& file, const Lab& lab,
-                           const EvalStop& stop,
+EvalOutcome run_evaluation(const EvalOptions& options, const ScenarioFile& file,
+                           const Backend& backend, const EvalStop& stop,
                            const std::function<void(const EvalProgress&)>& progress);
 
 }  // namespace delaycc

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <utility>
 
-#include "backend/lab/lab.h"
 #include "eval/fluid_trial.h"
 #include "plan/compile.h"
 

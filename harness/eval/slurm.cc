@@ -399,7 +399,7 @@ void run_on_slurm(EvalSink& sink, const EvalOptions& options, const EvalPlan& pl
   Slurm(sink, options, plan, runner, store, stop).run();
 }
 
-int run_slurm_task(const std::string& manifest_path, const Lab& lab,
+int run_slurm_task(const std::string& manifest_path, const Backend& backend,
                    const std::atomic<bool>& stop) {
   const json manifest = json::parse(read_file(manifest_path), nullptr, false);
   const char* number = getenv("SLURM_ARRAY_TASK_ID");
@@ -427,10 +427,10 @@ int run_slurm_task(const std::string& manifest_path, const Lab& lab,
   Store shard(fmt::format("{}/wave-{}-{}-{}-{}.sqlite", manifest.at("shards").get<std::string>(),
                           manifest.at("wave").get<int>(), task, host, getpid()),
               Store::Sharing::kShared);
-  TrialRunner runner(options, lab, shard, stop);
+  TrialRunner runner(options, backend, shard, stop);
   if (runner.build() != manifest.at("build"))
     throw Error(
-        fmt::format("{} has another build of the lab or of delaycc than the machine that "
+        fmt::format("{} has another build of its backend or of delaycc than the machine that "
                     "submitted the job",
                     host));
   int failures = 0;

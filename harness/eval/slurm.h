@@ -27,7 +27,8 @@ void run_on_slurm(EvalSink& sink, const EvalOptions& options, const EvalPlan& pl
 
 // `delaycc eval-task MANIFEST`: the part of an array's task, whose number is in
 // SLURM_ARRAY_TASK_ID. Returns the exit code.
-int run_slurm_task(const std::string& manifest, const Lab& lab, const std::atomic<bool>& stop);
+int run_slurm_task(const std::string& manifest, const Backend& backend,
+                   const std::atomic<bool>& stop);
 
 // What a program printed, and how it ended.
 struct ProgramResult {

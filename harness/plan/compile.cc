@@ -400,7 +400,6 @@ CompiledTrial compile_trial(const Scenario& scenario, const Trial& trial,
       plan.connect_ns + static_cast<int64_t>(plan.flows.size()) * kPerFlowNs + kIdleNs;
   plan.zero_ns = (ready_ns + kSecondNs - 1) / kSecondNs * kSecondNs;
 
-  plan.modules = {"sch_dccport"};
   // Sysctls of the algorithm under test are there even in a trial without flows.
   std::set<std::string> used = {algorithm.cc};
   for (const FlowPlan& flow : plan.flows) used.insert(flow.cc);

@@ -14,12 +14,18 @@ namespace delaycc {
 namespace {
 
 // The result of a run that has no trial yet.
-RunResult prepare(const ScenarioFile& file, const RunOptions& options, const Lab& lab) {
+RunResult prepare(const ScenarioFile& file, const RunOptions& options, const Backend& backend) {
   std::vector<Parameters> cases = {file.main_parameters()};
   if (options.sweep)
     for (const Parameters& parameters : file.sweep())
       if (parameters != file.main_parameters()) cases.push_back(parameters);
-  const std::vector<std::string> known = lab.algorithms();
+  const std::vector<std::string> known = backend.algorithms();
+  if (!backend.capabilities().measures)
+    for (const auto& [given, option] :
+         {std::pair(options.keep, "--keep"), std::pair(options.trace, "--trace")})
+      if (given)
+        throw ScenarioError(fmt::format("{}: the backend {} runs nothing that could be recorded",
+                                        option, backend.name()));
   RunResult result;
   result.sweep = options.sweep && cases.size() > 1;
   result.seed = options.seed;
@@ -37,18 +43,19 @@ RunResult prepare(const ScenarioFile& file, const RunOptions& options, const Lab
 
 class Run {
  public:
-  Run(const ScenarioFile& file, const RunOptions& options, const Lab& lab,
+  Run(const ScenarioFile& file, const RunOptions& options, const Backend& backend,
       const std::atomic<bool>& stop, const std::function<void(const Progress&)>& progress)
       : options_(options),
         stop_(stop),
         report_(progress),
-        outcome_{prepare(file, options, lab), {}, 0, 0},
+        outcome_{prepare(file, options, backend), {}, 0, 0},
         trials_(options.trials > 0 ? options.trials
                                    : outcome_.result.cases.front().scenario.trials),
         jobs_(job_count(outcome_.result, trials_)),
         store_(store_path(options.out)),
-        runner_(trial_options(options), lab, store_, stop) {
+        runner_(trial_options(options), backend, store_, stop) {
     outcome_.result.build = runner_.build();
+    outcome_.result.limits = limits_of(backend.capabilities());
     results_.resize(jobs_);
     progress_.total = static_cast<int>(jobs_);
     started_ns_ = monotonic_ns();
@@ -177,10 +184,10 @@ class Run {
 
 }  // namespace
 
-RunOutcome run_experiment(const ScenarioFile& file, const RunOptions& options, const Lab& lab,
-                          const std::atomic<bool>& stop,
+RunOutcome run_experiment(const ScenarioFile& file, const RunOptions& options,
+                          const Backend& backend, const std::atomic<bool>& stop,
                           const std::function<void(const Progress&)>& progress) {
-  return Run(file, options, lab, stop, progress).run();
+  return Run(file, options, backend, stop, progress).run();
 }
 
 }  // namespace delaycc

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "backend/lab/lab.h"
+#include "backend/backend.h"
 #include "run/summary.h"
 #include "scenario/scenario_file.h"
 
@@ -45,10 +45,11 @@ struct RunOutcome {
 inline constexpr int kMaxRunTrials = 1'000'000;
 
 // Throws ScenarioError, before it makes the folder, for a mistake in any case, an algorithm that
-// the lab lacks, or too many trials; Interrupted once `stop` is true: what has finished by then is
-// in the store. `progress` is called from one thread at a time.
-RunOutcome run_experiment(const ScenarioFile& file, const RunOptions& options, const Lab& lab,
-                          const std::atomic<bool>& stop,
+// the backend lacks, an option that it cannot honour, or too many trials; Interrupted once `stop`
+// is true: what has finished by then is in the store. `progress` is called from one thread at a
+// time.
+RunOutcome run_experiment(const ScenarioFile& file, const RunOptions& options,
+                          const Backend& backend, const std::atomic<bool>& stop,
                           const std::function<void(const Progress&)>& progress);
 
 }  // namespace delaycc

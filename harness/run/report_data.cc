@@ -159,7 +159,7 @@ json report_json(const RunSummary& summary) {
   data["references"] = references;
   data["curves"] = curves_json(main);
   if (!main.flows.empty()) data["flows"] = flows_json(main);
-  json notes = json::array();
+  json notes = summary.run.limits;
   if (!s.text.empty()) notes.push_back(s.text);
   for (const std::string& note : s.notes) notes.push_back(note);
   std::vector<std::string> waited, of_flows;

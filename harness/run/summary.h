@@ -40,6 +40,7 @@ struct RunResult {
   std::vector<std::string> algorithms;  // in the order asked for
   std::vector<CaseResult> cases;        // the main case first
   bool sweep = false;                   // cases are a sweep, not the main case alone
+  std::vector<std::string> limits;      // of the backend, sentences; empty: none
   std::string repeat;                   // the command that gives these figures again
 };
 

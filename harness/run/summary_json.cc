@@ -92,6 +92,7 @@ json summary_json(const RunSummary& summary) {
     if (e.worst_case) expectations.back()["case"] = parameters_json(*e.worst_case);
   }
   result["expectations"] = expectations;
+  if (!summary.run.limits.empty()) result["notes"] = summary.run.limits;
   return result;
 }
 

@@ -125,6 +125,7 @@ std::string summary_table(const RunSummary& summary) {
     text += fmt::format("{}  {} {} {}: {}\n", e.met ? "met    " : "NOT MET", e.algorithm, e.metric,
                         e.text,
                         e.measured ? (e.missed ? ">" : "") + number_text(e.value) : "not measured");
+  for (const std::string& limit : run.limits) text += "note     " + limit + "\n";
   return text;
 }
 

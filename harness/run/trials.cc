@@ -9,10 +9,10 @@
 #include <thread>
 #include <vector>
 
+#include "backend/kept_trial.h"
 #include "base/temporary_directory.h"
 #include "metrics/parameter.h"
 #include "plan/compile.h"
-#include "trace/records.h"
 
 namespace delaycc {
 namespace {
@@ -47,6 +47,11 @@ std::string measurement_text(const Measurement& m) {
   text += fmt::format(" classes {} {} weights {} {}", fmt::join(m.class_names, " "),
                       fmt::join(m.size_class, " "), fmt::join(m.uniform, " "),
                       fmt::join(m.log_weight, " "));
+  text +=
+      fmt::format(" mtu {} log {} curves {} flows {} ideal {} host {} return {} delay {}",
+                  m.mtu_bytes, static_cast<int>(m.log), m.curves, fmt::join(m.measure.flows, " "),
+                  fmt::join(m.ideal_fct_ns, " "), fmt::join(m.host_port, " "),
+                  fmt::join(m.return_port, " "), fmt::join(m.port_delay_ns, " "));
   return text;
 }
 
@@ -65,6 +70,18 @@ std::string overrides_to_json(const Scenario& scenario, const Parameters& parame
   return json.dump();
 }
 
+std::vector<std::string> limits_of(const Capabilities& can) {
+  std::vector<std::string> limits;
+  if (can.time == Capabilities::Time::kWall)
+    limits.push_back("measured in wall time: what else the machine did is in the figures");
+  if (!can.exact)
+    limits.push_back(
+        "measured with a clock that is not exact: equal trials differ, and small times are noise");
+  for (const auto& [metric, reason] : can.missing_metrics)
+    limits.push_back(metric + ": not measured: " + reason);
+  return limits;
+}
+
 void make_out_folder(const std::string& out) {
   std::error_code error;
   fs::create_directories(out, error);
@@ -73,9 +90,9 @@ void make_out_folder(const std::string& out) {
                         (error ? error.message() : "is no folder, and none can be made there"));
 }
 
-TrialRunner::TrialRunner(const TrialOptions& options, const Lab& lab, Store& store,
+TrialRunner::TrialRunner(const TrialOptions& options, const Backend& backend, Store& store,
                          const std::atomic<bool>& stop)
-    : options_(options), lab_(lab), stop_(stop), build_(lab.build_id()), store_(store) {}
+    : options_(options), backend_(backend), stop_(stop), build_(backend.build()), store_(store) {}
 
 CompiledTrial TrialRunner::compile(const TrialCase& c) const {
   Trial trial;
@@ -84,13 +101,14 @@ CompiledTrial TrialRunner::compile(const TrialCase& c) const {
   trial.seed = options_.seed;
   trial.trace = options_.trace;
   return compile_trial(c.scenario, trial,
-                       [this](const std::string& name) { return lab_.has_module(name); });
+                       [this](const std::string& name) { return backend_.has_module(name); });
 }
 
 std::string TrialRunner::key_of(const TrialCase& c, const CompiledTrial& compiled) const {
   return hash_hex(plan_to_json(compiled.plan) + measurement_text(compiled.measurement) +
                   fmt::format(" metrics {} set ", kMetricsVersion) +
-                  overrides_to_json(c.scenario, c.parameters) + build_);
+                  overrides_to_json(c.scenario, c.parameters) + " by " +
+                  backend_.identity(compiled.plan));
 }
 
 std::string TrialRunner::key(const TrialCase& c) const { return key_of(c, compile(c)); }
@@ -131,10 +149,19 @@ TrialOutcome TrialRunner::run(const TrialCase& c) {
   }
 }
 
+TrialResult TrialRunner::measured(const CompiledTrial& compiled, const Records& records) const {
+  TrialResult result = compute_metrics(compiled, records);
+  for (auto it = result.metrics.begin(); it != result.metrics.end();) {
+    const std::string base = it->first.substr(it->first.find('.') + 1);  // "small.fct_p50_us"
+    it = backend_.capabilities().missing_metrics.count(base) ? result.metrics.erase(it)
+                                                             : std::next(it);
+  }
+  return result;
+}
+
 StoredTrial TrialRunner::attempt(const TrialCase& c, const CompiledTrial& compiled) {
   TemporaryDirectory directory;
-  const Records records =
-      run_in_lab(lab_, compiled.plan, directory.path(), options_.timeout_s, stop_);
+  const Records records = backend_.run(compiled.plan, directory.path(), options_.timeout_s, stop_);
   StoredTrial stored;
   stored.scenario = c.scenario.name;
   stored.parameters = parameters_to_json(c.parameters);
@@ -144,19 +171,20 @@ StoredTrial TrialRunner::attempt(const TrialCase& c, const CompiledTrial& compil
   stored.seed = options_.seed;
   stored.build = build_;
   stored.kernel = records.kernel;
-  stored.result = compute_metrics(compiled, records);
-  if (options_.keep || options_.trace) keep(directory.path(), records, c);
+  stored.result = measured(compiled, records);
+  if (options_.keep || options_.trace) keep(directory.path(), compiled.plan, records, c);
   return stored;
 }
 
-void TrialRunner::keep(const std::string& from, const Records& records, const TrialCase& c) const {
+void TrialRunner::keep(const std::string& from, const Plan& plan, const Records& records,
+                       const TrialCase& c) const {
   const fs::path to =
       fs::path(options_.keep_folder) / fmt::format("case{}-{}-{}", c.index, c.algorithm, c.number);
   fs::remove_all(to);
   fs::create_directories(to);
-  for (const char* name : {"plan.json", "acks.txt", "console.txt"})
+  for (const char* name : {"acks.txt", "console.txt"})
     if (fs::exists(fs::path(from) / name)) fs::copy_file(fs::path(from) / name, to / name);
-  write_records(to.string(), records);
+  keep_trial(to.string(), plan, backend_, records);
 }
 
 void run_workers(int count, const std::function<bool()>& work,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trial from the store or the lab, and a pool of threads that take them: what `run` and `eval`
+// A trial from the store or a backend, and a pool of threads that take them: what `run` and `eval`
 // have in common.
 #ifndef DELAYCC_HARNESS_RUN_TRIALS_H_
 #define DELAYCC_HARNESS_RUN_TRIALS_H_
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "backend/lab/lab.h"
+#include "backend/backend.h"
 #include "plan/compile.h"
 #include "run/store.h"
 #include "scenario/scenario_file.h"
@@ -49,7 +49,7 @@ struct TrialOutcome {
 // Safe to use from several threads. A trial that fails is run once more.
 class TrialRunner {
  public:
-  TrialRunner(const TrialOptions& options, const Lab& lab, Store& store,
+  TrialRunner(const TrialOptions& options, const Backend& backend, Store& store,
               const std::atomic<bool>& stop);
 
   const std::string& build() const { return build_; }
@@ -65,16 +65,22 @@ class TrialRunner {
  private:
   CompiledTrial compile(const TrialCase& c) const;
   std::string key_of(const TrialCase& c, const CompiledTrial& compiled) const;
+  // Without what the backend cannot show.
+  TrialResult measured(const CompiledTrial& compiled, const Records& records) const;
   StoredTrial attempt(const TrialCase& c, const CompiledTrial& compiled);
-  void keep(const std::string& from, const Records& records, const TrialCase& c) const;
+  void keep(const std::string& from, const Plan& plan, const Records& records,
+            const TrialCase& c) const;
 
   const TrialOptions options_;
-  const Lab& lab_;
+  const Backend& backend_;
   const std::atomic<bool>& stop_;
   const std::string build_;
   std::mutex mutex_;  // of store_
   Store& store_;
 };
+
+// What a reader of the results must know of what the backend cannot give; one sentence each.
+std::vector<std::string> limits_of(const Capabilities& can);
 
 // The parameters of a case as JSON, as the store has them.
 std::string parameters_to_json(const Parameters& parameters);

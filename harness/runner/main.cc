@@ -78,23 +78,13 @@ void refuse_unpatched_kernel() {
     throw Error("/proc/delaycc_lab does not say \"clock_ns 1\": the lab kernel is too coarse");
 }
 
-// What modprobe would load before: "depends=a,b" among a module's strings.
-std::vector<std::string> dependencies(const std::string& image) {
-  std::vector<std::string> names;
-  for (const std::string& value : module_info(image, "depends")) {
-    std::istringstream list(value);
-    for (std::string name; std::getline(list, name, ',');) names.push_back(name);
-  }
-  return names;
-}
-
 void load_module(const std::string& directory, const std::string& wanted,
                  std::set<std::string>* loaded) {
   const std::string name = find_module(directory, wanted);
   if (name.empty()) throw Error("no module " + wanted + " in " + directory);
   if (!loaded->insert(name).second) return;
   const std::string file = directory + "/" + name + ".ko";
-  for (const std::string& other : dependencies(read_file(file)))
+  for (const std::string& other : module_dependencies(read_file(file)))
     load_module(directory, other, loaded);
   const Fd fd = open_file(file, O_RDONLY);
   if (syscall(SYS_finit_module, fd.get(), "", 0) < 0) throw system_error("finit_module", file);

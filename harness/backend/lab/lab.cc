@@ -17,6 +17,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <map>
+#include <mutex>
 #include <set>
 #include <sstream>
 #include <vector>
@@ -37,11 +39,11 @@ bool is_file(const std::string& path) {
 }
 
 // errno says what access() found wrong.
-LabForbidden forbidden(const std::string& what, const std::string& path) {
-  return LabForbidden("the " + what + " " + path +
-                      " is there, but not for this user: " + strerror(errno) +
-                      "; give the user access to it and to the folders above it, or name another "
-                      "lab's folder in DELAYCC_LAB");
+BackendForbidden forbidden(const std::string& what, const std::string& path) {
+  return BackendForbidden(
+      "the " + what + " " + path + " is there, but not for this user: " + strerror(errno) +
+      "; give the user access to it and to the folders above it, or name another "
+      "lab's folder in DELAYCC_LAB");
 }
 
 // Throws Error unless `path` is a file that may be used as access()'s `mode` says.
@@ -159,70 +161,26 @@ class Child {
   int status_ = 0;
 };
 
-}  // namespace
+// What the lab puts into each plan: the qdisc that every link end has.
+constexpr char kPortModule[] = "sch_dccport";
 
-bool Lab::has_module(const std::string& name) const { return !find_module(modules, name).empty(); }
-
-std::vector<std::string> Lab::algorithms() const {
-  const std::string prefix = "tcp_";
-  std::set<std::string> names;
-  std::istringstream built_in(DELAYCC_LAB_ALGORITHMS);
-  for (std::string name; std::getline(built_in, name, ',');) names.insert(name);
-  const auto add = [&](const std::string& module) {
-    if (module.rfind(prefix, 0) == 0) names.insert(module.substr(prefix.size()));
-  };
-  for (const auto& entry : fs::directory_iterator(modules)) {
-    if (entry.path().extension() != ".ko") continue;
-    add(entry.path().stem().string());
-    for (const std::string& alias : module_info(read_file(entry.path().string()), "alias"))
-      add(alias);
-  }
-  return {names.begin(), names.end()};
+Plan lab_plan(const Plan& plan) {
+  Plan result = plan;
+  result.modules.insert(result.modules.begin(), kPortModule);
+  return result;
 }
 
-std::string Lab::build_id() const {
-  std::vector<std::string> files = {kernel, runner, "/proc/self/exe"};
-  std::vector<std::string> found;
-  for (const auto& entry : fs::directory_iterator(modules))
-    if (entry.path().extension() == ".ko") found.push_back(entry.path().string());
-  std::sort(found.begin(), found.end());
-  files.insert(files.end(), found.begin(), found.end());
-  std::string hashes;
-  for (const std::string& file : files) {
-    hashes += file == "/proc/self/exe" ? "delaycc" : fs::path(file).filename().string();
-    hashes += " " + hash_hex(read_file(file)) + "\n";
-  }
-  return hash_hex(hashes).substr(0, 16);
-}
+// Paths of what a trial is run with. All are absolute.
+struct Paths {
+  std::string kernel;   // the User-Mode Linux executable
+  std::string modules;  // folder of *.ko
+  std::string runner;   // delaycc-runner
+};
 
-Lab find_lab() {
-  const fs::path program = fs::read_symlink("/proc/self/exe").parent_path();
-  Lab lab;
-  lab.runner = (program / "delaycc-runner").string();
-  const char* given = getenv("DELAYCC_LAB");
-  const fs::path root = given && *given ? fs::absolute(given) : program / "lab";
-  lab.kernel = (root / "linux").string();
-  lab.modules = root.string();
-  need_file("lab kernel", lab.kernel, R_OK | X_OK,
-            "build it with \"make lab\", or name its folder in DELAYCC_LAB");
-  if (access(lab.modules.c_str(), R_OK | X_OK) < 0) throw forbidden("folder", lab.modules);
-  need_file("port module", (root / "sch_dccport.ko").string(), R_OK, "build it with \"make lab\"");
-  for (const auto& entry : fs::directory_iterator(root))
-    if (entry.path().extension() == ".ko")
-      need_file("lab module", entry.path().string(), R_OK, "build it with \"make lab\"");
-  need_file("trial runner", lab.runner, R_OK | X_OK, "build it with \"make\"");
-  return lab;
-}
-
-Records run_in_lab(const Lab& lab, const Plan& plan, const std::string& directory, int timeout_s,
-                   const std::atomic<bool>& stop) {
-  for (const std::string& path : {directory, lab.modules, lab.runner})
-    if (path.find_first_of(" \t\",") != std::string::npos)
-      throw Error("\"" + path +
-                  "\": a path on the lab kernel's command line has no space, comma or quote");
-  write_file(directory + "/plan.json", plan_to_json(plan));
-  const std::vector<std::string> arguments = {
-      lab.kernel,
+std::vector<std::string> kernel_arguments(const Paths& paths, const Plan& plan,
+                                          const std::string& directory) {
+  return {
+      paths.kernel,
       "time-travel=inf-cpu",
       "mem=" + std::to_string(plan.memory_mb) + "M",
       "root=/dev/root",
@@ -235,10 +193,143 @@ Records run_in_lab(const Lab& lab, const Plan& plan, const std::string& director
       "uml_dir=" + directory + "/",
       "umid=lab",
       "dcc_seed=" + std::to_string(plan.seed),
-      "init=" + lab.runner,
+      "init=" + paths.runner,
       "DCC_DIR=" + directory,
-      "DCC_MODULES=" + lab.modules,
+      "DCC_MODULES=" + paths.modules,
   };
+}
+
+// Names of a module's file and of all that it depends on, into `names`.
+void add_with_dependencies(const std::string& directory, const std::string& wanted,
+                           std::set<std::string>* names) {
+  const std::string name = find_module(directory, wanted);
+  if (name.empty()) throw Error("no module " + wanted + " in " + directory);
+  if (!names->insert(name).second) return;
+  for (const std::string& other : module_dependencies(read_file(directory + "/" + name + ".ko")))
+    add_with_dependencies(directory, other, names);
+}
+
+class Lab : public Backend {
+ public:
+  explicit Lab(const Paths& paths) : paths_(paths) {}
+
+  std::string name() const override { return "lab"; }
+  const Capabilities& capabilities() const override { return capabilities_; }
+  // Those that harness/backend/lab/kernel/lab.config builds into the kernel, and those of the
+  // modules tcp_NAME.ko and their aliases. Boots nothing.
+  std::vector<std::string> algorithms() const override;
+  bool has_module(const std::string& name) const override {
+    return !find_module(paths_.modules, name).empty();
+  }
+  std::string description(const std::string& algorithm) const override;
+  std::vector<BackendPart> parts() const override;
+  // The kernel, every module, the runner and this program.
+  std::string build() const override;
+  // The kernel and how it is started, the runner, and the modules that the plan loads.
+  std::string identity(const Plan& plan) const override;
+  Records run(const Plan& plan, const std::string& directory, int timeout_s,
+              const std::atomic<bool>& stop) const override;
+
+ private:
+  // Files are hashed once: what is built while trials run is of the next command.
+  std::string hash_of(const std::string& file) const;
+
+  const Paths paths_;
+  const Capabilities capabilities_;
+  mutable std::mutex mutex_;                               // of all below
+  mutable std::map<std::string, std::string> hashes_;      // by file
+  mutable std::map<std::string, std::string> identities_;  // by the plan's modules
+};
+
+std::string Lab::hash_of(const std::string& file) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::string& hash = hashes_[file];
+  if (hash.empty()) hash = hash_hex(read_file(file));
+  return hash;
+}
+
+std::vector<std::string> Lab::algorithms() const {
+  const std::string prefix = "tcp_";
+  std::set<std::string> names;
+  std::istringstream built_in(DELAYCC_LAB_ALGORITHMS);
+  for (std::string name; std::getline(built_in, name, ',');) names.insert(name);
+  const auto add = [&](const std::string& module) {
+    if (module.rfind(prefix, 0) == 0) names.insert(module.substr(prefix.size()));
+  };
+  for (const auto& entry : fs::directory_iterator(paths_.modules)) {
+    if (entry.path().extension() != ".ko") continue;
+    add(entry.path().stem().string());
+    for (const std::string& alias : module_info(read_file(entry.path().string()), "alias"))
+      add(alias);
+  }
+  return {names.begin(), names.end()};
+}
+
+std::string Lab::description(const std::string& algorithm) const {
+  const std::string module = find_module(paths_.modules, "tcp_" + algorithm);
+  if (module.empty()) return "of the lab kernel";
+  const std::vector<std::string> said =
+      module_info(read_file(paths_.modules + "/" + module + ".ko"), "description");
+  return said.empty() ? "" : said.front();
+}
+
+std::vector<BackendPart> Lab::parts() const {
+  std::vector<BackendPart> parts = {{"lab kernel", paths_.kernel, true}};
+  for (const char* module : {"delaycc", "tcp_oscar"}) {
+    const bool there = has_module(module);
+    parts.push_back({std::string("lab module ") + module,
+                     there ? paths_.modules + "/" + module + ".ko" : "build it with \"make lab\"",
+                     there});
+  }
+  return parts;
+}
+
+std::string Lab::build() const {
+  std::vector<std::string> found;
+  for (const auto& entry : fs::directory_iterator(paths_.modules))
+    if (entry.path().extension() == ".ko") found.push_back(entry.path().string());
+  std::sort(found.begin(), found.end());
+  found.insert(found.begin(), {paths_.kernel, paths_.runner});
+  std::string hashes = "delaycc " + hash_of("/proc/self/exe") + "\n";
+  for (const std::string& file : found)
+    hashes += fs::path(file).filename().string() + " " + hash_of(file) + "\n";
+  return hash_hex(hashes).substr(0, 16);
+}
+
+std::string Lab::identity(const Plan& plan) const {
+  // The plan's own part of the command line is in the plan.
+  const Plan asked = lab_plan(plan);
+  std::string modules;
+  for (const std::string& name : asked.modules) modules += name + " ";
+  std::string files;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    files = identities_[modules];
+  }
+  if (files.empty()) {
+    std::set<std::string> names;
+    for (const std::string& name : asked.modules)
+      add_with_dependencies(paths_.modules, name, &names);
+    files = "linux " + hash_of(paths_.kernel) + " runner " + hash_of(paths_.runner);
+    for (const std::string& name : names)
+      files += " " + name + " " + hash_of(paths_.modules + "/" + name + ".ko");
+    std::lock_guard<std::mutex> lock(mutex_);
+    identities_[modules] = files;
+  }
+  for (const std::string& argument :
+       kernel_arguments({"linux", "modules", "runner"}, plan, "trial"))
+    files += " " + argument;
+  return "lab " + modules + files;
+}
+
+Records Lab::run(const Plan& plan, const std::string& directory, int timeout_s,
+                 const std::atomic<bool>& stop) const {
+  for (const std::string& path : {directory, paths_.modules, paths_.runner})
+    if (path.find_first_of(" \t\",") != std::string::npos)
+      throw Error("\"" + path +
+                  "\": a path on the lab kernel's command line has no space, comma or quote");
+  write_file(directory + "/plan.json", plan_to_json(lab_plan(plan)));
+  const std::vector<std::string> arguments = kernel_arguments(paths_, plan, directory);
   const std::string memory_directory = fs::exists("/dev/shm") ? "/dev/shm" : directory;
   const std::vector<std::string> environment = {"PATH=/usr/bin:/bin", "HOME=" + directory,
                                                 "TMPDIR=" + memory_directory};
@@ -269,6 +360,27 @@ Records run_in_lab(const Lab& lab, const Plan& plan, const std::string& director
     throw Error("the lab ended before the trial did; end of its console:\n" +
                 console_tail(directory));
   return read_lab_records(directory);
+}
+
+}  // namespace
+
+std::unique_ptr<Backend> find_lab() {
+  const fs::path program = fs::read_symlink("/proc/self/exe").parent_path();
+  Paths paths;
+  paths.runner = (program / "delaycc-runner").string();
+  const char* given = getenv("DELAYCC_LAB");
+  const fs::path root = given && *given ? fs::absolute(given) : program / "lab";
+  paths.kernel = (root / "linux").string();
+  paths.modules = root.string();
+  need_file("lab kernel", paths.kernel, R_OK | X_OK,
+            "build it with \"make lab\", or name its folder in DELAYCC_LAB");
+  if (access(paths.modules.c_str(), R_OK | X_OK) < 0) throw forbidden("folder", paths.modules);
+  need_file("port module", (root / "sch_dccport.ko").string(), R_OK, "build it with \"make lab\"");
+  for (const auto& entry : fs::directory_iterator(root))
+    if (entry.path().extension() == ".ko")
+      need_file("lab module", entry.path().string(), R_OK, "build it with \"make lab\"");
+  need_file("trial runner", paths.runner, R_OK | X_OK, "build it with \"make\"");
+  return std::make_unique<Lab>(paths);
 }
 
 }  // namespace delaycc
