@@ -3,7 +3,7 @@
 //
 // tests/data/golden/NAME.toml is a scenario, NAME/ its kept trial, NAME.json its metrics.
 // A stored trial is taken again where kMetricsVersion is the same: a change of a metric's value
-// needs a new one. After that: DELAYCC_GOLDEN=write build/harness-test --gtest_filter='Golden*'.
+// needs a new one. After that: DELAYCC_GOLDEN=write build/harness-test --gtest_filter='*Golden*'.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -84,7 +84,7 @@ TEST_P(Golden, MetricsOfAKeptTrialChangeOnlyWithTheirVersion) {
     return;
   }
   EXPECT_FALSE(raised) << path << " is of metrics version " << golden.at("version")
-                       << ": DELAYCC_GOLDEN=write build/harness-test --gtest_filter='Golden*'";
+                       << ": DELAYCC_GOLDEN=write build/harness-test --gtest_filter='*Golden*'";
   // A metric more or less counts, too: a stored trial would be without it.
   std::set<std::string> parts;
   const json flat_now = now.flatten(), flat_before = golden.at("values").flatten();

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Runs the golden trials anew and keeps their records; needed only when the records' format changes.
-# Then: DELAYCC_GOLDEN=write build/harness-test --gtest_filter='Golden*'
+# Then: DELAYCC_GOLDEN=write build/harness-test --gtest_filter='*Golden*'
 set -eu
 cd "$(dirname "$0")"
 out=$(mktemp -d)
