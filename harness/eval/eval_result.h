@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "eval/evaluate.h"
+#include "eval/options.h"
 
 namespace delaycc {
 

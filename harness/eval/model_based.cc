@@ -8,6 +8,7 @@
 
 #include "plan/compile.h"
 #include "plan/topology.h"
+#include "scenario/scenario_file.h"
 
 namespace delaycc {
 namespace {

@@ -8,8 +8,8 @@
 #ifndef DELAYCC_HARNESS_EVAL_MODEL_BASED_H_
 #define DELAYCC_HARNESS_EVAL_MODEL_BASED_H_
 
-#include "eval/evaluate.h"
 #include "eval/importance.h"
+#include "eval/options.h"
 
 namespace delaycc {
 

@@ -21,6 +21,7 @@
 #include <thread>
 
 #include "run/store.h"
+#include "scenario/scenario_file.h"
 
 extern char** environ;
 
@@ -56,9 +57,9 @@ struct Pending {
 
 class Slurm {
  public:
-  Slurm(EvalSink& sink, const EvalOptions& options, const EvalPlan& plan, TrialRunner& runner,
-        Store& store, const EvalStop& stop)
-      : sink_(sink),
+  Slurm(TrialDispatcher& dispatcher, const EvalOptions& options, const EvalPlan& plan,
+        TrialRunner& runner, Store& store, const EvalStop& stop)
+      : dispatcher_(dispatcher),
         options_(options),
         plan_(plan),
         runner_(runner),
@@ -66,8 +67,8 @@ class Slurm {
         stop_(stop),
         folder_(fs::absolute(options.out) / "slurm") {
     fs::create_directories(folder_);
-    while (fs::exists(manifest_path(wave_))) wave_++;
-    first_wave_ = wave_;
+    while (fs::exists(manifest_path(batch_))) batch_++;
+    first_batch_ = batch_;
   }
 
   ~Slurm() {
@@ -83,16 +84,16 @@ class Slurm {
       if (pending_.empty()) return;
       submit();
       follow();
-      if (!sink_.wanted()) return;
+      if (!dispatcher_.wanted()) return;
     }
   }
 
  private:
-  fs::path manifest_path(int wave) const { return folder_ / fmt::format("wave-{}.json", wave); }
+  fs::path manifest_path(int batch) const { return folder_ / fmt::format("batch-{}.json", batch); }
   // Asks for further trials; those that the store or an older shard has are delivered at once.
   void take_new() {
-    while (sink_.wanted()) {
-      const std::vector<TrialId> ids = sink_.next(kMostTasks * 1000, 1);
+    while (dispatcher_.wanted()) {
+      const std::vector<TrialId> ids = dispatcher_.next(kMostTasks * 1000, 1);
       if (ids.empty()) break;
       for (const TrialId id : ids) {
         const std::string key = runner_.key(plan_.trial_case(id));
@@ -111,13 +112,13 @@ class Slurm {
     TrialOutcome outcome;
     outcome.trial = std::move(trial);
     outcome.resumed = resumed;
-    sink_.deliver(id, std::move(outcome));
+    dispatcher_.deliver(id, std::move(outcome));
   }
 
   void deliver_failure(TrialId id, const std::string& message) {
     TrialOutcome outcome;
     outcome.first_failure = outcome.failure = message;
-    sink_.deliver(id, std::move(outcome));
+    dispatcher_.deliver(id, std::move(outcome));
   }
 
   void submit() {
@@ -134,7 +135,7 @@ class Slurm {
       const TrialCase c = plan_.trial_case(order[i]->id);
       parts[i % tasks].push_back({c.algorithm, c.number});
     }
-    const fs::path manifest = manifest_path(wave_);
+    const fs::path manifest = manifest_path(batch_);
     json overrides;
     for (size_t a = 0; a < plan_.algorithms.size(); a++)
       overrides[plan_.algorithms[a]] = plan_.overrides[a];
@@ -144,10 +145,10 @@ class Slurm {
                           {"seed", options_.seed},
                           {"timeout_s", options_.timeout_s},
                           {"shards", folder_.string()},
-                          {"wave", wave_},
+                          {"batch", batch_},
                           {"tasks", parts}};
     write_file_atomically(manifest.string(), content.dump(1) + "\n");
-    const std::string script = (folder_ / fmt::format("wave-{}.sh", wave_)).string();
+    const std::string script = (folder_ / fmt::format("batch-{}.sh", batch_)).string();
     write_file(script, fmt::format("#!/bin/sh\nexec {} eval-task {}\n", quoted(program_path()),
                                    quoted(manifest.string())));
     std::vector<std::string> command = {
@@ -155,7 +156,7 @@ class Slurm {
         "--parsable",
         fmt::format("--array=0-{}", tasks - 1),
         "--job-name=delaycc-" + plan_.scenarios.front().name,
-        fmt::format("--output={}/wave-{}-%a.txt", folder_.string(), wave_),
+        fmt::format("--output={}/batch-{}-%a.txt", folder_.string(), batch_),
         "--open-mode=append",
         "--requeue",
         "--chdir=" + folder_.string()};
@@ -171,7 +172,7 @@ class Slurm {
     if (job_.empty() || job_.find_first_not_of("0123456789") != std::string::npos)
       throw Error("sbatch printed \"" + trimmed(result.output) + "\" where a job's number is due");
     write_file_atomically(job_path(folder_), job_ + "\n");
-    wave_++;
+    batch_++;
   }
 
   static std::string quoted(const std::string& text) {
@@ -180,7 +181,7 @@ class Slurm {
     return result + "'";
   }
 
-  // Until every trial of the wave has come or the job has gone.
+  // Until every trial of the batch has come or the job has gone.
   void follow() {
     int poll_ms = kFirstPollMs;
     int64_t asked_ns = 0;
@@ -198,7 +199,7 @@ class Slurm {
         cancel();  // what is still in the queue has nothing left to do
         return;
       }
-      if (!sink_.wanted()) {
+      if (!dispatcher_.wanted()) {
         cancel();
         return;
       }
@@ -281,7 +282,7 @@ class Slurm {
       }
     }
     // What failed under an earlier command is tried anew.
-    if (wave_of(path) < first_wave_) return;
+    if (batch_of(path) < first_batch_) return;
     for (const StoredFailure& failure : shard.failures())
       if (const auto it = pending_.find(failure.key); it != pending_.end()) {
         const TrialId id = it->second.id;
@@ -290,10 +291,10 @@ class Slurm {
       }
   }
 
-  // Of "wave-WAVE-TASK-HOST-PID.sqlite"; -1 for another name.
-  static int wave_of(const std::string& path) {
-    int wave = -1;
-    return std::sscanf(fs::path(path).filename().c_str(), "wave-%d-", &wave) == 1 ? wave : -1;
+  // Of "batch-BATCH-TASK-HOST-PID.sqlite"; -1 for another name.
+  static int batch_of(const std::string& path) {
+    int batch = -1;
+    return std::sscanf(fs::path(path).filename().c_str(), "batch-%d-", &batch) == 1 ? batch : -1;
   }
 
   // Two jobs that ran the same trial must agree to the last bit.
@@ -311,15 +312,15 @@ class Slurm {
     }
   }
 
-  EvalSink& sink_;
+  TrialDispatcher& dispatcher_;
   const EvalOptions& options_;
   const EvalPlan& plan_;
   TrialRunner& runner_;
   Store& store_;
   const EvalStop& stop_;
   const fs::path folder_;
-  int wave_ = 0;
-  int first_wave_ = 0;  // of this command
+  int batch_ = 0;
+  int first_batch_ = 0;  // of this command
   std::string job_;
   int queue_failures_ = 0;
   std::map<std::string, Pending> pending_;  // by key: trials that are wanted and have not come
@@ -394,9 +395,9 @@ void cancel_left_over_job(const std::string& out) {
   fs::remove(job_path(folder));
 }
 
-void run_on_slurm(EvalSink& sink, const EvalOptions& options, const EvalPlan& plan,
+void run_on_slurm(TrialDispatcher& dispatcher, const EvalOptions& options, const EvalPlan& plan,
                   TrialRunner& runner, Store& store, const EvalStop& stop) {
-  Slurm(sink, options, plan, runner, store, stop).run();
+  Slurm(dispatcher, options, plan, runner, store, stop).run();
 }
 
 int run_slurm_task(const std::string& manifest_path, const Backend& backend,
@@ -424,8 +425,8 @@ int run_slurm_task(const std::string& manifest_path, const Backend& backend,
   // A task that Slurm starts twice has two shards.
   char host[256] = "host";
   gethostname(host, sizeof(host) - 1);
-  Store shard(fmt::format("{}/wave-{}-{}-{}-{}.sqlite", manifest.at("shards").get<std::string>(),
-                          manifest.at("wave").get<int>(), task, host, getpid()),
+  Store shard(fmt::format("{}/batch-{}-{}-{}-{}.sqlite", manifest.at("shards").get<std::string>(),
+                          manifest.at("batch").get<int>(), task, host, getpid()),
               Store::Sharing::kShared);
   TrialRunner runner(options, backend, shard, stop);
   if (runner.build() != manifest.at("build"))

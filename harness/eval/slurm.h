@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "eval/evaluate.h"
+#include "eval/dispatcher.h"
 
 namespace delaycc {
 
@@ -22,7 +22,7 @@ namespace delaycc {
 void cancel_left_over_job(const std::string& out);
 
 // Throws Interrupted once `stop.stop` is true. Whatever ends it, its jobs are cancelled.
-void run_on_slurm(EvalSink& sink, const EvalOptions& options, const EvalPlan& plan,
+void run_on_slurm(TrialDispatcher& dispatcher, const EvalOptions& options, const EvalPlan& plan,
                   TrialRunner& runner, Store& store, const EvalStop& stop);
 
 // `delaycc eval-task MANIFEST`: the part of an array's task, whose number is in

@@ -154,7 +154,7 @@ def test_the_estimate_is_that_of_the_local_run(scenario, tmp_path, cluster, loca
     assert (tmp_path / "out" / "eval.json").read_bytes() == local
     run = json.loads((tmp_path / "out" / "run.json").read_text())
     assert run["executor"] == "slurm" and run["trials_run"] >= 12
-    assert len(list((tmp_path / "out" / "slurm").glob("wave-0-*.sqlite"))) == 4
+    assert len(list((tmp_path / "out" / "slurm").glob("batch-0-*.sqlite"))) == 4
     # All is in the store: no job is needed the second time, nor a cluster.
     done = evaluate(scenario, tmp_path / "out", *GOAL)
     assert "0 trials run" in done.stdout
@@ -169,33 +169,33 @@ def test_trials_of_a_lost_job_are_run_by_another(scenario, tmp_path, cluster, lo
     on_slurm(scenario, tmp_path / "out", env, *GOAL, "--jobs", "3")
     assert (tmp_path / "lab" / "linux.once").exists() and (tmp_path / "lab" / "linux.twice").exists()
     assert without_build((tmp_path / "out" / "eval.json").read_text()) == without_build(local)
-    assert (tmp_path / "out" / "slurm" / "wave-1.json").exists()
+    assert (tmp_path / "out" / "slurm" / "batch-1.json").exists()
 
 
 def test_a_job_that_ran_twice_counts_once(scenario, tmp_path, cluster, local):
     out = tmp_path / "out"
     on_slurm(scenario, out, cluster, *GOAL, "--jobs", "3")
     # The same task again, as Slurm does after a node failure; then a merge of all shards.
-    again = subprocess.run([DELAYCC, "eval-task", out / "slurm" / "wave-0.json"], capture_output=True, text=True,
+    again = subprocess.run([DELAYCC, "eval-task", out / "slurm" / "batch-0.json"], capture_output=True, text=True,
                            env={**cluster, "SLURM_ARRAY_TASK_ID": "1"}, timeout=owned.HANGS_S)
     assert again.returncode == 0, again.stderr
-    assert len(list((out / "slurm").glob("wave-0-1-*.sqlite"))) == 2
+    assert len(list((out / "slurm").glob("batch-0-1-*.sqlite"))) == 2
     (out / "results.sqlite").unlink()
     done = on_slurm(scenario, out, cluster, *GOAL)
     assert (out / "eval.json").read_bytes() == local
-    waves = len(list((out / "slurm").glob("wave-*.json")))
+    batchs = len(list((out / "slurm").glob("batch-*.json")))
     with sqlite3.connect(out / "results.sqlite") as database:
         trials = database.execute("SELECT count(*), count(DISTINCT algorithm || number) FROM trials").fetchone()
     assert trials[0] == trials[1]
-    assert json.loads((out / "slurm" / "wave-0.json").read_text())["tasks"]
-    assert "not converged" not in done.stdout.lower() and waves >= 1
+    assert json.loads((out / "slurm" / "batch-0.json").read_text())["tasks"]
+    assert "not converged" not in done.stdout.lower() and batchs >= 1
 
 
 def test_two_machines_that_disagree_are_found_out(scenario, tmp_path, cluster):
     out = tmp_path / "out"
     on_slurm(scenario, out, cluster, *GOAL, "--jobs", "2")
-    shard = next((out / "slurm").glob("wave-0-0-*.sqlite"))
-    other = shard.with_name("wave-0-0-other-1.sqlite")
+    shard = next((out / "slurm").glob("batch-0-0-*.sqlite"))
+    other = shard.with_name("batch-0-0-other-1.sqlite")
     shutil.copy(shard, other)
     with sqlite3.connect(other) as database:
         database.execute("UPDATE metrics SET value = value + 1 WHERE name = 'fct_mean_us'")
