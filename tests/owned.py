@@ -41,11 +41,12 @@ def family(pid):
     """The process and all below it."""
     found = [pid]
     for one in found:
-        for children in pathlib.Path("/proc", str(one), "task").glob("*/children"):
-            try:
+        # Each step fails if what it looks at has just ended.
+        try:
+            for children in pathlib.Path("/proc", str(one), "task").glob("*/children"):
                 found += map(int, children.read_text().split())
-            except OSError:
-                pass
+        except OSError:
+            pass
     return found
 
 
