@@ -81,6 +81,44 @@ def test_no_lab_outlives_its_command(tmp_path, mine, command, how):
     assert [entry.name for entry in temporary.iterdir()] == []
 
 
+# A surrogate of the lab kernel. Its child asks to be traced only once its parent has been killed, as a process of the lab's
+# may, and stops.
+STOPS = """#!/usr/bin/python3
+import ctypes, os, signal, time
+parent = os.getpid()
+if os.fork() == 0:
+    open("@/child", "w").write(str(os.getpid()))
+    while os.getppid() == parent:
+        time.sleep(0.01)
+    ctypes.CDLL(None).ptrace(0, 0, 0, 0)
+    os.kill(os.getpid(), signal.SIGSTOP)
+time.sleep(9999)
+"""
+
+
+@pytest.mark.parametrize("how", ["SIGKILL", "SIGTERM"])
+def test_a_process_of_the_lab_that_stops_after_its_end_goes_too(tmp_path, how):
+    lab = tmp_path / "lab"
+    lab.mkdir()
+    for file in LAB.iterdir():
+        if file.name != "linux":
+            (lab / file.name).symlink_to(file.resolve())
+    (lab / "linux").write_text(STOPS.replace("@", str(tmp_path)))
+    (lab / "linux").chmod(0o755)
+    scenario = tmp_path / "long.toml"
+    scenario.write_text(LONG)
+    with subprocess.Popen(owned.owned(DELAYCC, "run", scenario, "--quiet", "--jobs", "1", "--out", tmp_path / "out"),
+                          env={**os.environ, "DELAYCC_LAB": str(lab)}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        wait_for(lambda: (tmp_path / "child").exists() and (tmp_path / "child").read_text(), "the lab did not start")
+        child = int((tmp_path / "child").read_text())
+        process.send_signal(signal.Signals[how])
+    try:
+        wait_for(lambda: not owned.alive(child), "a stopped process of the lab lives on")
+    finally:
+        if owned.alive(child):
+            os.kill(child, signal.SIGKILL)
+
+
 def test_the_folders_of_a_run_that_lives_stay(tmp_path, mine):
     env, processes, temporary = mine
     scenario = tmp_path / "long.toml"
