@@ -161,7 +161,7 @@ enum dcc_ccc_region {
 };
 
 struct dcc_ccc_params {
-	u32 q_b_ns;	/* the queueing delay to hold, two packets' time at least; 0: base RTT / 4 */
+	u32 q_b_ns;	/* queueing delay to hold, at least two packets' time; 0: base RTT / 4 */
 	u32 gamma_ppm;	/* weight of the old gradient, 0 .. 990000 */
 	u32 r_min_kbps; /* no rate below; 0: a packet in six base RTTs */
 	u32 features;	/* DCC_CCC_FEATURE_* */

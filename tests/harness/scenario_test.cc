@@ -5,8 +5,8 @@
 
 #include <filesystem>
 
-#include "base/temporary_directory.h"
 #include "base/suggest.h"
+#include "base/temporary_directory.h"
 #include "metrics/catalogue.h"
 #include "plan/compile.h"
 #include "scenario/expression.h"
