@@ -163,8 +163,8 @@ def test_the_estimate_is_that_of_the_local_run(scenario, tmp_path, cluster, loca
 
 def test_trials_of_a_lost_job_are_run_by_another(scenario, tmp_path, cluster, local):
     # The first two tasks are killed in the middle of a trial, as if their machine had gone.
-    env = broken_lab(tmp_path, "mkdir $0.once 2>/dev/null && kill -9 $PPID && exit\n"
-                               "mkdir $0.twice 2>/dev/null && kill -9 $PPID && exit")
+    env = broken_lab(tmp_path, "mkdir $0.once 2>/dev/null && kill -9 $(cut -d\" \" -f4 /proc/$PPID/stat) && exit\n"
+                               "mkdir $0.twice 2>/dev/null && kill -9 $(cut -d\" \" -f4 /proc/$PPID/stat) && exit")
     env["SLURM_CONF"], env["PATH"] = cluster["SLURM_CONF"], cluster["PATH"]
     on_slurm(scenario, tmp_path / "out", env, *GOAL, "--jobs", "3")
     assert (tmp_path / "lab" / "linux.once").exists() and (tmp_path / "lab" / "linux.twice").exists()
@@ -183,12 +183,12 @@ def test_a_job_that_ran_twice_counts_once(scenario, tmp_path, cluster, local):
     (out / "results.sqlite").unlink()
     done = on_slurm(scenario, out, cluster, *GOAL)
     assert (out / "eval.json").read_bytes() == local
-    batchs = len(list((out / "slurm").glob("batch-*.json")))
+    batches = len(list((out / "slurm").glob("batch-*.json")))
     with sqlite3.connect(out / "results.sqlite") as database:
         trials = database.execute("SELECT count(*), count(DISTINCT algorithm || number) FROM trials").fetchone()
     assert trials[0] == trials[1]
     assert json.loads((out / "slurm" / "batch-0.json").read_text())["tasks"]
-    assert "not converged" not in done.stdout.lower() and batchs >= 1
+    assert "not converged" not in done.stdout.lower() and batches >= 1
 
 
 def test_two_machines_that_disagree_are_found_out(scenario, tmp_path, cluster):

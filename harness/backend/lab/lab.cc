@@ -116,8 +116,12 @@ struct Start {
   _exit(127);
 }
 
-// Starts the kernel and waits for its end, for SIGTERM, or for the end of `parent`; then ends all
-// that the kernel has started. A process that the kernel was about to trace when it was killed
+// The supervisor's signal to end. SIGTERM will not do: a cluster sends that to all processes of a
+// job, and the owner is to hear of it first.
+int end_signal() { return SIGRTMIN; }
+
+// Starts the kernel and waits for its end, for end_signal(), or for the end of `parent`; then ends
+// all that the kernel has started. A process that the kernel was about to trace when it was killed
 // stops for its tracer, and that is then the process which adopts it: init would never let it go
 // on, so it has to be this one. All signals are blocked, and only async-signal-safe functions are
 // called.
@@ -128,7 +132,7 @@ struct Start {
   dup2(start.out, 2);
   syscall(SYS_close_range, 3, ~0U, 0);
   prctl(PR_SET_CHILD_SUBREAPER, 1);
-  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  prctl(PR_SET_PDEATHSIG, end_signal());
   if (getppid() != parent) _exit(127);
   const pid_t kernel = fork();
   if (kernel < 0) _exit(127);
@@ -136,10 +140,10 @@ struct Start {
   sigset_t awaited;
   sigemptyset(&awaited);
   sigaddset(&awaited, SIGCHLD);
-  sigaddset(&awaited, SIGTERM);
+  sigaddset(&awaited, end_signal());
   int status = 0;
   bool ended = false;
-  while (!ended && sigwaitinfo(&awaited, nullptr) != SIGTERM)
+  while (!ended && sigwaitinfo(&awaited, nullptr) != end_signal())
     ended = waitpid(kernel, &status, WNOHANG) == kernel;
   for (;;) {
     kill(-kernel, SIGKILL);
@@ -186,7 +190,7 @@ class Child {
 
   ~Child() {
     if (reaped_) return;
-    kill(pid_, SIGTERM);
+    kill(pid_, end_signal());
     waitpid(pid_, nullptr, 0);
   }
 
