@@ -163,8 +163,8 @@ def test_the_estimate_is_that_of_the_local_run(scenario, tmp_path, cluster, loca
 
 def test_trials_of_a_lost_job_are_run_by_another(scenario, tmp_path, cluster, local):
     # The first two tasks are killed in the middle of a trial, as if their machine had gone.
-    env = broken_lab(tmp_path, "mkdir $0.once 2>/dev/null && kill -9 $(cut -d\" \" -f4 /proc/$PPID/stat) && exit\n"
-                               "mkdir $0.twice 2>/dev/null && kill -9 $(cut -d\" \" -f4 /proc/$PPID/stat) && exit")
+    env = broken_lab(tmp_path, "mkdir $0.once 2>/dev/null && kill -9 $PPID && exit\n"
+                               "mkdir $0.twice 2>/dev/null && kill -9 $PPID && exit")
     env["SLURM_CONF"], env["PATH"] = cluster["SLURM_CONF"], cluster["PATH"]
     on_slurm(scenario, tmp_path / "out", env, *GOAL, "--jobs", "3")
     assert (tmp_path / "lab" / "linux.once").exists() and (tmp_path / "lab" / "linux.twice").exists()

@@ -92,95 +92,43 @@ uint64_t processor_ticks(pid_t pid) {
   return ticks;
 }
 
-// Status of a supervisor whose lab kernel was ended by this signal.
-constexpr int ended_by(int signal) { return 128 + signal; }
-
-// What a lab kernel is started with, allocated before fork(): after it only the child's thread is
-// left of this process, and it may not allocate.
-struct Start {
-  std::vector<char*> argv, envp;
-  int in = -1, out = -1;
-  rlimit processor = {};
-};
-
-[[noreturn]] void become_kernel(const Start& start) {
-  setsid();
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // Addresses of the lab's stack and heap reach its hash functions.
-  personality(ADDR_NO_RANDOMIZE);
-  setrlimit(RLIMIT_CPU, &start.processor);
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
-  execve(start.argv[0], start.argv.data(), start.envp.data());
-  _exit(127);
-}
-
-// The supervisor's signal to end. SIGTERM will not do: a cluster sends that to all processes of a
-// job, and the owner is to hear of it first.
-int end_signal() { return SIGRTMIN; }
-
-// Starts the kernel and waits for its end, for end_signal(), or for the end of `parent`; then ends
-// all that the kernel has started. A process that the kernel was about to trace when it was killed
-// stops for its tracer, and that is then the process which adopts it: init would never let it go
-// on, so it has to be this one. All signals are blocked, and only async-signal-safe functions are
-// called.
-[[noreturn]] void supervise(const Start& start, pid_t parent) {
-  setsid();
-  dup2(start.in, 0);
-  dup2(start.out, 1);
-  dup2(start.out, 2);
-  syscall(SYS_close_range, 3, ~0U, 0);
-  prctl(PR_SET_CHILD_SUBREAPER, 1);
-  prctl(PR_SET_PDEATHSIG, end_signal());
-  if (getppid() != parent) _exit(127);
-  const pid_t kernel = fork();
-  if (kernel < 0) _exit(127);
-  if (kernel == 0) become_kernel(start);
-  sigset_t awaited;
-  sigemptyset(&awaited);
-  sigaddset(&awaited, SIGCHLD);
-  sigaddset(&awaited, end_signal());
-  int status = 0;
-  bool ended = false;
-  while (!ended && sigwaitinfo(&awaited, nullptr) != end_signal())
-    ended = waitpid(kernel, &status, WNOHANG) == kernel;
-  for (;;) {
-    kill(-kernel, SIGKILL);
-    int found = 0;
-    const pid_t pid = waitpid(-1, &found, __WALL);
-    if (pid < 0) break;
-    if (pid == kernel) status = found;
-  }
-  _exit(WIFSIGNALED(status) ? ended_by(WTERMSIG(status)) : WEXITSTATUS(status));
-}
-
-// The lab kernel and a process that supervises it, in sessions of their own. Both end, with all
-// that the kernel has started, when the owner or this process does, however that happens; the
-// kernel, when one of its processes uses more than `processor_s` seconds of processor time.
+// A child in its own process group, killed with all its descendants by its owner. The kernel ends
+// it when this process ends, however that happens, and any process of it that uses more than
+// `processor_s` seconds of processor time.
 class Child {
  public:
   Child(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
         const std::string& output, int processor_s) {
-    Start start;
-    for (const std::string& a : arguments) start.argv.push_back(const_cast<char*>(a.c_str()));
-    start.argv.push_back(nullptr);
-    for (const std::string& e : environment) start.envp.push_back(const_cast<char*>(e.c_str()));
-    start.envp.push_back(nullptr);
+    // Everything is allocated before fork(): between fork() and exec() only the child's thread is
+    // left of this process.
+    std::vector<char*> argv, envp;
+    for (const std::string& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));
+    argv.push_back(nullptr);
+    for (const std::string& e : environment) envp.push_back(const_cast<char*>(e.c_str()));
+    envp.push_back(nullptr);
     Fd out = open_file(output, O_WRONLY | O_CREAT | O_TRUNC);
     Fd in = open_file("/dev/null", O_RDONLY);
-    start.in = in.get();
-    start.out = out.get();
-    const auto limit_s = static_cast<rlim_t>(processor_s);
-    start.processor = {limit_s, limit_s + 5};
     const pid_t parent = getpid();
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const auto limit_s = static_cast<rlim_t>(processor_s);
+    const rlimit processor = {limit_s, limit_s + 5};
     pid_ = fork();
-    if (pid_ == 0) supervise(start, parent);
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
     if (pid_ < 0) throw system_error("fork", arguments.front());
+    if (pid_ == 0) {
+      setsid();
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      if (getppid() != parent) _exit(127);
+      // Addresses of the lab's stack and heap reach its hash functions.
+      personality(ADDR_NO_RANDOMIZE);
+      setrlimit(RLIMIT_CPU, &processor);
+      dup2(in.get(), 0);
+      dup2(out.get(), 1);
+      dup2(out.get(), 2);
+      sigset_t none;
+      sigemptyset(&none);
+      sigprocmask(SIG_SETMASK, &none, nullptr);
+      execve(argv[0], argv.data(), envp.data());
+      _exit(127);
+    }
     pidfd_ = Fd(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
     if (!pidfd_) throw system_error("pidfd_open", arguments.front());
   }
@@ -189,16 +137,13 @@ class Child {
   Child& operator=(const Child&) = delete;
 
   ~Child() {
-    if (reaped_) return;
-    kill(pid_, end_signal());
-    waitpid(pid_, nullptr, 0);
+    kill(-pid_, SIGKILL);
+    if (!reaped_) waitpid(pid_, nullptr, 0);
   }
 
   pid_t pid() const { return pid_; }
   // That it ended by the limit of processor time.
-  bool used_up() const {
-    return reaped_ && WIFEXITED(status_) && WEXITSTATUS(status_) == ended_by(SIGXCPU);
-  }
+  bool used_up() const { return reaped_ && WIFSIGNALED(status_) && WTERMSIG(status_) == SIGXCPU; }
 
   // True when it ended within `timeout_ms`.
   bool wait_for(int timeout_ms) {
