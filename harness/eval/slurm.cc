@@ -17,6 +17,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <set>
 #include <thread>
 
@@ -47,7 +48,7 @@ std::string trimmed(std::string text) {
 
 std::string program_path() { return fs::read_symlink("/proc/self/exe").string(); }
 
-// The number of the job in the queue, as long as there is one.
+// The name of the job in the queue, from before it is there until after it has gone.
 std::string job_path(const fs::path& folder) { return (folder / "job").string(); }
 
 struct Pending {
@@ -121,6 +122,12 @@ class Slurm {
     dispatcher_.deliver(id, std::move(outcome));
   }
 
+  // No other job has it: the queue is that of all machines and folders of this user.
+  std::string fresh_job_name() const {
+    return fmt::format("delaycc-{}-{:016x}", plan_.scenarios.front().name,
+                       (uint64_t{std::random_device()()} << 32) | std::random_device()());
+  }
+
   void submit() {
     const size_t tasks =
         std::min({static_cast<size_t>(options_.jobs), pending_.size(), kMostTasks});
@@ -151,11 +158,13 @@ class Slurm {
     const std::string script = (folder_ / fmt::format("batch-{}.sh", batch_)).string();
     write_file(script, fmt::format("#!/bin/sh\nexec {} eval-task {}\n", quoted(program_path()),
                                    quoted(manifest.string())));
+    const std::string name = fresh_job_name();
+    write_file_atomically(job_path(folder_), name + "\n");
     std::vector<std::string> command = {
         "sbatch",
         "--parsable",
         fmt::format("--array=0-{}", tasks - 1),
-        "--job-name=delaycc-" + plan_.scenarios.front().name,
+        "--job-name=" + name,
         fmt::format("--output={}/batch-{}-%a.txt", folder_.string(), batch_),
         "--open-mode=append",
         "--requeue",
@@ -171,7 +180,6 @@ class Slurm {
     job_ = job_.substr(0, job_.find(';'));
     if (job_.empty() || job_.find_first_not_of("0123456789") != std::string::npos)
       throw Error("sbatch printed \"" + trimmed(result.output) + "\" where a job's number is due");
-    write_file_atomically(job_path(folder_), job_ + "\n");
     batch_++;
   }
 
@@ -391,7 +399,7 @@ ProgramResult run_program(const std::vector<std::string>& arguments) {
 void cancel_left_over_job(const std::string& out) {
   const fs::path folder = fs::absolute(out) / "slurm";
   if (!fs::exists(job_path(folder))) return;
-  run_program({"scancel", trimmed(read_file(job_path(folder)))});
+  run_program({"scancel", "--name=" + trimmed(read_file(job_path(folder)))});
   fs::remove(job_path(folder));
 }
 

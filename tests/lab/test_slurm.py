@@ -241,6 +241,20 @@ def test_started_again_after_a_kill_it_leaves_no_job_behind(scenario, tmp_path, 
     assert not (out / "slurm" / "job").exists()
 
 
+def test_a_job_whose_number_a_killed_command_never_read_goes_too(scenario, tmp_path, cluster):
+    real = shutil.which("sbatch", path=cluster["PATH"])
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "sbatch").write_text(f'#!/bin/sh\n{real} "$@" >/dev/null\nkill -9 $PPID\n')
+    (tmp_path / "bin" / "sbatch").chmod(0o755)
+    out = tmp_path / "out"
+    command = [*test_eval.command(scenario, out, *test_eval.FAR_GOAL), "--executor", "slurm", "--jobs", "2"]
+    done = subprocess.run(command, env={**cluster, "PATH": f"{tmp_path}/bin:{cluster['PATH']}"}, capture_output=True, check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert slurm("squeue", "-h", env=cluster).stdout.strip(), "the job of the killed command goes on"
+    on_slurm(scenario, out, cluster, *GOAL, "--jobs", "2")
+    until(lambda: not slurm("squeue", "-h", env=cluster).stdout.strip(), "jobs are still there")
+
+
 def test_without_a_cluster_the_message_names_what_is_missing(scenario, tmp_path):
     env = {**os.environ, "PATH": str(tmp_path)}
     done = on_slurm(scenario, tmp_path / "out", env, *GOAL, code=1)
