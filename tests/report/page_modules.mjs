@@ -69,3 +69,13 @@ test('a view of many samples keeps every spike and every gap', () => {
   assert.deepEqual([points[0].x, points[points.length - 1].x], [100, 9900]);
   assert.ok(points.every((p, i) => i === 0 || p.x >= points[i - 1].x));
 });
+
+test('traffic ends where the last curve comes to zero for good', () => {
+  const queue = {t: [0, 10, 20, 30, 100], v: [5, 0, 3, 0, 0]};
+  const rate = {t: [0, 10, 40, 100], v: [null, 2, 0, null]};
+  assert.equal(samples.trafficEnd([queue]), 30);
+  assert.equal(samples.trafficEnd([queue, rate]), 40);
+  assert.equal(samples.trafficEnd([{t: [0, 7], v: [0, 1]}]), 7, 'at the end of a curve that does not');
+  assert.equal(samples.trafficEnd([{t: [0, 7], v: [0, null]}]), -Infinity);
+  assert.equal(samples.trafficEnd([]), -Infinity);
+});

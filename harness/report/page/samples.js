@@ -20,6 +20,15 @@ export function valueAt(s, time) {
   return s.v[i] + (s.v[i + 1] - s.v[i]) * (time - s.t[i]) / (s.t[i + 1] - s.t[i]);
 }
 
+// When the last of the series comes to zero for good, or ends; -Infinity without traffic.
+export function trafficEnd(list) {
+  const ends = list.map(({t, v}) => {
+    const last = v.findLastIndex((value) => value > 0);
+    return last < 0 ? -Infinity : t[Math.min(last + 1, t.length - 1)];
+  });
+  return Math.max(...ends);
+}
+
 // The part of a series from `from` to `to`, for so many pixels: first, least, greatest and last value of
 // each pixel's time, in their order, and the values at the edges. Without the last, a line to a far next
 // point would slope.

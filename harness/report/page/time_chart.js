@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A chart of curves over time. All of them share one view: zoom, reading line, dragged range.
 import {axisBytes, axisText, bytesText, fixed, plain, wantsLog} from './numbers.js';
-import {indexAt, pointsInView, valueAt} from './samples.js';
+import {indexAt, pointsInView, trafficEnd, valueAt} from './samples.js';
 import {el} from './elements.js';
 import {data} from './data.js';
 import {palette, styleOf, swatch} from './styles.js';
@@ -14,10 +14,14 @@ export const span = series.length === 0 ? [0, 1] : [
 
 if (!(span[0] < span[1])) span[1] = span[0] + 1;
 
+// Behind the last moment with traffic there is nothing to see: at first only a twentieth of the time is shown of it.
+const lastTraffic = trafficEnd(series);
+const firstEnd = Math.min(span[1], lastTraffic + (lastTraffic - span[0]) / 20);
+
 // `flow`: whose rates are laid over each other, 'main', a label, or 'each': every flow, in a chart for
 // each algorithm.
 export const view = {
-  from: span[0], to: span[1], cursor: null, drag: null, log: false, same: true, sides: false,
+  from: span[0], to: lastTraffic > span[0] ? firstEnd : span[1], cursor: null, drag: null, log: false, same: true, sides: false,
   flow: mainLabels.length ? 'main' : 'each',
 };
 
