@@ -616,6 +616,35 @@ def test_a_stopped_flow_notices_that_its_peer_is_gone(run):
     assert 4 < seen["seconds"] < 15
 
 
+def in_lab_keepalive(stopped):
+    """An idle connection, whose sender may stand still, and a peer that vanishes: seconds until an error, which, and probes meanwhile."""
+    net = Net(run_acks=5 if stopped else 0, probes=1_000_000, probe_ns=20_000)
+    net.set(release_ns=1)
+    client, server = net.open()
+    assert move([Flow(client, server, 30_000)])
+    time.sleep(0.01)
+    client.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 2)
+    client.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 1)
+    client.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    with net.b:
+        inlab.port("b0", change=True, rate_bps=RATE_BPS, delay_ns=DELAY_NS, loss_ppm=1_000_000)
+    begin = now_ns()
+    poll = select.epoll()
+    poll.register(client.fileno(), 0)
+    events = poll.poll(60)
+    return {"events": events[0][1] if events else 0, "error": client.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR),
+            "seconds": (now_ns() - begin) / 1e9}
+
+
+@pytest.mark.parametrize("stopped", (False, True))
+def test_keepalive_ends_an_idle_flow_whether_stopped_or_not(run, stopped):
+    seen = run("in_lab_keepalive", stopped)
+    assert seen["events"] & select.EPOLLERR
+    assert seen["error"] == errno.ETIMEDOUT
+    assert 4.5 < seen["seconds"] < 5.5
+
+
 def in_lab_still(rate_bps, probe_ns):
     """A flow that no probe lets go on; what leaves of its data in a second, and the longest pause."""
     net = Net(rate_bps=rate_bps, run_acks=20, probes=1_000_000, probe_ns=probe_ns)
