@@ -44,7 +44,8 @@ TemporaryDirectory::TemporaryDirectory() {
   const fs::path where = fs::temp_directory_path();
   static std::once_flag once;
   std::call_once(once, [&] { remove_abandoned_folders(where); });
-  std::string fresh = (where / "delaycc-XXXXXX").string();
+  // mkdtemp() puts six characters of its own in place of the last six.
+  std::string fresh = (where / ("delaycc-" + std::string(6, 'X'))).string();
   if (!mkdtemp(fresh.data())) throw system_error("mkdtemp", fresh);
   // It gets its name once it is locked.
   lock_ = lock_folder(fresh);

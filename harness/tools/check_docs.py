@@ -17,7 +17,8 @@ import os
 import pathlib
 import re
 import subprocess
-import sys
+
+from mistakes import main
 
 LINK = re.compile(r"!?\[[^\]]*\]\(<?([^)\s>]+)>?[^)]*\)")
 # NAME, <name>, * and {a,b} stand for several files.
@@ -107,13 +108,5 @@ def mistakes(root):
             yield f"{name}: docs/index.md has no link to this page"
 
 
-def main():
-    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent.parent.parent)
-    found = list(mistakes(root))
-    for line in found:
-        print(line)
-    return 1 if found else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    main(mistakes)

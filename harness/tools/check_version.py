@@ -11,7 +11,8 @@ kernel/dkms.conf reads it, and CHANGELOG.md begins with that release, or with "U
 import pathlib
 import re
 import subprocess
-import sys
+
+from mistakes import main
 
 
 def first(pattern, text):
@@ -37,13 +38,5 @@ def mistakes(root):
         yield f'CHANGELOG.md: begins with "{newest}", VERSION {version} wants "{expected}"'
 
 
-def main():
-    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent.parent.parent)
-    found = list(mistakes(root))
-    for line in found:
-        print(line)
-    return 1 if found else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    main(mistakes)

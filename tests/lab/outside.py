@@ -19,6 +19,29 @@ BUILD = pathlib.Path(os.environ.get("DELAYCC_BUILD", ROOT / "build")).absolute()
 LAB = pathlib.Path(os.environ.get("DELAYCC_LAB") or BUILD / "lab").absolute()
 DELAYCC = BUILD / "delaycc"
 
+# A long flow and a short one over one link, about 0.3 s a trial: to be followed by keys of the short flow, [measure] and more.
+LONG_AND_SHORT = """
+name = "small"
+cc = ["oscar", "cubic"]
+[topology]
+kind = "dumbbell"
+senders = 2
+base_rtt_ns = 12000
+[[flows]]
+name = "long"
+from = "senders[0]"
+to = "receivers"
+[[flows]]
+name = "short"
+from = "senders[1]"
+to = "receivers"
+"""
+OSCAR_TOLD = """
+[algorithms.oscar.sysctl]
+net.ipv4.delaycc.line_rate_mbps = 100000
+net.ipv4.delaycc.base_rtt_ns = 12000
+"""
+
 
 class LabFailed(Exception):
     pass

@@ -13,34 +13,15 @@ import time
 
 import pytest
 
-from outside import BUILD, DELAYCC, LAB, delaycc, run
+from outside import BUILD, DELAYCC, LAB, LONG_AND_SHORT, OSCAR_TOLD, delaycc, run
 import owned  # found by outside, in the lab, too
 
-SMALL = """
-name = "small"
-cc = ["oscar", "cubic"]
-trials = 2
-[topology]
-kind = "dumbbell"
-senders = 2
-base_rtt_ns = 12000
-[[flows]]
-name = "long"
-from = "senders[0]"
-to = "receivers"
-[[flows]]
-name = "short"
-from = "senders[1]"
-to = "receivers"
-start_us = 100
+SMALL = "trials = 2" + LONG_AND_SHORT + """start_us = 100
 start_jitter_us = 10
 size_bytes = 300000
 [measure]
 duration_us = 500
-[algorithms.oscar.sysctl]
-net.ipv4.delaycc.line_rate_mbps = 100000
-net.ipv4.delaycc.base_rtt_ns = 12000
-"""
+""" + OSCAR_TOLD
 
 
 @pytest.fixture
@@ -191,7 +172,7 @@ def test_a_mistake_in_the_scenario_is_found_before_anything_runs(scenario, tmp_p
     scenario.write_text(SMALL.replace("senders = 2", "senders = 0"))
     result = delaycc("run", scenario, "--out", tmp_path / "out")
     assert result.returncode == 2
-    assert result.stderr.startswith(f"{scenario}:7: topology.senders: 0 is out of range, allowed is")
+    assert result.stderr.startswith(f"{scenario}:6: topology.senders: 0 is out of range, allowed is")
     assert not (tmp_path / "out").exists()
 
 

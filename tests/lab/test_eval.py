@@ -12,34 +12,16 @@ import time
 import pytest
 
 import owned
-from outside import DELAYCC, LAB
+from outside import DELAYCC, LAB, LONG_AND_SHORT, OSCAR_TOLD
 
-# Two flows over one link, the second at a random time: about 0.3 s a trial.
-SMALL = """
-name = "small"
-cc = ["oscar", "cubic"]
-[topology]
-kind = "dumbbell"
-senders = 2
-base_rtt_ns = 12000
-[[flows]]
-name = "long"
-from = "senders[0]"
-to = "receivers"
-[[flows]]
-name = "short"
-from = "senders[1]"
-to = "receivers"
-start_us = 50
+# The short flow at a random time.
+SMALL = LONG_AND_SHORT + """start_us = 50
 start_jitter_us = 100
 size_bytes = 100000
 [measure]
 duration_us = 300
 flows = ["short"]
-[algorithms.oscar.sysctl]
-net.ipv4.delaycc.line_rate_mbps = 100000
-net.ipv4.delaycc.base_rtt_ns = 12000
-"""
+""" + OSCAR_TOLD
 
 
 @pytest.fixture

@@ -6,25 +6,9 @@ import os
 
 import pytest
 
-from outside import delaycc, run
+from outside import LONG_AND_SHORT, delaycc, run
 
-SCENARIO = """
-name = "kept"
-cc = ["oscar", "cubic"]
-trials = 2
-[topology]
-kind = "dumbbell"
-senders = 2
-base_rtt_ns = 12000
-[[flows]]
-name = "long"
-from = "senders[0]"
-to = "receivers"
-[[flows]]
-name = "short"
-from = "senders[1]"
-to = "receivers"
-start_us = 100
+SCENARIO = "trials = 2" + LONG_AND_SHORT + """start_us = 100
 start_jitter_us = 10
 size_bytes = 300000
 [measure]
