@@ -99,6 +99,10 @@ test: setup-test ## every test
 unit-test: tools ## the C++ tests: core (also with sanitizers and fuzzed) and harness
 	cd $(BUILD) && ctest --output-on-failure -j$(JOBS) --progress
 
+.PHONY: fuzz
+fuzz: tools ## the fuzzers for long: FUZZ="--executions 100M --keep" (harness/tools/fuzz.py --help)
+	harness/tools/fuzz.py $(FUZZ) $(BUILD)
+
 .PHONY: core-test
 core-test: $(BUILD)/CMakeCache.txt ## the cores alone: unit tests and reference models, in seconds
 	@cmake --build $(BUILD) -j$(JOBS) --target core_tests -- --no-print-directory

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// TCP's side of the hooks (dcc_tcp.h) under arbitrary sockets, rate samples and controls. Base RTT,
+// window, pace and hold stay within their bounds, and a sample is one of the socket's clock.
+#include "dcc_tcp.h"
+
+#include "fuzz_input.h"
+
+namespace {
+
+using delaycc_test::Input;
+using delaycc_test::Require;
+
+constexpr u64 kLineRateMaxBps = 800000000000;
+constexpr u64 kNoWrapNs = u64{1} << 63;
+
+// Small steps make plausible sockets; whole numbers of any size make the others.
+u32 Step(Input& in, u32 value) {
+  const u8 how = in.Take<u8>();
+  return how < 240 ? value + how % 16 : in.Take<u32>();
+}
+
+void TakeView(Input& in, dcc_tcp_view* v) {
+  const u8 flags = in.Take<u8>();
+  const u8 more = in.Take<u8>();
+  v->now_ns = more < 240 ? v->now_ns + in.Take<u16>() : in.Take<u64>();
+  v->now_us = more % 16 ? v->now_ns / DCC_NS_PER_US : in.Take<u64>();
+  v->bytes_acked = more % 8 ? v->bytes_acked + in.Take<u16>() : in.Take<u64>();
+  v->snd_nxt = Step(in, v->snd_nxt);
+  v->delivered = Step(in, v->delivered);
+  v->packets_out = Step(in, 0);
+  v->sacked_out = Step(in, 0);
+  v->total_retrans = Step(in, v->total_retrans);
+  v->data_segs_in = Step(in, v->data_segs_in);
+  v->ca_state = in.Take<u8>() % 5;
+  v->all_sent = flags & 1;
+  v->rwnd_limited = flags & 2;
+  v->sampled = flags & 4;
+  v->is_retrans = flags & 8;
+  v->is_app_limited = flags & 16;
+  v->is_ack_delayed = flags & 32;
+  v->rtt_us = static_cast<s32>(flags & 64 ? in.Take<u32>() : in.Take<u16>());
+  v->acked_sacked = Step(in, 0);
+  v->prior_delivered = v->delivered - Step(in, 1);
+  v->last_end_seq = Step(in, v->snd_nxt);
+}
+
+void CheckPath(const dcc_tcp& s) {
+  Require(s.path.base_rtt_ns >= DCC_PATH_RTT_MIN_NS && s.path.base_rtt_ns <= DCC_PATH_RTT_MAX_NS);
+  Require(s.path.wire_bytes >= DCC_PATH_WIRE_MIN_BYTES &&
+          s.path.wire_bytes <= DCC_PATH_WIRE_MAX_BYTES);
+  Require(s.rtt_ns >= 1 && s.mss >= 1);
+}
+
+void Sample(Input& in, dcc_tcp* s, dcc_tcp_view* v) {
+  TakeView(in, v);
+  const u8 how = in.Take<u8>();
+  u64 noted_ns = how % 4 == 0   ? 0
+                 : how % 4 == 1 ? in.Take<u64>()
+                                : v->now_ns - static_cast<u32>(v->rtt_us) * u64{DCC_NS_PER_US} - how;
+  if (v->is_retrans)
+    noted_ns = dcc_tcp_retrans_ns(in.Take<u64>(), in.Take<u16>(), v->now_us, v->now_ns);
+  dcc_ack ack;
+  if (!dcc_tcp_sample(s, v, noted_ns, &ack)) return;
+  Require(ack.now_ns == v->now_ns && ack.flows == 0 && !(ack.flags & DCC_ACK_LOSS));
+  if (ack.flags & DCC_ACK_NO_RTT)
+    Require(ack.rtt_ns == 0 && ack.send_ns == ack.now_ns);
+  else
+    Require(ack.rtt_ns == dcc_sat_u32(ack.now_ns - ack.send_ns));
+  Require(ack.inflight_bytes >= s->path.wire_bytes);
+  // A base RTT that was told stays; a measured one is never above a valid sample.
+  if (!s->base_fixed && !(ack.flags & (DCC_ACK_NO_RTT | DCC_ACK_DELAYED)))
+    Require(s->path.base_rtt_ns <=
+            dcc_clamp_u32(ack.rtt_ns, DCC_PATH_RTT_MIN_NS, DCC_PATH_RTT_MAX_NS));
+  s->last_ack_ns = v->now_ns;
+}
+
+void Control(Input& in, const dcc_tcp& s) {
+  dcc_control control = {};
+  control.cwnd_q16 = in.Take<u8>() % 2 ? in.Take<u16>() : in.Take<u64>() >> in.Take<u8>() % 64;
+  control.cwnd_q16 = dcc_max_u64(control.cwnd_q16, 1);
+  control.pacing_bps = in.Take<u8>() % 2 ? s.path.line_rate_bps
+                                         : dcc_clamp_u64(in.Take<u64>(), 1000, 2 * kLineRateMaxBps);
+  const u64 rate = dcc_tcp_pace(&s, &control);
+  Require(rate >= 1 && rate <= dcc_max_u64(control.pacing_bps / DCC_BITS_PER_BYTE, 1));
+  const u32 most = in.Take<u16>() % 64 + 1;
+  const u32 burst = dcc_tcp_burst(&s, rate, most);
+  Require(burst >= 1 && burst <= most);
+  const u32 clamp = in.Take<u32>();
+  const u32 cwnd = dcc_tcp_window(&s, &control, in.Take<u32>(), burst, clamp);
+  Require(cwnd >= 1 && cwnd <= dcc_max_u32(dcc_min_u32(clamp, DCC_TCP_CWND_MAX), 2));
+  if (control.cwnd_q16 < DCC_WINDOW_ONE) {
+    const u64 hold_ns = dcc_tcp_hold_ns(&s, control.cwnd_q16);
+    Require(hold_ns <= DCC_TCP_HOLD_MAX_NS);
+    Require(dcc_tcp_shortened_hold_ns(hold_ns, rate, rate) == hold_ns);
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  Input in(data, size);
+  dcc_tcp s = {};
+  dcc_tcp_view v = {};
+  s.times_retrans = in.Take<u8>() % 2;
+  s.path.line_rate_bps = dcc_clamp_u64(in.Take<u64>(), 1000000, kLineRateMaxBps);
+  dcc_tcp_set_packet(&s, in.Take<u16>(), in.Take<u8>());
+  TakeView(in, &v);
+  dcc_tcp_begin(&s, &v, in.Take<u32>());
+  CheckPath(s);
+  while (!in.empty()) {
+    switch (in.Take<u8>() % 8) {
+      case 0: {
+        const u8 how = in.Take<u8>();
+        const u32 told_ns = how % 2 ? 0
+                                    : dcc_clamp_u32(in.Take<u32>(), DCC_PATH_RTT_MIN_NS,
+                                                    DCC_PATH_RTT_MAX_NS);
+        dcc_tcp_set_base_rtt(&s, told_ns, how & 2);
+        break;
+      }
+      case 1:
+        dcc_tcp_set_packet(&s, in.Take<u16>(), in.Take<u8>());
+        break;
+      case 2: {
+        const dcc_tcp_pause pause = {v.now_ns + in.Take<u32>(), in.Take<u64>(), Step(in, 0),
+                                     in.Take<u8>() % 5u,        in.Take<u8>() % 2 != 0};
+        // Once per pause, on a clock that does not wrap.
+        if (dcc_tcp_restarts(&s, &pause) && (pause.now_ns | pause.departure_ns) < kNoWrapNs)
+          Require(!dcc_tcp_restarts(&s, &pause));
+        break;
+      }
+      case 3:
+        dcc_tcp_state_event(in.Take<u8>() % 5, in.Take<u8>() % 5, in.Take<u32>(), in.Take<u32>());
+        break;
+      case 4:
+        dcc_tcp_guess_base_rtt(&s, in.Take<u32>());
+        break;
+      case 5:
+        Control(in, s);
+        break;
+      default:
+        Sample(in, &s, &v);
+    }
+    CheckPath(s);
+  }
+  return 0;
+}

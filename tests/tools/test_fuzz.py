@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""harness/tools/fuzz.py: how it counts, goes on and stops, with programs in place of the fuzzers."""
+
+import json
+import pathlib
+import subprocess
+
+import pytest
+
+FUZZ = pathlib.Path(__file__).resolve().parents[2] / "harness" / "tools" / "fuzz.py"
+# Does what is asked for, or fails.
+TARGET = """#!/bin/sh
+echo "$@" >>"$0.calls"
+for word; do case $word in -runs=*) echo "stat::number_of_executed_units: ${word#-runs=}" >&2; esac; done
+exit %d
+"""
+
+
+@pytest.fixture
+def build(tmp_path):
+    for name in ("a", "b"):
+        make(tmp_path, name)
+    return tmp_path
+
+
+def make(folder, name, code=0):
+    (folder / f"fuzz_{name}").write_text(TARGET % code)
+    (folder / f"fuzz_{name}").chmod(0o755)
+
+
+def fuzz(build, *arguments):
+    return subprocess.run([FUZZ, *arguments, build], capture_output=True, text=True, check=False)
+
+
+def calls(build, name):
+    return [line.split() for line in (build / f"fuzz_{name}.calls").read_text().splitlines()]
+
+
+def test_all_targets_together_run_as_often_as_asked_for(build):
+    done = fuzz(build, "--executions", "6M")
+    assert done.returncode == 0, done.stderr
+    for name in ("a", "b"):
+        assert json.loads((build / "fuzz" / f"{name}.json").read_text()) == {"executions": 3_000_000}
+        seeds = [call[1] for call in calls(build, name)]
+        assert len(seeds) == len(set(seeds)) == 2, "each part has a seed of its own"
+    assert "6.0 of 6.0 million executions" in done.stdout
+
+
+def test_the_next_call_goes_on(build):
+    fuzz(build, "--executions", "2M")
+    fuzz(build, "--executions", "3M")
+    assert [call[0] for call in calls(build, "a")] == ["-runs=1000000", "-runs=500000"]
+    before = calls(build, "a")
+    assert fuzz(build, "--executions", "3M").returncode == 0
+    assert calls(build, "a") == before, "nothing is left to do"
+
+
+def test_a_fault_stops_it_and_says_where(build):
+    make(build, "b", code=77)
+    done = fuzz(build, "--executions", "2M", "--jobs", "1")
+    assert done.returncode == 1
+    assert "fuzz_b ended with 77" in done.stderr
+    assert not (build / "fuzz" / "b.json").exists(), "what failed is not counted"
+
+
+def test_mistakes_are_named(build, tmp_path):
+    assert '"5x" is no number of executions' in fuzz(build, "--executions", "5x").stderr
+    assert "--targets: no c, there are a, b" in fuzz(build, "--targets", "c").stderr
+    (tmp_path / "empty").mkdir()
+    done = fuzz(tmp_path / "empty")
+    assert done.returncode == 2 and "has no fuzz targets: run `make tools`" in done.stderr
