@@ -16,6 +16,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -54,8 +55,9 @@ class Target:
         # Another seed for each part.
         command = [self.program, f"-runs={executions}", f"-seed={self.runs + 1}", f"-max_len={MAX_LEN}", "-print_final_stats=1",
                    f"-artifact_prefix={self.folder.parent}/{self.name}-", self.folder]
-        # Interrupts are this program's to handle.
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True) as self.process:
+        # Interrupts are this program's to handle; killed, it takes the target along.
+        with subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                              start_new_session=True) as self.process:
             log = self.process.communicate()[1]
         ran = re.search(r"stat::number_of_executed_units: (\d+)", log)
         if self.process.returncode != 0 or not ran:
@@ -129,6 +131,9 @@ def main():
     for name in wanted:
         if name not in names:
             parser.error(f"--targets: no {name}, there are {', '.join(names)}")
+    # Also where a shell without job control has it ignored.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     targets = [Target(p, arguments.build.absolute() / "fuzz") for p in programs if p.name.removeprefix("fuzz_") in wanted]
     try:
         fault = fuzz_all(targets, arguments.executions, max(1, arguments.jobs))

@@ -3,9 +3,14 @@
 
 import json
 import pathlib
+import signal
 import subprocess
+import sys
 
 import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import owned  # noqa: E402
 
 FUZZ = pathlib.Path(__file__).resolve().parents[2] / "harness" / "tools" / "fuzz.py"
 # Does what is asked for, or fails.
@@ -61,6 +66,19 @@ def test_a_fault_stops_it_and_says_where(build):
     assert done.returncode == 1
     assert "fuzz_b ended with 77" in done.stderr
     assert not (build / "fuzz" / "b.json").exists(), "what failed is not counted"
+
+
+@pytest.mark.parametrize("how", (signal.SIGINT, signal.SIGTERM))
+def test_interrupted_it_ends_with_its_targets(build, how):
+    (build / "fuzz_a").write_text("#!/bin/sh\necho $$ >$0.pid.new; mv $0.pid.new $0.pid; exec sleep 1000\n")
+    with subprocess.Popen([FUZZ, "--targets", "a", build], stderr=subprocess.PIPE, text=True,
+                          preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)) as process:
+        owned.wait_for((build / "fuzz_a.pid").exists, "the target did not start")
+        process.send_signal(how)
+        assert "interrupted; the next call goes on" in process.communicate()[1]
+    assert process.returncode == 1
+    target = int((build / "fuzz_a.pid").read_text())
+    owned.wait_for(lambda: not owned.alive(target), "the target lives on")
 
 
 def test_mistakes_are_named(build, tmp_path):
