@@ -260,7 +260,10 @@ static u32 delaycc_probe_timeout_ns(const struct delaycc_sock *ds,
 
 /*
  * Lets one packet of TCP's own leave; its ACK is the reply.  A peer may hold back
- * that ACK; the second packet, after the timeout, releases it.
+ * the ACK of a lone packet, and such an ACK is no reply: it says nothing of the
+ * queue.  The second packet releases it.  On a long path the second packet does not
+ * wait for the timeout, because it would come when the peer waits no longer, and
+ * be a lone one, too.
  */
 static void delaycc_probe_let_packet(struct sock *sk, struct delaycc_sock *ds,
 				     struct delaycc_probe *p)
@@ -268,6 +271,9 @@ static void delaycc_probe_let_packet(struct sock *sk, struct delaycc_sock *ds,
 	const struct sk_buff *skb = tcp_send_head(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
+	if (!(p->tries & 1))
+		p->due_ns = min_t(u64, p->due_ns,
+				  tp->tcp_clock_cache + DCC_TCP_HELD_ACK_NS);
 	delaycc_probe_wait(p, ds, tp->tcp_clock_cache);
 	/* After the last packet no data waits. */
 	if (skb && tcp_skb_is_last(sk, skb) && skb->len <= ds->tcp.mss)

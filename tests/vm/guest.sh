@@ -506,6 +506,27 @@ test_probes_have_right_checksums()
 	has 'TcpInCsumErrors *0 ' /tmp/nstat && has 'TcpExtTCPDSACKOldSent *[1-9]' /tmp/nstat
 }
 
+# The peer holds back the ACK of a lone packet for 40 ms, which is less than four RTTs here.
+test_a_stopped_flow_on_a_long_path_gets_answers()
+{
+	modprobe tcp_prioplus && qdisc_a netem delay 20ms && tc -n b qdisc replace dev vb root netem delay 20ms || return 1
+	# Each delay is above the limit: the flow stops, and only asks.
+	in_a sh -c "echo 39000000 >$dcc/base_rtt_ns"
+	echo 1 >/sys/kernel/tracing/events/delaycc/ack/enable
+	echo >/sys/kernel/tracing/trace
+	port=$((port + 1))
+	(exec ip netns exec b xfer recv $port) &
+	receiver=$!
+	timeout 4 ip netns exec a xfer send -c prioplus 10.0.0.2 $port 3000000 1 >/tmp/sent
+	kill $receiver
+	wait $receiver
+	echo 0 >/sys/kernel/tracing/events/delaycc/ack/enable
+	in_a sh -c "echo 0 >$dcc/base_rtt_ns"
+	qdisc_a netem delay 1ms && tc -n b qdisc replace dev vb root netem delay 1ms || return 1
+	answers=$(grep -c 'ack: name=prioplus .* branch=7 ' /sys/kernel/tracing/trace)
+	[ "$answers" -ge 40 ] || no "$answers answers in 4 s"
+}
+
 # What follows is for all algorithms; the tests above look at oscar.
 
 # Calls FUNCTION for each algorithm of ours, in $algorithm.
