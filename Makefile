@@ -15,6 +15,8 @@ PYTEST := /usr/bin/python3 -m pytest -q
 PARALLEL := -n $(JOBS) --dist loadfile
 SCENARIO ?= oscar-fig07
 OUT ?= $(BUILD)/results/$(SCENARIO)
+KERNEL ?= $(or $(DELAYCC_VM_KERNEL),6.1)
+QEMU ?= $(DELAYCC_VM_QEMU)
 export DELAYCC_BUILD := $(BUILD)
 
 .DEFAULT_GOAL := all
@@ -133,9 +135,10 @@ report-test: tools ## the report page in headless Chromium
 bpf-test: tools ## the BPF programs on the running kernel
 	$(PYTEST) tests/bpf
 
+# 6.1, which is the default, 6.12, 7.2 or 7.3; QEMU=trixie takes the QEMU of that Debian.
 .PHONY: vm-test
-vm-test: ## the modules in Debian's stock kernel under QEMU
-	$(PYTEST) tests/vm
+vm-test: ## the modules in Debian's stock kernel under QEMU (KERNEL=6.12, QEMU=trixie)
+	DELAYCC_VM_KERNEL=$(KERNEL) DELAYCC_VM_QEMU=$(QEMU) $(PYTEST) tests/vm
 
 .PHONY: metrics-doc
 metrics-doc: $(BUILD)/CMakeCache.txt ## write the tables of docs/research/metrics.md from the metric catalogue

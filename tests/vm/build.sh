@@ -4,7 +4,9 @@
 # Builds the modules for a Debian kernel that need not be this machine's: with
 # the newest headers of its series and that release's compiler.
 #
-#   build.sh SERIES OUT     such as 7.3; the modules go to the folder OUT
+#   build.sh SERIES OUT [FOLDER]    such as 7.3; the modules go to the folder OUT
+#
+# FOLDER has one module more, that needs them; it goes to OUT/NAME-OF-FOLDER.
 #
 # Exit status: 0 built, 77 the headers cannot be had here (the reason is printed),
 # 1 the build failed.
@@ -21,6 +23,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 kernel=$here/../../kernel
 series=${1:?usage: build.sh SERIES OUT}
 out=${2:?usage: build.sh SERIES OUT}
+more=${3:-}
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/delaycc/headers
 # What Kbuild calls, beside the compiler that the headers depend on.
 tools="base-files bash binutils coreutils dash diffutils findutils gawk grep make sed"
@@ -37,46 +40,18 @@ skip()
 	exit 77
 }
 
-case $series in
-6.1) suites= ;;
-6.12) suites=bookworm-backports ;;
-7.2 | 7.3) suites="trixie trixie-backports" ;;
-*) die "$series: there are 6.1, 6.12, 7.2, 7.3" ;;
-esac
+# shellcheck source=tests/vm/debian.sh
+. "$here/debian.sh"
+suites=$(suites_of "$series")
 PATH=$PATH:/usr/sbin:/sbin
 command -v apt-get >/dev/null || skip "Debian's headers are fetched with apt-get, which is not here"
 
 # ---- the headers ------------------------------------------------------------
 
-# An apt of its own for other suites, from the mirror that this machine uses.
-private_apt()
-{
-	lists=$cache/apt-${suites##* }
-	mkdir -p "$lists/lists/partial" "$lists/archives/partial" "$lists/none"
-	: >"$lists/status"
-	# shellcheck disable=SC2016 # apt-get expands them
-	mirror=$(apt-get indextargets --format '$(ORIGIN) $(REPO_URI)' 'Created-By: Packages' 2>/dev/null |
-		sed -n 's/^Debian \(.*\/debian\/*\)$/\1/p' | head -n 1)
-	for suite in $suites; do
-		echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] ${mirror:-http://deb.debian.org/debian} $suite main"
-	done >"$lists/sources.list"
-	cat >"$lists/apt.conf" <<EOF
-Dir::State "$lists";
-Dir::State::status "$lists/status";
-Dir::Cache "$lists";
-Dir::Etc::sourcelist "$lists/sources.list";
-Dir::Etc::sourceparts "$lists/none";
-Dir::Etc::preferencesparts "$lists/none";
-Acquire::Languages "none";
-APT::Sandbox::User "";
-EOF
-	export APT_CONFIG="$lists/apt.conf"
-	apt-get -qq update >&2 || skip "apt-get update of $suites failed: no network?"
-}
-
 fetch()
 {
-	[ -z "$suites" ] || private_apt
+	# shellcheck disable=SC2086 # a list of names
+	[ -z "$suites" ] || use_suites $suites
 	pattern=$(echo "$series" | sed 's/[.]/[.]/g')
 	headers=$(apt-cache search --names-only "^linux-headers-${pattern}[.][0-9.+debpo~-]*-amd64\$" | cut -d' ' -f1 | sort -V | tail -n 1)
 	[ -n "$headers" ] || skip "apt knows no linux-headers-$series.*-amd64 in ${suites:-this machine\'s suites}"
@@ -87,8 +62,7 @@ fetch()
 	trixie*)
 		# With all that they depend on, whatever this machine has.
 		# shellcheck disable=SC2086 # a list of names
-		apt-get -qq -y --no-install-recommends --download-only -o Debug::NoLocking=1 \
-			-o Dir::Cache::archives="$tmp/deb" -o APT::Default-Release="${suites%% *}" install "$headers" $tools >&2 ||
+		download_with_all_it_needs "$tmp/deb" "${suites%% *}" "$headers" $tools ||
 			skip "apt-get could not download $headers"
 		;;
 	*)
@@ -128,9 +102,22 @@ build="CONFIG_DEBUG_INFO_BTF_MODULES="
 rm -rf "$out"
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
+name=
+if [ -n "$more" ]; then
+	name=$(basename "$more")
+	mkdir "$out/$name"
+	cp -rL "$more"/. "$out/$name"
+fi
+# What make gets for it, where the modules are in the folder $1.
+for_more()
+{
+	echo "M=$1/$name DELAYCC_MODULES=$1 KBUILD_EXTRA_SYMBOLS=$1/Module.symvers $build modules"
+}
 if [ ! -d "$dir/root/usr/bin" ]; then
 	# shellcheck disable=SC2086
 	make -s -j2 -C "$kernel" KDIR="$dir/root/usr/src/linux-headers-$release" OUT="$out" $build || die "the modules do not build for $release"
+	# shellcheck disable=SC2046,SC2086
+	[ -z "$name" ] || make -s -C "$dir/root/usr/src/linux-headers-$release" $(for_more "$out") || die "$name does not build for $release"
 else
 	cp -rL "$kernel"/. "$out"
 	map=
@@ -142,7 +129,10 @@ else
 		mount --rbind /dev "$root/dev"
 		mount --rbind /proc "$root/proc"
 		mount --bind "$out" "$root/build"
-		exec env -i PATH=/usr/bin:/usr/sbin LC_ALL=C chroot "$root" make -s -j2 "$@"' \
-		sh "$dir/root" "$out" -C "/usr/src/linux-headers-$release" M=/build $build modules || die "the modules do not build for $release"
+		headers=/usr/src/linux-headers-$1
+		in_root() { env -i PATH=/usr/bin:/usr/sbin LC_ALL=C chroot "$root" make -s -j2 -C "$headers" "$@"; }
+		in_root M=/build $2 modules
+		[ -z "$3" ] || in_root $3' \
+		sh "$dir/root" "$out" "$release" "$build" "${name:+$(for_more /build)}" || die "the modules do not build for $release"
 fi
 echo "$release"

@@ -2,22 +2,37 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Boots a stock Debian kernel in QEMU with our modules and runs guest.sh as its
-# init.  DELAYCC_VM_KERNEL chooses the series (6.1).  The console goes to standard output.  Needs no rights and no KVM:
+# init.  The console goes to standard output.  Needs no rights and no KVM:
 # the machine is emulated, its clock counts instructions, so that a run
-# repeats and idle time costs nothing.  DELAYCC_VM_SHIFT is the logarithm of the
-# nanoseconds that an instruction takes (3); DELAYCC_VM_WORDS are added to the kernel's
-# command line, for the script.
+# repeats and idle time costs nothing.
 #
-#   run.sh [GUEST-SCRIPT]
+#   DELAYCC_VM_KERNEL   the kernel's series: 6.1 (default), 6.12, 7.2, 7.3 (kernel.sh)
+#   DELAYCC_VM_QEMU     a suite of Debian whose QEMU to use, trixie, in place of this
+#                       machine's (qemu.sh)
+#   DELAYCC_VM_SHIFT    logarithm of the nanoseconds that an instruction takes (3)
+#   DELAYCC_VM_WORDS    added to the kernel's command line, for the script
 #
-# The script needs the programs that its line "# programs: ..." names.
+#   run.sh [--prepare | --boot] [GUEST-SCRIPT]
+#
+# --prepare builds modules, programs and the initial file system and boots nothing;
+# --boot boots what was built, so that one building serves many machines, also side by
+# side.  The script needs the programs and the kernel's modules that its lines
+# "# programs: ..." and "# modules: ..." name.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 work=${DELAYCC_VM_WORK:-$root/build/vm}
+only=
+case ${1:-} in
+--prepare | --boot)
+	only=${1#--}
+	shift
+	;;
+esac
 guest=${1:-$here/guest.sh}
 programs=$(sed -n 's/^# programs: //p' "$guest")
+modules_wanted=$(sed -n 's/^# modules: //p' "$guest")
 
 die()
 {
@@ -25,49 +40,52 @@ die()
 	exit 1
 }
 
-for tool in qemu-system-x86_64 cpio depmod gcc make ip tc ss nstat sysctl unshare setpriv dash ethtool tcpdump $programs; do
+qemu=
+[ -n "${DELAYCC_VM_QEMU:-}" ] || qemu="qemu-system-x86_64"
+for tool in $qemu cpio depmod gcc make ip tc ss nstat sysctl unshare setpriv dash ethtool tcpdump $programs; do
 	PATH=$PATH:/usr/sbin:/sbin command -v "$tool" >/dev/null || die "$tool is missing: run make setup"
 done
 PATH=$PATH:/usr/sbin:/sbin
 
-kernel=$("$here/kernel.sh" "${DELAYCC_VM_KERNEL:-6.1}")
+series=${DELAYCC_VM_KERNEL:-6.1}
+# What cannot be had here says why: 77.
+kernel=$("$here/kernel.sh" "$series") || { status=$?; echo "$kernel" >&2; exit $status; }
 release=$(cat "$kernel/release")
+[ -n "$qemu" ] || qemu=$("$here/qemu.sh" "$DELAYCC_VM_QEMU") || { status=$?; echo "$qemu" >&2; exit $status; }
 
-# ---- our modules and the transfer program -----------------------------------
+# ---- what it boots ----------------------------------------------------------
 
-mkdir -p "$work"
-# Machines that start side by side build the same modules: one after the other.
-mkdir -p "$root/build/modules"
-exec 9>"$root/build/modules/vm.lock"
-flock 9
-modules=$root/build/modules/$release
-make -s -C "$root/kernel" KDIR="$kernel/build" OUT="$modules" CONFIG_DEBUG_INFO_BTF_MODULES= >"$work/modules.log" 2>&1 ||
-	{ cat "$work/modules.log" >&2; die "the modules do not build for $release"; }
-# An algorithm for tests alone.
-counted=$work/counted-$release
-mkdir -p "$counted"
-for file in Kbuild tcp_counted.c; do
-	ln -sfn "$root/tests/lab/counted/$file" "$counted/$file"
-done
-make -s -C "$kernel/build" M="$counted" DELAYCC_MODULES="$modules" KBUILD_EXTRA_SYMBOLS="$modules/Module.symvers" \
-	CONFIG_DEBUG_INFO_BTF_MODULES= modules >"$work/counted.log" 2>&1 ||
-	{ cat "$work/counted.log" >&2; die "tcp_counted does not build for $release"; }
-exec 9>&-
-for program in xfer refused mirror sockets; do
-	gcc -std=gnu11 -O2 -Wall -Wextra -static -o "$work/$program" "$here/$program.c"
-done
-
-# ---- the initial file system ------------------------------------------------
-
-tree=$work/tree
-rm -rf "$tree"
-mkdir -p "$tree/dev" "$tree/proc" "$tree/sys" "$tree/run" "$tree/tmp" "$tree/etc" "$tree/usr/bin" \
-	"$tree/usr/lib/modules/$release/extra"
-for link in bin sbin lib lib64; do
-	ln -s "usr/$link" "$tree/$link"
-done
-ln -s bin "$tree/usr/sbin"
-ln -s lib "$tree/usr/lib64"
+build_programs()
+{
+	mkdir -p "$work"
+	# Machines that start side by side build the same modules: one after the other.
+	mkdir -p "$root/build/modules"
+	exec 9>"$root/build/modules/vm.lock"
+	flock 9
+	modules=$root/build/modules/$release
+	# tcp_counted: an algorithm for tests alone.
+	if [ -d "$kernel/build" ]; then
+		make -s -C "$root/kernel" KDIR="$kernel/build" OUT="$modules" CONFIG_DEBUG_INFO_BTF_MODULES= >"$work/modules.log" 2>&1 ||
+			{ cat "$work/modules.log" >&2; die "the modules do not build for $release"; }
+		counted=$work/counted-$release
+		mkdir -p "$counted"
+		for file in Kbuild tcp_counted.c; do
+			ln -sfn "$root/tests/lab/counted/$file" "$counted/$file"
+		done
+		make -s -C "$kernel/build" M="$counted" DELAYCC_MODULES="$modules" KBUILD_EXTRA_SYMBOLS="$modules/Module.symvers" \
+			CONFIG_DEBUG_INFO_BTF_MODULES= modules >"$work/counted.log" 2>&1 ||
+			{ cat "$work/counted.log" >&2; die "tcp_counted does not build for $release"; }
+	else
+		counted=$modules/counted
+		built=$("$here/build.sh" "$series" "$modules" "$root/tests/lab/counted" 2>"$work/modules.log") ||
+			{ cat "$work/modules.log" >&2; die "the modules do not build for $release"; }
+		[ "$built" = "$release" ] || die "the headers are of $built, the kernel is $release: remove both folders from the cache (kernel.sh, build.sh)"
+	fi
+	exec 9>&-
+	for program in xfer refused mirror sockets; do
+		gcc -std=gnu11 -O2 -Wall -Wextra -static -o "$work/$program" "$here/$program.c"
+	done
+}
 
 add_program() # NAME...: with the libraries that it needs
 {
@@ -80,38 +98,60 @@ add_program() # NAME...: with the libraries that it needs
 		done
 	done
 }
-# Real programs, no busybox: its shell has an `ip` of its own.
-add_program dash ip tc ss nstat sysctl modprobe rmmod insmod mount unshare setpriv \
-	cat cut grep head tail tr sed seq sleep timeout dmesg uname mkdir rm wc ethtool tcpdump
-# shellcheck disable=SC2086 # a list of names
-add_program $programs
-ln -s dash "$tree/usr/bin/sh"
-cp "$work/xfer" "$work/refused" "$work/mirror" "$work/sockets" "$tree/usr/bin"
-mkdir -p "$tree/usr/share"
-cp "$here/common.sh" "$tree/common.sh"
-cp "$guest" "$tree/init"
-chmod +x "$tree/init"
 
-mods=$tree/usr/lib/modules/$release
-cp "$kernel/lib/modules/$release/modules.order" "$kernel/lib/modules/$release/modules.builtin" "$mods"
-cp "$modules"/*.ko "$mods/extra"
-mkdir "$mods/test"
-cp "$counted/tcp_counted.ko" "$mods/test"
-# For tcpdump.
-echo root:x:0:0::/:/bin/sh >"$tree/etc/passwd"
-echo root:x:0: >"$tree/etc/group"
-# Those that guest.sh asks for, with what they need.
-for name in veth tun sch_netem sch_fq inet_diag tcp_diag; do
-	find "$kernel/lib/modules/$release/kernel" -name "$name.ko*" -exec cp {} "$mods" \;
-done
-depmod -b "$tree/usr" "$release" 2>"$work/depmod.log" || { cat "$work/depmod.log" >&2; die "depmod failed"; }
-(cd "$tree" && find . | LC_ALL=C sort | cpio --quiet -o -H newc -R 0:0 --reproducible) >"$work/initramfs"
+make_file_system()
+{
+	tree=$work/tree
+	rm -rf "$tree"
+	mkdir -p "$tree/dev" "$tree/proc" "$tree/sys" "$tree/run" "$tree/tmp" "$tree/etc" "$tree/usr/bin" \
+		"$tree/usr/lib/modules/$release/extra"
+	for link in bin sbin lib lib64; do
+		ln -s "usr/$link" "$tree/$link"
+	done
+	ln -s bin "$tree/usr/sbin"
+	ln -s lib "$tree/usr/lib64"
+
+	# Real programs, no busybox: its shell has an `ip` of its own.
+	add_program dash ip tc ss nstat sysctl modprobe rmmod insmod mount unshare setpriv \
+		cat cut grep head tail tr sed seq sleep timeout dmesg uname mkdir rm wc ethtool tcpdump
+	# shellcheck disable=SC2086 # a list of names
+	add_program $programs
+	ln -s dash "$tree/usr/bin/sh"
+	cp "$work/xfer" "$work/refused" "$work/mirror" "$work/sockets" "$tree/usr/bin"
+	mkdir -p "$tree/usr/share"
+	cp "$here/common.sh" "$tree/common.sh"
+	cp "$guest" "$tree/init"
+	chmod +x "$tree/init"
+
+	mods=$tree/usr/lib/modules/$release
+	cp "$kernel/lib/modules/$release/modules.order" "$kernel/lib/modules/$release/modules.builtin" "$mods"
+	cp "$modules"/*.ko "$mods/extra"
+	mkdir "$mods/test"
+	cp "$counted/tcp_counted.ko" "$mods/test"
+	# For tcpdump.
+	echo root:x:0:0::/:/bin/sh >"$tree/etc/passwd"
+	echo root:x:0: >"$tree/etc/group"
+	# Those that guest.sh asks for, with what they need.
+	for name in veth tun sch_netem sch_fq inet_diag tcp_diag $modules_wanted; do
+		find "$kernel/lib/modules/$release/kernel" -name "$name.ko*" -exec cp {} "$mods" \;
+	done
+	depmod -b "$tree/usr" "$release" 2>"$work/depmod.log" || { cat "$work/depmod.log" >&2; die "depmod failed"; }
+	# The same files are the same bytes.
+	find "$tree" -exec touch -h -d @0 {} +
+	(cd "$tree" && find . | LC_ALL=C sort | cpio --quiet -o -H newc -R 0:0 --reproducible) >"$work/initramfs"
+}
+
+if [ "$only" != boot ]; then
+	build_programs
+	make_file_system
+fi
+[ "$only" != prepare ] || exit 0
 
 # ---- the machine ------------------------------------------------------------
 
 # One instruction takes 8 ns of its clock unless told otherwise, and sleeping takes no
 # time: faster and slower hosts give the same run.
-exec qemu-system-x86_64 -nodefaults -no-user-config -nographic \
+exec "$qemu" -nodefaults -no-user-config -nographic \
 	-no-reboot -M pc -cpu Nehalem -smp 1 -m 512 -accel tcg,tb-size=512 -icount shift="${DELAYCC_VM_SHIFT:-3}",sleep=off -seed 1 \
 	-rtc base=2026-01-01T00:00:00,clock=vm -serial stdio \
 	-kernel "$kernel/boot/kernel" -initrd "$work/initramfs" \

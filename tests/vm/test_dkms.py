@@ -12,6 +12,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 KERNEL = HERE.parent.parent / "kernel"
 VERSION = (HERE.parent.parent / "VERSION").read_text().strip()
 SERIES = os.environ.get("DELAYCC_VM_KERNEL", "6.1")
+# kernel.sh: there is no such kernel here.
+SKIPPED = 77
 
 
 def test_dkms_builds_every_module(tmp_path):
@@ -19,7 +21,13 @@ def test_dkms_builds_every_module(tmp_path):
         pytest.skip("dkms is not installed (Debian: dkms)")
     if os.geteuid():
         pytest.skip("dkms signs modules with a key of root's: needs root")
-    folder = pathlib.Path(subprocess.run([HERE / "kernel.sh", SERIES], capture_output=True, text=True, check=True).stdout.strip())
+    done = subprocess.run([HERE / "kernel.sh", SERIES], capture_output=True, text=True)
+    if done.returncode == SKIPPED:
+        pytest.skip(done.stdout.strip())
+    assert done.returncode == 0, done.stderr
+    folder = pathlib.Path(done.stdout.strip())
+    if not (folder / "build").exists():
+        pytest.skip(f"the modules for {SERIES} need Debian 13's compiler (build.sh)")
     release = (folder / "release").read_text().strip()
     # What `cp -rL kernel /usr/src/delaycc-VERSION && dkms install` does, in folders of its own and without installing.
     source, tree = tmp_path / "src" / f"delaycc-{VERSION}", tmp_path / "tree"
