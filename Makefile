@@ -140,6 +140,10 @@ bpf-test: tools ## the BPF programs on the running kernel
 vm-test: ## the modules in Debian's stock kernel under QEMU (KERNEL=6.12, QEMU=trixie)
 	DELAYCC_VM_KERNEL=$(KERNEL) DELAYCC_VM_QEMU=$(QEMU) $(PYTEST) tests/vm
 
+.PHONY: harm-table
+harm-table: ## what each algorithm gets where no sysctl is set, beside cubic and bbr (docs/research/does-no-harm.md)
+	/usr/bin/python3 tests/vm/harm.py --jobs $(JOBS) --page $(ARGS)
+
 .PHONY: metrics-doc
 metrics-doc: $(BUILD)/CMakeCache.txt ## write the tables of docs/research/metrics.md from the metric catalogue
 	@cmake --build $(BUILD) -j$(JOBS) --target delaycc-metrics-doc -- --no-print-directory

@@ -82,7 +82,7 @@ build_programs()
 		[ "$built" = "$release" ] || die "the headers are of $built, the kernel is $release: remove both folders from the cache (kernel.sh, build.sh)"
 	fi
 	exec 9>&-
-	for program in xfer refused mirror sockets; do
+	for program in xfer refused mirror sockets bulk; do
 		gcc -std=gnu11 -O2 -Wall -Wextra -static -o "$work/$program" "$here/$program.c"
 	done
 }
@@ -117,7 +117,7 @@ make_file_system()
 	# shellcheck disable=SC2086 # a list of names
 	add_program $programs
 	ln -s dash "$tree/usr/bin/sh"
-	cp "$work/xfer" "$work/refused" "$work/mirror" "$work/sockets" "$tree/usr/bin"
+	cp "$work/xfer" "$work/refused" "$work/mirror" "$work/sockets" "$work/bulk" "$tree/usr/bin"
 	mkdir -p "$tree/usr/share"
 	cp "$here/common.sh" "$tree/common.sh"
 	cp "$guest" "$tree/init"
