@@ -95,7 +95,7 @@ test: setup-test ## every test
 	@$(MAKE) --no-print-directory tools lab
 	@$(MAKE) --no-print-directory unit-test
 	$(PYTEST) $(PARALLEL) -m "not alone" tests/vm tests/lab tests/report tests/tools
-	$(PYTEST) -m alone tests/report tests/bpf
+	$(PYTEST) -m alone tests/report tests/bpf tests/smp
 
 .PHONY: unit-test
 unit-test: tools ## the C++ tests: core (also with sanitizers and fuzzed) and harness
@@ -143,6 +143,17 @@ vm-test: ## the modules in Debian's stock kernel under QEMU (KERNEL=6.12, QEMU=t
 .PHONY: harm-table
 harm-table: ## what each algorithm gets where no sysctl is set, beside cubic and bbr (docs/research/does-no-harm.md)
 	/usr/bin/python3 tests/vm/harm.py --jobs $(JOBS) --page $(ARGS)
+
+.PHONY: smp-kernel
+smp-kernel: ## build and cache the debug kernels with several processors (for make smp-test)
+	@tests/smp/kernel/build.sh kasan
+	@tests/smp/kernel/build.sh kcsan
+
+# For so long trouble is made on each of the two machines.
+SMP_SECONDS ?= 600
+.PHONY: smp-test
+smp-test: smp-kernel ## the modules on four processors under KASAN, lockdep, kmemleak, and KCSAN (SMP_SECONDS=600)
+	DELAYCC_SMP_SECONDS=$(SMP_SECONDS) $(PYTEST) tests/smp; status=$$?; cat $(BUILD)/smp/*/table.txt; exit $$status
 
 .PHONY: metrics-doc
 metrics-doc: $(BUILD)/CMakeCache.txt ## write the tables of docs/research/metrics.md from the metric catalogue

@@ -24,7 +24,7 @@ mapfile -t cxx < <(git ls-files 'harness/*.cc' 'harness/*.h' ':!harness/backend/
 # tests/vm has programs of user space; all other C of the tests is modules.
 mapfile -t user_c < <(git ls-files 'tests/vm/*.c')
 mapfile -t kernel_c < <(git ls-files 'kernel/*.c' 'kernel/*.h' 'harness/backend/lab/kernel/*.c' \
-	'harness/backend/lab/kernel/*.h' 'bpf/*.c' 'bpf/*.h' 'tests/bench/*.c' 'tests/lab/*.c')
+	'harness/backend/lab/kernel/*.h' 'bpf/*.c' 'bpf/*.h' 'tests/bench/*.c' 'tests/lab/*.c' 'tests/smp/faulty/*.c')
 mapfile -t shell < <(git ls-files '*.sh' '.ci/run')
 
 check_format() {
