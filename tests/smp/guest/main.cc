@@ -245,6 +245,7 @@ void end_workers(const std::vector<Worker*>& workers, std::vector<std::thread>& 
 }
 
 void stress(unsigned seconds, uint64_t seed) {
+  int home = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
   begin_leak_check();
   load_modules();
   make_pairs();
@@ -256,6 +257,8 @@ void stress(unsigned seconds, uint64_t seed) {
       before.push_back(read_parameters());
     }
 
+  /* Threads begin where this one is; tcp_mem is only there. */
+  enter(home);
   auto traffic = make_traffic(seed, static_cast<unsigned>(word_of("smp_connections", 16)));
   auto trouble = make_trouble(seed);
   std::vector<Worker*> all(traffic);
@@ -307,7 +310,7 @@ void stress(unsigned seconds, uint64_t seed) {
   end_workers(traffic, traffic_threads, watch);
 
   printf("REMOVE\n");
-  enter(open("/proc/1/ns/net", O_RDONLY | O_CLOEXEC));
+  enter(home);
   delete_pairs();
   remove_modules();
   end_leak_check();

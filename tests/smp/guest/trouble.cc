@@ -70,8 +70,12 @@ class Switcher : public Worker {
 
   void step() override {
     if (steps() % 64 == 0) top_ = top_descriptor();
-    for (int i = 0; i < 8; i++)
-      touch(3 + static_cast<int>(chance.below(static_cast<uint64_t>(top_))));
+    auto top = static_cast<uint64_t>(top_);
+    for (int i = 0; i < 8; i++) {
+      /* Half of the time all threads meet at one socket. */
+      uint64_t which = chance.in(2) ? stream_word(now_ms() / 250, 0) : chance.word();
+      touch(3 + static_cast<int>(which % top));
+    }
     sleep_ms(10);
   }
 
@@ -736,12 +740,13 @@ class Pressure : public Worker {
       sleep_ms(50);
       return;
     }
-    write_file("/proc/sys/net/ipv4/tcp_mem", chance.in(2) ? "16 64 256" : "64 256 1024");
-    pressures++;
+    if (write_file("/proc/sys/net/ipv4/tcp_mem", chance.in(2) ? "16 64 256" : "64 256 1024"))
+      pressures++;
     sleep_ms(static_cast<unsigned>(chance.below(300)));
     write_file("/proc/sys/net/ipv4/tcp_mem", usual_);
-    run({"stress", "poor", std::to_string(chance.word() >> 1)});
-    poor++;
+    int status = run({"stress", "poor", std::to_string(chance.word() >> 1)});
+    /* 126: the group's limit has ended it. */
+    if (status == 0 || status == 126) poor++;
     for (int i = 0; i < 40 && !stopping(); i++) sleep_ms(50);
   }
 
