@@ -23,7 +23,7 @@ export DELAYCC_BUILD := $(BUILD)
 
 .PHONY: help
 help: ## this list
-	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
+	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
 
 ##### Building
 
@@ -177,6 +177,16 @@ modules-sparse:
 	mkdir -p $(BUILD)/modules/dccport-sparse && \
 	for f in Kbuild sch_dccport.c dccport.h; do ln -sfn $(CURDIR)/harness/backend/lab/kernel/$$f $(BUILD)/modules/dccport-sparse/$$f; done && \
 	$(MAKE) --no-print-directory -C $$headers M=$(BUILD)/modules/dccport-sparse C=2 modules
+
+.PHONY: in-tree
+in-tree: ## put the modules into a kernel tree (TREE=DIR) and build them there with W=1 and sparse
+	@$(if $(TREE),,echo "make in-tree: say where: TREE=DIR, a kernel tree" >&2; exit 2)
+	@kernel/in-tree/put.sh "$(TREE)"
+	@kernel/in-tree/build.sh "$(TREE)" $(BUILD)/in-tree $(JOBS)
+
+.PHONY: in-tree-test
+in-tree-test: setup-test ## the modules inside Debian's kernel tree: builds, KUnit suites in User-Mode Linux (minutes)
+	$(PYTEST) tests/in_tree
 
 .PHONY: clean
 clean: ## remove build/ (lab kernels stay in the cache: ~/.cache/delaycc)

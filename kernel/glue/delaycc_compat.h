@@ -8,6 +8,7 @@
 #ifndef DELAYCC_COMPAT_H
 #define DELAYCC_COMPAT_H
 
+#include <linux/module.h>
 #include <linux/sysctl.h>
 #include <net/dst.h>
 #include <net/ip6_checksum.h>
@@ -49,6 +50,20 @@ delaycc_register_net_sysctl(struct net *net, const char *path,
 	return register_net_sysctl_sz(net, path, table, n);
 #else
 	return register_net_sysctl(net, path, table);
+#endif
+}
+
+/*
+ * Does anyone but the module's own init() use it?  Built-in code has no count,
+ * and neither has a kernel that cannot unload modules: there, someone may.
+ */
+static inline bool delaycc_module_is_used(void)
+{
+#if defined(MODULE) && defined(CONFIG_MODULE_UNLOAD)
+	/* 1 is the reference of init(). */
+	return module_refcount(THIS_MODULE) > 1;
+#else
+	return true;
 #endif
 }
 

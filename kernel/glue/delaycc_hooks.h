@@ -528,10 +528,9 @@ unregister:
 	DCC_HOOK(unregister)();
 	/*
 	 * A kernel that gives a failed module's memory back does not check whether
-	 * sockets use it; those of the first name may.  1 is this function's own
-	 * reference.
+	 * sockets use it; those of the first name may.
 	 */
-	if (module_refcount(THIS_MODULE) > 1)
+	if (delaycc_module_is_used())
 		return 0;
 	unregister_pernet_subsys(&hooks_net_ops);
 	return err;

@@ -9,6 +9,8 @@
 #include <random>
 #include <vector>
 
+#include "kunit/dcc_vectors.h"
+
 namespace {
 
 __extension__ typedef unsigned __int128 u128;
@@ -33,6 +35,11 @@ u64 ExpectedMuldiv(u64 a, u64 b, u64 d) {
   if (d == 0) return kMax;
   const u128 q = static_cast<u128>(a) * b / d;
   return q > kMax ? kMax : static_cast<u64>(q);
+}
+
+TEST(Muldiv, AgreesWithTheVectorsOfTheKernelsTests) {
+  for (const dcc_muldiv_vector& v : dcc_muldiv_vectors)
+    EXPECT_EQ(dcc_muldiv_u64(v.a, v.b, v.d), v.result) << v.a << " * " << v.b << " / " << v.d;
 }
 
 TEST(Muldiv, IsExactOrSaturatesAtEveryEdge) {

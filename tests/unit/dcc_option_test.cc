@@ -6,6 +6,8 @@
 #include <cstring>
 #include <vector>
 
+#include "kunit/dcc_vectors.h"
+
 namespace {
 
 using Bytes = std::vector<u8>;
@@ -42,6 +44,11 @@ Bytes SackBlocks(int n) {
 
 TEST(Option, HasTheDocumentedBytes) {
   EXPECT_EQ(Written(0x123456), (Bytes{254, 8, 0xdc, 0xc0, 0, 0x12, 0x34, 0x56}));
+}
+
+TEST(Option, AgreesWithTheVectorsOfTheKernelsTests) {
+  for (const dcc_option_vector& v : dcc_option_vectors)
+    EXPECT_EQ(Flows(Bytes(v.area, v.area + v.len)), v.flows) << &v - dcc_option_vectors;
 }
 
 TEST(Option, IsReadAsWritten) {
