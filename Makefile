@@ -87,6 +87,38 @@ run: setup-run ## the main job: OSCAR against Linux's algorithms in a microburst
 doctor: command ## what this machine can do
 	@$(BUILD)/delaycc doctor
 
+##### Installing
+
+PREFIX ?= /usr/local
+override DESTDIR := $(if $(DESTDIR),$(abspath $(DESTDIR)))
+INSTALL := BUILD=$(BUILD) PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) packaging/install.sh
+
+.PHONY: install install-tools install-modules install-lab uninstall
+install: install-tools install-modules ## the command into PREFIX (/usr/local) and the modules for KDIR, below DESTDIR
+
+install-tools: $(BUILD)/CMakeCache.txt ## the command alone, with scenarios, BPF objects, manual page and completion
+	@cmake $(BUILD) >/dev/null && cmake --build $(BUILD) -j$(JOBS) --target installable -- --no-print-directory
+	@$(INSTALL) tools
+
+install-modules: ## the modules for KDIR alone, into updates/delaycc; runs depmod unless DESTDIR is given
+	@$(MAKE) --no-print-directory -C kernel KDIR=$(KDIR) DESTDIR=$(DESTDIR) install
+
+install-lab: lab ## the lab for an installed command
+	@$(INSTALL) lab
+
+uninstall: ## remove what the four above installed
+	@$(INSTALL) uninstall
+
+.PHONY: dkms dkms-remove
+dkms: ## the modules by DKMS, rebuilt for each new kernel (KERNEL=RELEASE)
+	@packaging/dkms.sh install
+dkms-remove: ## remove them again
+	@packaging/dkms.sh remove
+
+.PHONY: deb
+deb: ## the Debian packages delaycc-dkms and delaycc-tools (build/deb)
+	@packaging/deb.sh $(BUILD)/deb
+
 ##### Testing
 
 .PHONY: test
@@ -154,6 +186,10 @@ SMP_SECONDS ?= 600
 .PHONY: smp-test
 smp-test: smp-kernel ## the modules on four processors under KASAN, lockdep, kmemleak, and KCSAN (SMP_SECONDS=600)
 	DELAYCC_SMP_SECONDS=$(SMP_SECONDS) $(PYTEST) tests/smp; status=$$?; cat $(BUILD)/smp/*/table.txt; exit $$status
+
+.PHONY: deb-test
+deb-test: setup-test deb ## the packages in a Debian chroot: install, newer kernel, upgrade, purge (minutes; root)
+	$(PYTEST) tests/deb
 
 .PHONY: metrics-doc
 metrics-doc: $(BUILD)/CMakeCache.txt ## write the tables of docs/research/metrics.md from the metric catalogue

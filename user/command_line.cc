@@ -36,16 +36,21 @@ std::vector<std::string> split_names(const std::string& option,
 }
 
 fs::path scenario_folder() {
-  // Of the source tree that this program was built from, or beside it once installed.
-  fs::path built = DELAYCC_SCENARIOS;
+  // PREFIX/share of an installed PREFIX/bin/delaycc, otherwise the source tree of the build.
+  const fs::path prefix = fs::read_symlink("/proc/self/exe").parent_path().parent_path();
+  fs::path installed = prefix / "share/delaycc/scenarios";
   std::error_code ignored;
-  if (fs::exists(built, ignored)) return built;
-  return fs::read_symlink("/proc/self/exe").parent_path() / "scenarios";
+  return fs::exists(installed, ignored) ? installed : fs::path(DELAYCC_SCENARIOS);
 }
 
 std::vector<fs::path> all_scenarios() {
   std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(scenario_folder()))
+  std::error_code error;
+  const fs::directory_iterator entries(scenario_folder(), error);
+  if (error)
+    throw Error("the scenarios that come with delaycc cannot be read: " +
+                scenario_folder().string() + ": " + error.message());
+  for (const auto& entry : entries)
     if (entry.path().extension() == ".toml") files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   return files;

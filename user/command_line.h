@@ -20,7 +20,8 @@ namespace delaycc {
 std::vector<std::string> split_names(const std::string& option,
                                      const std::vector<std::string>& lists);
 
-// The scenarios that come with delaycc.
+// The scenarios that come with delaycc. all_scenarios() throws Error where the folder cannot be
+// read.
 std::filesystem::path scenario_folder();
 std::vector<std::filesystem::path> all_scenarios();
 // The file of a scenario: `name` is a path, or the name of a file in scenario_folder(). Throws

@@ -366,14 +366,21 @@ Records Lab::run(const Plan& plan, const std::string& directory, int timeout_s,
 
 std::unique_ptr<Backend> find_lab() {
   const fs::path program = fs::read_symlink("/proc/self/exe").parent_path();
+  // In PREFIX/libexec of an installed PREFIX/bin/delaycc, otherwise beside the command.
+  const fs::path libexec = program.parent_path() / "libexec/delaycc";
+  const bool installed = is_file((libexec / "delaycc-runner").string());
+  const fs::path folder = installed ? libexec : program;
   Paths paths;
-  paths.runner = (program / "delaycc-runner").string();
+  paths.runner = (folder / "delaycc-runner").string();
   const char* given = getenv("DELAYCC_LAB");
-  const fs::path root = given && *given ? fs::absolute(given) : program / "lab";
+  const fs::path root = given && *given ? fs::absolute(given) : folder / "lab";
   paths.kernel = (root / "linux").string();
   paths.modules = root.string();
-  need_file("lab kernel", paths.kernel, R_OK | X_OK,
-            "build it with \"make lab\", or name its folder in DELAYCC_LAB");
+  need_file(
+      "lab kernel", paths.kernel, R_OK | X_OK,
+      std::string("build it with \"make lab\"") +
+          (installed ? " in delaycc's source tree and install it with \"make install-lab\"" : "") +
+          ", or name its folder in DELAYCC_LAB");
   if (access(paths.modules.c_str(), R_OK | X_OK) < 0) throw forbidden("folder", paths.modules);
   need_file("port module", (root / "sch_dccport.ko").string(), R_OK, "build it with \"make lab\"");
   for (const auto& entry : fs::directory_iterator(root))
