@@ -15,7 +15,9 @@
 #include <linux/ethtool.h>
 #include <linux/module.h>
 #include <linux/netdevice.h>
+#include <linux/moduleparam.h>
 #include <linux/rtnetlink.h>
+#include <linux/user_namespace.h>
 #include <linux/xarray.h>
 #include <net/netns/generic.h>
 
@@ -96,8 +98,50 @@ const struct delaycc_paths *delaycc_net_paths(const struct net *net)
 	return &delaycc_pernet(net)->paths;
 }
 
+/*
+ * Probes leave by timers, which no process pays for.  The probes of all user
+ * namespaces but the host's own have a gap in common, whatever gaps these
+ * namespaces choose and however many there are.  50,000 probes a second, with
+ * their replies, are a small part of one processor, and still a probe every
+ * 20 ms (DELAYCC_STILL_NS) for each of 1000 stopped flows.
+ */
+#define DELAYCC_USER_PROBE_GAP_MAX_NS (100 * NSEC_PER_MSEC)
+static unsigned int delaycc_user_probe_gap_ns = 20 * NSEC_PER_USEC;
+static atomic64_t delaycc_user_probe_ns;
+
+static int delaycc_user_probe_gap_set(const char *text,
+				      const struct kernel_param *param)
+{
+	return param_set_uint_minmax(text, param, 100,
+				     DELAYCC_USER_PROBE_GAP_MAX_NS);
+}
+
+static const struct kernel_param_ops delaycc_user_probe_gap_ops = {
+	.set = delaycc_user_probe_gap_set,
+	.get = param_get_uint,
+};
+
+module_param_cb(user_probe_gap_ns, &delaycc_user_probe_gap_ops,
+		&delaycc_user_probe_gap_ns, 0644);
+MODULE_PARM_DESC(user_probe_gap_ns,
+		 "minimum time between two probes of all user namespaces together, 100..100000000 ns (default 20000)");
+
 /* The longest wait for a turn: a later probe is of no use. */
 #define DELAYCC_PROBE_WAIT_MAX_NS (100 * NSEC_PER_MSEC)
+
+/* Takes a turn in a row whose next one is at *row. */
+static u64 delaycc_probe_turn(atomic64_t *row, u32 gap_ns, u64 now_ns)
+{
+	s64 next_ns = atomic64_read(row);
+	u64 turn_ns;
+
+	do {
+		turn_ns = max_t(u64, next_ns, now_ns);
+		if (turn_ns > now_ns + DELAYCC_PROBE_WAIT_MAX_NS)
+			return now_ns + DELAYCC_PROBE_WAIT_MAX_NS;
+	} while (!atomic64_try_cmpxchg(row, &next_ns, turn_ns + gap_ns));
+	return turn_ns;
+}
 
 /**
  * delaycc_probe_slot() - a turn among a namespace's probes
@@ -110,15 +154,17 @@ u64 delaycc_probe_slot(const struct net *net, u64 now_ns)
 {
 	struct delaycc_net *dn = delaycc_pernet(net);
 	u32 gap_ns = delaycc_value(&dn->values, DELAYCC_PROBE_GAP_NS);
-	s64 next_ns = atomic64_read(&dn->probe_ns);
-	u64 slot_ns;
+	u64 slot_ns = delaycc_probe_turn(&dn->probe_ns, gap_ns, now_ns);
 
-	do {
-		slot_ns = max_t(u64, next_ns, now_ns);
-		if (slot_ns > now_ns + DELAYCC_PROBE_WAIT_MAX_NS)
-			return now_ns + DELAYCC_PROBE_WAIT_MAX_NS;
-	} while (!atomic64_try_cmpxchg(&dn->probe_ns, &next_ns, slot_ns + gap_ns));
-	return slot_ns;
+	if (net->user_ns == &init_user_ns)
+		return slot_ns;
+	/*
+	 * The common row counts from now: a namespace with a long gap of its own
+	 * does not keep the others waiting.
+	 */
+	gap_ns = READ_ONCE(delaycc_user_probe_gap_ns);
+	return max(slot_ns, delaycc_probe_turn(&delaycc_user_probe_ns, gap_ns,
+					       now_ns));
 }
 
 /* One device's speed in the xarray. */

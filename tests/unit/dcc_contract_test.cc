@@ -357,6 +357,45 @@ TYPED_TEST(CoreContract, ParametersAtAndBeyondTheirEndsKeepTheControlInBounds) {
     }
 }
 
+// A peer that acknowledges before the data has arrived makes RTTs short, at will.
+TYPED_TEST(CoreContract, AcksThatComeTooEarlyGainNoMoreThanAnIdlePath) {
+  Flow<TypeParam> idle;
+  idle.Acks(40000, kBaseNs);
+  for (const u32 rtt : {1u, kBaseNs / 10, kBaseNs / 2, kBaseNs - 100}) {
+    Flow<TypeParam> early;
+    double most = 0;
+    for (int i = 0; i < 40000; ++i) {
+      early.Ack(rtt);
+      most = std::max(most, early.Packets(kBaseNs));
+      ASSERT_TRUE(InBounds(early.control, early.path)) << rtt << " " << i;
+    }
+    // A base RTT at the line rate are 100 packets; whatever the window, the pace allows no more.
+    EXPECT_LE(most, 2 * 100.5) << rtt;
+    EXPECT_LE(early.Packets(kBaseNs), 1.01 * idle.Packets(kBaseNs)) << rtt;
+    // The queue shows as soon as RTTs are true again.
+    early.Acks(20000, 100 * kBaseNs, 4800);
+    EXPECT_LT(early.Packets(kBaseNs), most / 2) << rtt;
+  }
+}
+
+// Ten ACKs for one packet: TCP calls the core for the last of them alone, with the last tenth of
+// the payload and all of the headers (dcc_tcp_test.cc).
+TYPED_TEST(CoreContract, SplitAcksGainNothingOverWholeOnes) {
+  for (const u32 rtt : {kBaseNs, kBaseNs * 5 / 4, 2 * kBaseNs, 4 * kBaseNs}) {
+    Flow<TypeParam> whole, split;
+    for (int i = 0; i < 40000; ++i) {
+      whole.Ack(rtt);
+      split.now_ns += kPacketNs;
+      const bool stopped = split.control.probe_ns;
+      const u64 window = split.control.cwnd_q16 * split.path.wire_bytes >> DCC_WINDOW_SHIFT;
+      split.Take({split.now_ns, split.now_ns - rtt, rtt, stopped ? 0u : 66 + 145u,
+                  static_cast<u32>(dcc_min_u64(window, 1u << 30)), stopped ? DCC_ACK_PROBE : 0u,
+                  0});
+    }
+    EXPECT_LE(split.Packets(rtt), 1.01 * whole.Packets(rtt)) << rtt;
+  }
+}
+
 TYPED_TEST(CoreContract, FollowsASlowerPath) {
   Flow<TypeParam> flow;
   flow.Acks(5000, kBaseNs);

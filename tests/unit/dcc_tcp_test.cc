@@ -363,6 +363,24 @@ TEST(TcpSample, AnAckThatDeliversNothingIsNone) {
   EXPECT_FALSE(dcc_tcp_sample(&s, &v, 0, &ack));
 }
 
+TEST(TcpSample, APacketThatIsAcknowledgedInPartsIsOneSampleAndNoMoreBytes) {
+  dcc_tcp s = Socket();
+  u64 bytes = 0;
+  int samples = 0;
+  for (u32 part = 1; part <= 8; ++part) {
+    dcc_tcp_view v = Ack();
+    // TCP counts a packet as delivered with its last byte.
+    v.bytes_acked = part * kMss / 8;
+    v.acked_sacked = part == 8;
+    dcc_ack ack = {};
+    if (!dcc_tcp_sample(&s, &v, kNow - 12000, &ack)) continue;
+    ++samples;
+    bytes += ack.acked_bytes;
+  }
+  EXPECT_EQ(samples, 1);
+  EXPECT_LE(bytes, kWire);
+}
+
 TEST(TcpSample, WithoutASendTimeStillDelivers) {
   dcc_tcp s = Socket();
   dcc_tcp_view v = Ack();

@@ -157,6 +157,18 @@ test_the_owner_of_a_namespace_may_write()
 	has 4321 /tmp/owned
 }
 
+test_only_root_writes_the_hosts_sysctls()
+{
+	for file in line_rate_mbps base_rtt_ns probe_gap_ns oscar/tau_ns; do
+		before=$(cat $dcc/$file)
+		for own in '' 'unshare -U -r'; do
+			# shellcheck disable=SC2086 # words
+			! setpriv --reuid 1000 --regid 1000 --clear-groups $own sh -c "echo 5000 >$dcc/$file" 2>/dev/null || no "$file: $own" || return 1
+		done
+		[ "$(cat $dcc/$file)" = "$before" ] || no "$file has changed" || return 1
+	done
+}
+
 test_links()
 {
 	ip link add va netns a type veth peer vb netns b &&
@@ -409,6 +421,43 @@ test_state_of_sockets_is_charged_to_who_opens_them()
 	echo "reno $reno oscar $oscar"
 	# 400 sockets, each with more than a KB of state.
 	[ $((oscar - reno)) -gt 400000 ] || no "400 sockets: reno $reno bytes, oscar $oscar"
+}
+
+user_gap=/sys/module/delaycc/parameters/user_probe_gap_ns
+
+users_probes() # prints how many probes 40 flows of a user's own namespace send within 3 s
+{
+	# A base RTT below the true one: every flow stops, and probes.
+	setpriv --reuid 1000 --regid 1000 --clear-groups unshare -U -r -n sh -c "
+		ip link set lo up
+		echo 10000 >$dcc/line_rate_mbps
+		echo 1000 >$dcc/base_rtt_ns
+		echo 100 >$dcc/probe_gap_ns
+		sockets prioplus 40 4973 busy >/dev/null &
+		sleep 2
+		nstat -n
+		sleep 3
+		nstat -az TcpExtTCPDSACKOldSent
+		kill \$!" | sed -n 's/^TcpExtTCPDSACKOldSent *\([0-9]*\).*/\1/p'
+}
+
+test_probes_of_all_users_have_a_gap_that_only_the_host_sets()
+{
+	modprobe tcp_prioplus || return 1
+	[ "$(cat $user_gap)" = 20000 ] || no "the default is $(cat $user_gap)" || return 1
+	for value in 0 99 100000001 x; do
+		! echo $value >$user_gap 2>/dev/null || no "$value was taken" || return 1
+	done
+	! setpriv --reuid 1000 --regid 1000 --clear-groups unshare -U -r -n sh -c "echo 100 >$user_gap" 2>/dev/null ||
+		no "an owner without rights outside could write it" || return 1
+	unbound=$(users_probes)
+	echo 5000000 >$user_gap
+	bound=$(users_probes)
+	echo 20000 >$user_gap
+	echo "unbound $unbound bound $bound"
+	[ "$unbound" -gt 2000 ] || no "$unbound probes in 3 s" || return 1
+	[ "$bound" -gt 0 ] || no "no probe with a gap of 5 ms" || return 1
+	[ "$bound" -le 650 ] || no "$bound probes in 3 s, with a gap of 5 ms"
 }
 
 test_the_table_of_flows_is_charged_to_who_asks_for_it()
