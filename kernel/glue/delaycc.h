@@ -177,6 +177,7 @@ struct delaycc_probe {
 	u32 bare_acks;
 	u32 snd_una;
 	u32 snd_wnd;
+	u32 let_segs; /* data_segs_out before the packet that asks in a probe's place */
 	u8 bytes_back; /* the newest probe's byte, counted back from snd_una */
 	u8 tries; /* transmissions of the outstanding probe, less the first */
 	u8 stopped : 1,

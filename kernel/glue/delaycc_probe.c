@@ -258,6 +258,27 @@ static u32 delaycc_probe_timeout_ns(const struct delaycc_sock *ds,
 		     DELAYCC_PROBE_TIMEOUT_MAX_NS);
 }
 
+/* One packet may leave. */
+static void delaycc_probe_open(struct sock *sk, struct delaycc_sock *ds)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	tp->tcp_wstamp_ns = tp->tcp_clock_cache;
+	tcp_snd_cwnd_set(tp, tcp_packets_in_flight(tp) + 1);
+	delaycc_note_xmit(sk, ds);
+}
+
+/*
+ * Has the packet that asks in a probe's place not left?  Nagle's algorithm, a cork
+ * or TCP's small queues may have kept it back.
+ */
+static bool delaycc_probe_packet_waits(const struct sock *sk,
+				       const struct delaycc_probe *p)
+{
+	return p->outstanding && p->by_data &&
+	       tcp_sk(sk)->data_segs_out == p->let_segs;
+}
+
 /*
  * Lets one packet of TCP's own leave; its ACK is the reply.  A peer may hold back
  * the ACK of a lone packet, and such an ACK is no reply: it says nothing of the
@@ -280,9 +301,8 @@ static void delaycc_probe_let_packet(struct sock *sk, struct delaycc_sock *ds,
 		p->waiting = 0;
 	/* It may leave unpaced; then TCP has no timer for the second packet. */
 	delaycc_probe_arm(sk, p->due_ns);
-	tp->tcp_wstamp_ns = tp->tcp_clock_cache;
-	tcp_snd_cwnd_set(tp, tcp_packets_in_flight(tp) + 1);
-	delaycc_note_xmit(sk, ds);
+	p->let_segs = tp->data_segs_out;
+	delaycc_probe_open(sk, ds);
 }
 
 /*
@@ -392,7 +412,10 @@ void delaycc_probe_before_send(struct sock *sk, struct delaycc_sock *ds,
 		delaycc_probe_wait(p, ds, now_ns);
 	if (now_ns >= delaycc_probe_next_ns(p) && delaycc_probe_send(sk, ds, p))
 		return;
-	delaycc_probe_set_hold(sk, p);
+	if (delaycc_probe_packet_waits(sk, p))
+		delaycc_probe_open(sk, ds);
+	else
+		delaycc_probe_set_hold(sk, p);
 }
 EXPORT_SYMBOL_GPL(delaycc_probe_before_send);
 
