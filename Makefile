@@ -126,6 +126,7 @@ test: setup-test ## every test
 	@rm -f $(BUILD)/CMakeCache.txt
 	@$(MAKE) --no-print-directory tools lab
 	@$(MAKE) --no-print-directory unit-test
+	-@$(MAKE) --no-print-directory packetdrill-scripts
 	$(PYTEST) $(PARALLEL) -m "not alone" tests/vm tests/lab tests/report tests/tools
 	$(PYTEST) -m alone tests/report tests/bpf tests/smp
 
@@ -152,6 +153,10 @@ sanitize: ## all of the C++ code and its tests with ASan and UBSan
 .PHONY: lab-test
 lab-test: command lab ## the lab kernel, the port, the modules and whole experiments in it
 	$(PYTEST) $(PARALLEL) tests/lab
+
+.PHONY: packetdrill-scripts
+packetdrill-scripts: ## fetch the kernel's own tests of TCP (167 MB once), which lab-test runs
+	@tests/lab/packetdrill.sh
 
 .PHONY: debug-test
 debug-test: lab-debug ## the port, probes and the modules under stress with KASAN, UBSAN, lockdep, kmemleak
