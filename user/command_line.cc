@@ -35,13 +35,20 @@ std::vector<std::string> split_names(const std::string& option,
   return names;
 }
 
-fs::path scenario_folder() {
-  // PREFIX/share of an installed PREFIX/bin/delaycc, otherwise the source tree of the build.
+namespace {
+
+// PREFIX/share/delaycc/NAME of an installed PREFIX/bin/delaycc, otherwise the source tree's.
+fs::path data_folder(const char* name, const char* source) {
   const fs::path prefix = fs::read_symlink("/proc/self/exe").parent_path().parent_path();
-  fs::path installed = prefix / "share/delaycc/scenarios";
+  fs::path installed = prefix / "share/delaycc" / name;
   std::error_code ignored;
-  return fs::exists(installed, ignored) ? installed : fs::path(DELAYCC_SCENARIOS);
+  return fs::exists(installed, ignored) ? installed : fs::path(source);
 }
+
+}  // namespace
+
+fs::path scenario_folder() { return data_folder("scenarios", DELAYCC_SCENARIOS); }
+fs::path mininet_folder() { return data_folder("mininet", DELAYCC_MININET); }
 
 std::vector<fs::path> all_scenarios() {
   std::vector<fs::path> files;

@@ -23,6 +23,8 @@ std::vector<std::string> split_names(const std::string& option,
 // The scenarios that come with delaycc. all_scenarios() throws Error where the folder cannot be
 // read.
 std::filesystem::path scenario_folder();
+// The Python package for Mininet, and its examples.
+std::filesystem::path mininet_folder();
 std::vector<std::filesystem::path> all_scenarios();
 // The file of a scenario: `name` is a path, or the name of a file in scenario_folder(). Throws
 // ScenarioError for what is no readable file.

@@ -21,6 +21,7 @@
 #include "doctor.h"
 #include "eval_command.h"
 #include "manual.h"
+#include "mininet_command.h"
 #include "metrics/catalogue.h"
 #include "plan/compile.h"
 #include "report/report.h"
@@ -327,6 +328,9 @@ int main_checked(int argc, char** argv) {
   task_command->group("");  // for Slurm, not for people
   task_command->add_option("manifest", manifest)->required();
 
+  MininetArguments mininet_arguments;
+  CLI::App* mininet_app = add_mininet_command(app, mininet_arguments);
+
   CLI::App* list_command =
       app.add_subcommand("list", "the scenarios, algorithms or metrics there are");
   std::string list = kScenarios.list;
@@ -381,6 +385,10 @@ int main_checked(int argc, char** argv) {
   }
   if (*run_command) return run(arguments);
   if (*eval_app) return eval(eval_arguments, find_scenario(eval_arguments.scenario));
+  if (*mininet_app) {
+    mininet_arguments.command = mininet_app->remaining();
+    return run_mininet(mininet_arguments);
+  }
   if (*task_command) return eval_task(manifest);
   if (*list_command)
     return list == kAlgorithms.list ? list_algorithms()

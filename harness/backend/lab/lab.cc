@@ -177,12 +177,21 @@ struct Paths {
   std::string runner;   // delaycc-runner
 };
 
-std::vector<std::string> kernel_arguments(const Paths& paths, const Plan& plan,
-                                          const std::string& directory) {
-  return {
-      paths.kernel,
+// What a lab is booted with.
+struct Boot {
+  std::string kernel;     // the User-Mode Linux executable
+  std::string init;       // program
+  std::string directory;  // of the boot's own files
+  int memory_mb = 0;
+  uint64_t seed = 0;
+  std::vector<std::string> words;  // NAME=VALUE of init's environment
+};
+
+std::vector<std::string> kernel_arguments(const Boot& boot) {
+  std::vector<std::string> arguments = {
+      boot.kernel,
       "time-travel=inf-cpu",
-      "mem=" + std::to_string(plan.memory_mb) + "M",
+      "mem=" + std::to_string(boot.memory_mb) + "M",
       "root=/dev/root",
       "rootfstype=hostfs",
       "rootflags=/",
@@ -190,13 +199,57 @@ std::vector<std::string> kernel_arguments(const Paths& paths, const Plan& plan,
       "quiet",
       "con=null",
       "con0=null,fd:1",
-      "uml_dir=" + directory + "/",
+      "uml_dir=" + boot.directory + "/",
       "umid=lab",
-      "dcc_seed=" + std::to_string(plan.seed),
-      "init=" + paths.runner,
-      "DCC_DIR=" + directory,
-      "DCC_MODULES=" + paths.modules,
+      "dcc_seed=" + std::to_string(boot.seed),
+      "init=" + boot.init,
+      "DCC_DIR=" + boot.directory,
   };
+  arguments.insert(arguments.end(), boot.words.begin(), boot.words.end());
+  return arguments;
+}
+
+void need_plain_path(const std::string& path) {
+  if (path.find_first_of(" \t\",") != std::string::npos)
+    throw Error("\"" + path +
+                "\": a path on the lab kernel's command line has no space, comma or quote");
+}
+
+// Boots the lab and waits for its end, and looks at `stop` and calls `tick` ten times a second
+// meanwhile. `what` is the word for it in errors. Throws Error when it uses more than `timeout_s`
+// seconds of processor time, or none for as long.
+void boot_and_wait(const Boot& boot, int timeout_s, const std::string& what,
+                   const std::function<void()>& tick, const std::atomic<bool>& stop) {
+  const std::string memory_directory = fs::exists("/dev/shm") ? "/dev/shm" : boot.directory;
+  Child child(kernel_arguments(boot),
+              {"PATH=/usr/bin:/bin", "HOME=" + boot.directory, "TMPDIR=" + memory_directory},
+              boot.directory + "/console.txt", timeout_s);
+  uint64_t ticks = 0;
+  int64_t looked_ns = monotonic_ns();
+  int64_t moved_ns = looked_ns;
+  while (!child.wait_for(100)) {
+    if (stop) throw Interrupted();
+    if (tick) tick();
+    const int64_t now_ns = monotonic_ns();
+    if (now_ns - looked_ns < 1'000'000'000) continue;
+    looked_ns = now_ns;
+    if (const uint64_t now = processor_ticks(child.pid()); now != ticks) {
+      ticks = now;
+      moved_ns = now_ns;
+    }
+    if (now_ns - moved_ns > int64_t{timeout_s} * 1'000'000'000)
+      throw Error(what + " used no processor time for more than " + std::to_string(timeout_s) +
+                  " s (--timeout); end of its console:\n" + console_tail(boot.directory));
+  }
+  if (child.used_up())
+    throw Error(what + " used more than " + std::to_string(timeout_s) +
+                " s of processor time (--timeout); end of its console:\n" +
+                console_tail(boot.directory));
+}
+
+Boot trial_boot(const Paths& paths, const Plan& plan, const std::string& directory) {
+  return {paths.kernel, paths.runner, directory, plan.memory_mb,
+          plan.seed,    {"DCC_MODULES=" + paths.modules}};
 }
 
 // Names of a module's file and of all that it depends on, into `names`.
@@ -317,43 +370,16 @@ std::string Lab::identity(const Plan& plan) const {
     identities_[modules] = files;
   }
   for (const std::string& argument :
-       kernel_arguments({"linux", "modules", "runner"}, plan, "trial"))
+       kernel_arguments(trial_boot({"linux", "modules", "runner"}, plan, "trial")))
     files += " " + argument;
   return "lab " + modules + files;
 }
 
 Records Lab::run(const Plan& plan, const std::string& directory, int timeout_s,
                  const std::atomic<bool>& stop) const {
-  for (const std::string& path : {directory, paths_.modules, paths_.runner})
-    if (path.find_first_of(" \t\",") != std::string::npos)
-      throw Error("\"" + path +
-                  "\": a path on the lab kernel's command line has no space, comma or quote");
+  for (const std::string& path : {directory, paths_.modules, paths_.runner}) need_plain_path(path);
   write_file(directory + "/plan.json", plan_to_json(lab_plan(plan)));
-  const std::vector<std::string> arguments = kernel_arguments(paths_, plan, directory);
-  const std::string memory_directory = fs::exists("/dev/shm") ? "/dev/shm" : directory;
-  const std::vector<std::string> environment = {"PATH=/usr/bin:/bin", "HOME=" + directory,
-                                                "TMPDIR=" + memory_directory};
-  Child child(arguments, environment, directory + "/console.txt", timeout_s);
-  uint64_t ticks = 0;
-  int64_t looked_ns = monotonic_ns();
-  int64_t moved_ns = looked_ns;
-  while (!child.wait_for(100)) {
-    if (stop) throw Interrupted();
-    const int64_t now_ns = monotonic_ns();
-    if (now_ns - looked_ns < 1'000'000'000) continue;
-    looked_ns = now_ns;
-    if (const uint64_t now = processor_ticks(child.pid()); now != ticks) {
-      ticks = now;
-      moved_ns = now_ns;
-    }
-    if (now_ns - moved_ns > int64_t{timeout_s} * 1'000'000'000)
-      throw Error("the trial used no processor time for more than " + std::to_string(timeout_s) +
-                  " s (--timeout); end of its console:\n" + console_tail(directory));
-  }
-  if (child.used_up())
-    throw Error("the trial used more than " + std::to_string(timeout_s) +
-                " s of processor time (--timeout); end of its console:\n" +
-                console_tail(directory));
+  boot_and_wait(trial_boot(paths_, plan, directory), timeout_s, "the trial", {}, stop);
   if (is_file(directory + "/error.txt"))
     throw Error("the runner failed: " + first_line(read_file(directory + "/error.txt")));
   if (!is_file(directory + "/status"))
@@ -362,9 +388,7 @@ Records Lab::run(const Plan& plan, const std::string& directory, int timeout_s,
   return read_lab_records(directory);
 }
 
-}  // namespace
-
-std::unique_ptr<Backend> find_lab() {
+Paths find_paths() {
   const fs::path program = fs::read_symlink("/proc/self/exe").parent_path();
   // In PREFIX/libexec of an installed PREFIX/bin/delaycc, otherwise beside the command.
   const fs::path libexec = program.parent_path() / "libexec/delaycc";
@@ -387,7 +411,36 @@ std::unique_ptr<Backend> find_lab() {
     if (entry.path().extension() == ".ko")
       need_file("lab module", entry.path().string(), R_OK, "build it with \"make lab\"");
   need_file("trial runner", paths.runner, R_OK | X_OK, "build it with \"make\"");
-  return std::make_unique<Lab>(paths);
+  return paths;
+}
+
+}  // namespace
+
+std::unique_ptr<Backend> find_lab() { return std::make_unique<Lab>(find_paths()); }
+
+std::vector<std::string> lab_modules() {
+  std::vector<std::string> modules;
+  for (const auto& entry : fs::directory_iterator(find_paths().modules))
+    if (entry.path().extension() == ".ko") modules.push_back(fs::canonical(entry.path()).string());
+  std::sort(modules.begin(), modules.end());
+  return modules;
+}
+
+void run_in_lab(const LabProgram& program, const std::function<void()>& tick,
+                const std::atomic<bool>& stop) {
+  need_plain_path(program.init);
+  need_plain_path(program.directory);
+  boot_and_wait({find_paths().kernel, program.init, program.directory, program.memory_mb,
+                 program.seed,
+                 {"PYTHONHASHSEED=0", "PYTHONDONTWRITEBYTECODE=1",
+                  "dcc_clock_read_ns=" + std::to_string(program.clock_read_ns)}},
+                program.timeout_s, program.what, tick, stop);
+  if (is_file(program.directory + "/error.txt"))
+    throw Error("the lab could not start " + program.what + ":\n" +
+                read_file(program.directory + "/error.txt"));
+  if (!is_file(program.directory + "/status"))
+    throw Error("the lab ended before " + program.what + " did; end of its console:\n" +
+                console_tail(program.directory));
 }
 
 }  // namespace delaycc

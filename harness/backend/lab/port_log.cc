@@ -36,6 +36,8 @@ static_assert(kPacketDropTail == DCCPORT_EV_DROP_TAIL && kPacketDropLoss == DCCP
               kPacketSyn == DCCPORT_EV_SYN && kPacketFin == DCCPORT_EV_FIN &&
               kPacketRst == DCCPORT_EV_RST && kNotDeparted == DCCPORT_NOT_DEPARTED);
 
+}  // namespace
+
 std::vector<PacketRecord> read_port_log(const std::string& path) {
   const Fd fd = open_file(path, O_RDONLY);
   struct stat status = {};
@@ -48,8 +50,6 @@ std::vector<PacketRecord> read_port_log(const std::string& path) {
   read_exactly(fd, path, packets.data(), bytes);
   return packets;
 }
-
-}  // namespace
 
 Records read_lab_records(const std::string& directory) {
   Records records;

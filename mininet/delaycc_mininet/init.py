@@ -1,0 +1,139 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""The init of a lab that runs one Mininet script: mounts, modules, then the script; what it leaves goes to the host's folder DCC_DIR.
+
+DCC_DIR/job.json: {"script", "arguments", "directory", "modules", "cc"}; paths are absolute. Written: output.txt (what the script prints),
+ports.json (link ends that were logged), ports.bin (their log), status ({"code"}), or error.txt.
+"""
+
+import ctypes
+import json
+import os
+import pathlib
+import shutil
+import sys
+import traceback
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+from delaycc_mininet import labnet  # noqa: E402
+
+OUT = pathlib.Path("/run/delaycc")
+MS_RDONLY, MS_REC, MS_PRIVATE = 1, 16384, 1 << 18
+PR_SET_TIMERSLACK, RB_POWER_OFF, ENOENT = 29, 0x4321FEDC, 2
+# Hidden by what is mounted on them.
+COVERED = ("/tmp", "/run", "/dev", "/proc", "/sys", "/var/tmp", "/var/log")
+RUN = """
+import runpy, sys
+from delaycc_mininet import lab
+lab.install()
+lab.note_ports({ports!r})
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+def load(modules):
+    """Modules in any order: one whose symbols are missing waits for the others."""
+    left = list(modules)
+    while left:
+        waiting = []
+        for path in left:
+            try:
+                labnet.insmod(path)
+            except OSError as error:
+                if error.errno != ENOENT:
+                    raise
+                waiting.append(path)
+        if len(waiting) == len(left):
+            raise OSError(ENOENT, "unresolved symbols: " + ", ".join(waiting))
+        left = waiting
+
+
+def hostfs(where, path, flags=0):
+    os.makedirs(where, exist_ok=True)
+    labnet.check(labnet.libc.mount(b"hostfs", str(where).encode(), b"hostfs", flags, str(path).encode()), f"mount {path} on {where}")
+
+
+def mounts(folder, kept):
+    for kind, where in (("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev"), ("tmpfs", "/tmp"), ("tmpfs", "/run"),
+                        ("tmpfs", "/var/tmp"), ("tmpfs", "/var/log")):
+        labnet.mount(kind, where)
+    for where in ("/dev/pts", "/dev/shm", "/run/lock", "/run/netns"):
+        os.makedirs(where, exist_ok=True)
+    labnet.mount("devpts", "/dev/pts", "ptmxmode=0666")
+    labnet.mount("tmpfs", "/dev/shm")
+    labnet.mount("tmpfs", "/sys/fs/cgroup")
+    os.mkdir("/sys/fs/cgroup/net_prio")
+    labnet.check(labnet.libc.mount(b"cgroup", b"/sys/fs/cgroup/net_prio", b"cgroup", 0, b"net_prio"), "mount net_prio")
+    hostfs(OUT, folder)
+    for path in kept:
+        if any(str(path) == c or str(path).startswith(c + "/") for c in COVERED):
+            hostfs(path, path, MS_RDONLY)
+    # As systemd has it: a mount of a node's own stays there.
+    labnet.check(labnet.libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None), "mount / private")
+
+
+def settings(cc):
+    for name, value in (("net/core/rmem_max", "67108864"), ("net/core/wmem_max", "67108864"),
+                        ("net/ipv4/tcp_rmem", "4096 4194304 67108864"), ("net/ipv4/tcp_wmem", "4096 4194304 67108864"),
+                        ("net/ipv4/tcp_mem", "4000000 4000000 4000000"), ("kernel/hostname", "lab"),
+                        ("net/ipv4/neigh/default/gc_thresh1", "4096"), ("net/ipv4/neigh/default/gc_thresh2", "8192"),
+                        ("net/ipv4/neigh/default/gc_thresh3", "16384"), ("kernel/pty/max", "20000")):
+        labnet.write("/proc/sys/" + name, value)
+    if cc:
+        labnet.write("/proc/sys/net/ipv4/tcp_congestion_control", cc)
+    labnet.netlink(labnet.RTM_NEWLINK, 0, labnet.struct.pack("=BxHiII", 0, 0, 1, 1, 1))  # lo up
+
+
+def run(job):
+    """The script as a process of its own, since init has to wait for everybody's children."""
+    environment = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/tmp", "TMPDIR": "/tmp", "USER": "root",
+                   "TERM": "dumb", "LC_ALL": "C.UTF-8", "PYTHONHASHSEED": "0", "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1",
+                   "PYTHONPATH": f"{HERE.parent}", "DELAYCC_OUT": str(OUT)}
+    code = RUN.format(ports=str(OUT / "ports.json"))
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.setsid()
+            os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
+            out = os.open(OUT / "output.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+            os.dup2(out, 1)
+            os.dup2(out, 2)
+            os.chdir(job["directory"])
+            os.execve("/usr/bin/python3", ["python3", "-c", code, job["script"], *job["arguments"]], environment)
+        finally:
+            os._exit(127)
+    while True:
+        ended, status = os.wait()
+        if ended == pid:
+            return os.waitstatus_to_exitcode(status)
+
+
+def main():
+    folder = os.environ["DCC_DIR"]
+    try:
+        job = json.loads(labnet.read(folder + "/job.json"))
+        load(job["modules"])
+        script = pathlib.Path(job["script"])
+        mounts(folder, dict.fromkeys([script.parent, pathlib.Path(job["directory"]), HERE.parent]))
+        labnet.libc.prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0)
+        settings(job["cc"])
+        code = run(job)
+        with open("/proc/dccport_log", "rb") as log, open(OUT / "ports.bin", "wb") as kept:
+            try:
+                shutil.copyfileobj(log, kept, 1 << 20)
+            except OSError:
+                labnet.write(OUT / "incomplete", "the log of packets ended when the lab's memory was used up (--memory)\n")
+        labnet.write(OUT / "status", json.dumps({"code": code}) + "\n")
+    except BaseException:  # an init that ends is a kernel panic
+        if not os.path.ismount(OUT):
+            ctypes.CDLL(None).mount(b"tmpfs", b"/run", b"tmpfs", 0, None)
+            hostfs(OUT, folder)
+        labnet.write(OUT / "error.txt", traceback.format_exc())
+    labnet.libc.sync()
+    labnet.libc.reboot(RB_POWER_OFF)
+
+
+if __name__ == "__main__":
+    main()

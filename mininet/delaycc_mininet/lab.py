@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes an unmodified Mininet script run in the lab, where some things are otherwise: what stands in for what is said once.
+
+- Open vSwitch does not run: its switches are Linux bridges, which learn addresses; OpenFlow controllers are not started.
+- Links have a rate (10 Gbit/s, 1 us unless said): in virtual time an infinitely fast one would carry for ever in no time.
+- TCLink's rate, delay, jitter, loss and queue are the lab's port, exact and without its limit of 1000 Mbit/s.
+- A processor takes no time, so limits of processor time have no effect.
+"""
+
+import atexit
+import json
+import sys
+import time
+
+import mininet.clean
+import mininet.cli
+import mininet.link
+import mininet.net
+import mininet.node
+import mininet.nodelib
+import mininet.util
+
+from .links import CapabilityError, PortIntf, PortLink
+
+BRIDGES_S = 3
+_said = set()
+# Name of a link's end -> the other's.
+_peers = {}
+
+
+def say(text):
+    if text not in _said:
+        _said.add(text)
+        print(f"delaycc: {text}", file=sys.stderr, flush=True)
+
+
+class Bridge(mininet.nodelib.LinuxBridge):
+    """In place of Open vSwitch: takes its parameters and leaves out what bridges do not have."""
+
+    def __init__(self, name, stp=False, prio=None, **params):
+        for word in ("failMode", "datapath", "protocols", "reconnectms", "batch", "dpopts"):
+            params.pop(word, None)
+        super().__init__(name, stp=stp, prio=prio, **params)
+        say("switches are Linux bridges here: Open vSwitch, and so OpenFlow, does not run in the lab")
+
+    def dpctl(self, *args):
+        raise CapabilityError(f"{self.name}: dpctl: switches of the lab are Linux bridges and have no OpenFlow tables")
+
+    vsctl = dpctl
+
+
+class NoController(mininet.node.Node):
+    """In place of a learning controller: bridges learn by themselves."""
+
+    def __init__(self, name, **params):
+        for word in ("command", "cargs", "cdir", "ip", "port", "protocol", "verbose"):
+            params.pop(word, None)
+        super().__init__(name, inNamespace=False, **params)
+
+    def start(self):
+        pass
+
+    def checkListening(self):
+        pass
+
+    @classmethod
+    def isAvailable(cls):
+        return True
+
+
+class Refused:
+    """A class that the lab cannot stand in for."""
+
+    why = ""
+
+    def __init__(self, *_args, **_params):
+        raise CapabilityError(f"{type(self).__name__}: {self.why}")
+
+
+def refused(name, why):
+    return type(name, (Refused,), {"why": why})
+
+
+class UnlimitedHost(mininet.node.Host):
+    """In place of CPULimitedHost."""
+
+    def __init__(self, name, sched="cfs", **params):
+        say("a processor takes no time in the lab: limits of processor time (cpu=, cores=) have no effect")
+        self.sched = sched
+        super().__init__(name, **params)
+
+    # pylint: disable=arguments-differ
+    def config(self, cpu=-1, cores=None, **params):
+        return super().config(**params)
+
+    def setCPUFrac(self, *_args, **_params):
+        pass
+
+    setCPUs = setCPUFrac
+
+
+def _replace(modules, name, by):
+    for module in modules:
+        if hasattr(module, name):
+            setattr(module, name, by)
+
+
+def install():
+    """To be called before the script imports anything of Mininet."""
+    modules = [mininet.node, mininet.net, mininet.link, mininet.nodelib, mininet.cli]
+    for name in ("OVSSwitch", "OVSKernelSwitch", "OVSBridge", "UserSwitch", "IVSSwitch", "LinuxBridge"):
+        _replace(modules, name, mininet.nodelib.LinuxBridge if name == "LinuxBridge" else Bridge)
+    for name in ("Controller", "OVSController"):
+        _replace(modules, name, NoController)
+    for name in ("RemoteController", "Ryu", "NOX"):
+        _replace(modules, name, refused(name, "OpenFlow controllers do not run in the lab"))
+    _replace(modules, "NAT", refused("NAT", "the lab has no network outside, and no address translation"))
+    _replace(modules, "CPULimitedHost", UnlimitedHost)
+    _replace(modules, "TCIntf", PortIntf)
+    _replace(modules, "DefaultController", lambda name, controllers=None, **params: NoController(name, **params))
+
+    original = mininet.net.Mininet.__init__
+
+    def init(self, topo=None, switch=Bridge, host=mininet.node.Host, controller=NoController, link=PortLink, **params):
+        if link is mininet.link.Link:
+            link = PortLink
+        if params.get("xterms"):
+            raise CapabilityError("xterms: the lab has no display")
+        original(self, topo=topo, switch=switch, host=host, controller=controller, link=link, **params)
+
+    mininet.net.Mininet.__init__ = init
+    add_link = mininet.net.Mininet.addLink
+
+    def addLink(self, node1, node2, port1=None, port2=None, cls=None, **params):
+        link = add_link(self, node1, node2, port1, port2, PortLink if cls is mininet.link.Link else cls, **params)
+        _peers[link.intf1.name], _peers[link.intf2.name] = link.intf2.name, link.intf1.name
+        return link
+
+    mininet.net.Mininet.addLink = addLink
+    start = mininet.net.Mininet.start
+
+    def start_and_wait(self):
+        start(self)
+        # Devices report their carrier, and bridges forward, after a second at most. It costs no time here.
+        time.sleep(BRIDGES_S)
+
+    mininet.net.Mininet.start = start_and_wait
+    # It raises the limit of open files to 16384, and mnexec closes all of them: a third of a second for each process.
+    _replace([*modules, mininet.util], "fixLimits", lambda: None)
+    # It ends processes by their names, and waits for what is not there.
+    mininet.clean.cleanup = lambda: None
+    _replace(modules, "cleanup", mininet.clean.cleanup)
+
+
+def note_ports(path):
+    """Writes down at the script's end which link ends were logged, for the report."""
+
+    def write():
+        with open(path, "w") as file:
+            json.dump({str(number): {**port, "peer": _peers.get(port["name"], "")} for number, port in PortIntf.logged.items()}, file)
+
+    atexit.register(write)

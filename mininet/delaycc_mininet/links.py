@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Links with a rate, a delay and a queue.
+
+In the lab an interface has the lab's port qdisc: exact to the nanosecond at any rate. On a real kernel it has netem; what netem cannot do is
+refused by name (CapabilityError), and what tc answers is read: a link never loses a property without a word.
+"""
+
+import json
+import pathlib
+
+from mininet.link import Intf, Link
+from mininet.log import info
+
+from . import labnet
+from .units import in_range, rate_bps, time_ns
+
+RATE_MAX_BPS = 1_600_000_000_000
+DELAY_MAX_NS = 1_000_000_000_000
+# Of a link without a rate. Where a processor takes no time, an infinitely fast link would carry for ever without time passing.
+DEFAULT_RATE_BPS = 10_000_000_000
+DEFAULT_DELAY_NS = 1000
+FULL_PACKET_BYTES = 1514
+PORT_IDS = 65535
+
+
+class CapabilityError(Exception):
+    """What was asked for does not exist here; says where it does."""
+
+
+def in_lab():
+    """Whether this is the lab, whose time is virtual."""
+    return pathlib.Path("/proc/delaycc_lab").exists()
+
+
+class PortIntf(Intf):
+    """An interface whose sending side has a rate, a propagation delay and a queue.
+
+    rate: bits a second (100e9, "100Gbit"), or bw: Mbit/s, as Mininet's TCIntf has it (without its limit of 1000)
+    delay: one way, "3us"; or delay_ns
+    buffer_bytes, or max_queue_size in packets of 1514 bytes: what would make the queue longer is dropped (default: no limit)
+    ecn_bytes: packets that find so long a queue are marked (lab)
+    loss: per cent of the packets that are lost before the queue
+    jitter: uniform extra delay of 0 to this (lab: packets keep their order)
+    noise: extra delay by its quantiles, ((ppm, ns), ...) from 0 to 1000000 ppm (lab)
+    spray: a router behind this port spreads packets, not flows, over equal paths (lab)
+    gso: segmentation offload of the sender (default False in the lab: packets leave one by one)
+    log: the lab writes each TCP packet down, for the report (default True)
+    """
+
+    numbers = iter(range(1, PORT_IDS + 1))
+    # Of the lab: port number -> what the report calls it.
+    logged = {}
+
+    # pylint: disable=arguments-differ,too-many-locals
+    def config(self, rate=None, bw=None, delay=None, delay_ns=None, buffer_bytes=None, max_queue_size=None, ecn_bytes=0, loss=0,
+               jitter=None, noise=(), spray=False, gso=False, log=True, seed=1, **params):
+        for name in ("use_hfsc", "use_tbf", "latency_ms", "speedup", "gro", "txo", "rxo", "disable_gro"):
+            params.pop(name, None)  # how TCIntf does it, not what
+        for name in ("enable_ecn", "enable_red"):
+            if params.pop(name, False):
+                raise CapabilityError(f"{self.name}: {name}: a RED queue is not offered; ecn_bytes marks at a threshold")
+        result = super().config(**params)
+        if rate is not None and bw is not None:
+            raise ValueError(f"{self.name}: rate and bw are two words for one thing: give one")
+        if delay is not None and delay_ns is not None:
+            raise ValueError(f"{self.name}: delay and delay_ns are two words for one thing: give one")
+        self.rate_bps = rate_bps(rate) if rate is not None else rate_bps(bw * 10**6, "bw") if bw is not None else None
+        delay = delay_ns if delay_ns is not None else time_ns(delay) if delay is not None else None
+        if in_lab():
+            # An infinitely fast link, or none at all, in no time: nothing would ever end.
+            self.rate_bps = DEFAULT_RATE_BPS if self.rate_bps is None else self.rate_bps
+            delay = DEFAULT_DELAY_NS if delay is None and rate is None and bw is None else delay
+        if self.rate_bps is not None:
+            in_range(self.rate_bps, 1000, RATE_MAX_BPS, f"{self.name}: rate")
+        self.delay_ns = in_range(delay or 0, 0, DELAY_MAX_NS, f"{self.name}: delay in ns")
+        if max_queue_size is not None:
+            buffer_bytes = max_queue_size * FULL_PACKET_BYTES
+        in_range(float(loss), 0, 100, f"{self.name}: loss in per cent")
+        if jitter is not None:
+            noise = ((0, 0), (1_000_000, time_ns(jitter, "jitter")))
+        if in_lab():
+            self._port(buffer_bytes or 0, ecn_bytes, round(float(loss) * 10_000), tuple(noise), spray, gso, log, seed)
+        else:
+            self._netem(max_queue_size, buffer_bytes, ecn_bytes, float(loss), jitter, noise, spray)
+        self._tell_line_rate()
+        what = [f"{self.rate_bps / 1e6:g}Mbit"] if self.rate_bps else []
+        info("(" + " ".join(what + [f"{self.delay_ns / 1000:g}us delay"] + ([f"{loss}% loss"] if loss else [])) + ") ")
+        return result
+
+    def netns(self):
+        return labnet.Netns(self.node.pid)
+
+    def _port(self, limit_bytes, ecn_bytes, loss_ppm, noise, spray, gso, log, seed):
+        number = next(PortIntf.numbers, None)
+        if number is None:
+            raise CapabilityError(f"{self.name}: more than {PORT_IDS} link ends")
+        flags = (labnet.DATA | labnet.ACKS if log else 0) | (labnet.SPRAY if spray else 0)
+        ns = self.netns()
+        try:
+            with ns:
+                labnet.no_offload(self.name)
+                if not gso:
+                    labnet.gso_max_segs(self.name, 1)
+                labnet.port(self.name, rate_bps=self.rate_bps, delay_ns=self.delay_ns, limit_bytes=limit_bytes, ecn_bytes=ecn_bytes,
+                            loss_ppm=loss_ppm, noise=noise, seed=seed + number, port_id=number, log_flags=flags)
+        finally:
+            ns.close()
+        if log:
+            PortIntf.logged[number] = {"name": self.name, "rate_bps": self.rate_bps, "delay_ns": self.delay_ns}
+
+    def _netem(self, packets, limit_bytes, ecn_bytes, loss, jitter, noise, spray):
+        for name, value in (("ecn_bytes", ecn_bytes), ("noise", noise and not jitter), ("spray", spray)):
+            if value:
+                raise CapabilityError(f"{self.name}: {name} is of the lab's links only (delaycc mininet); netem has no such thing")
+        if limit_bytes and not packets:
+            packets = max(1, limit_bytes // FULL_PACKET_BYTES)
+        words = []
+        if self.delay_ns or jitter:
+            words += ["delay", f"{self.delay_ns}ns"] + ([f"{time_ns(jitter, 'jitter')}ns"] if jitter else [])
+        if loss:
+            words += ["loss", f"{loss}%"]
+        if self.rate_bps:
+            words += ["rate", f"{self.rate_bps}bit"]
+        if not words:
+            return
+        words += ["limit", str(packets or 100_000)]
+        said, errors, code = self.node.pexec("tc", "qdisc", "replace", "dev", self.name, "root", "netem", *words)
+        if code != 0:
+            raise CapabilityError(f"{self.name}: tc qdisc ... netem {' '.join(words)}: {(errors or said).strip()}")
+        there = json.loads(self.node.pexec("tc", "-j", "qdisc", "show", "dev", self.name)[0])
+        options = next((q["options"] for q in there if q["kind"] == "netem"), {})
+        delay = options.get("delay", {}).get("delay", 0)
+        rate = options.get("rate", {}).get("rate", 0) * 8
+        # tc keeps time in ticks of 64 ns.
+        if abs(delay * 1e9 - self.delay_ns) > 64 or (self.rate_bps and abs(rate - self.rate_bps) > 8):
+            raise CapabilityError(f"{self.name}: asked for {' '.join(words)}, and the kernel has {options}")
+
+    def _tell_line_rate(self):
+        """A veth's own speed is no fact: the modules are told, where they are there and nobody has said otherwise."""
+        if self.rate_bps is None or "net.ipv4.delaycc.line_rate_mbps" in self.node.params.get("sysctl", {}):
+            return
+        if self.node.inNamespace:
+            mbps = max(1, max(getattr(i, "rate_bps", None) or 0 for i in [*self.node.intfList(), self]) // 10**6)
+            ns = self.netns()
+            try:
+                with ns:
+                    knob = pathlib.Path("/proc/sys/net/ipv4/delaycc/line_rate_mbps")
+                    if knob.exists():
+                        knob.write_text(str(min(mbps, 800_000)))
+            finally:
+                ns.close()
+
+
+class PortLink(Link):
+    """A link of two such interfaces; its parameters are those of PortIntf, for both directions. params1 and params2 differ."""
+
+    def __init__(self, node1, node2, **params):
+        params.setdefault("cls1", PortIntf)
+        params.setdefault("cls2", PortIntf)
+        super().__init__(node1, node2, **params)

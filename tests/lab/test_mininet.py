@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""delaycc mininet: Mininet's scripts in the lab, unmodified and with our hosts, links and topologies."""
+
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+import owned
+from outside import DELAYCC, ROOT
+
+EXAMPLES = ROOT / "mininet" / "examples"
+THEIRS = pathlib.Path("/usr/lib/python3/dist-packages/mininet/examples")
+
+pytestmark = pytest.mark.skipif(not THEIRS.exists(), reason="Mininet is not installed: run make setup")
+
+
+def mininet(out, *command, code=0):
+    done = owned.run([DELAYCC, "mininet", "--out", out, *command])
+    assert done.returncode == code, done.stdout + done.stderr
+    return done
+
+
+def script(tmp_path, text):
+    path = tmp_path / "script.py"
+    path.write_text("from mininet.net import Mininet\nfrom mininet.topo import *\nfrom delaycc_mininet import *\n" + text)
+    return path
+
+
+def test_two_algorithms_share_a_link_of_100_gbit_and_each_run_is_the_same(tmp_path):
+    command = (EXAMPLES / "iperf3.py", "--size", "5M", "--cc", "cubic,bbr")
+    done = mininet(tmp_path / "a", *command)
+    assert "time=0.012 ms" in done.stdout, "three links of 2 us there and back"
+    rates = [float(rate) for rate in re.findall(r"([\d.]+) Gbits/sec +\d+ +sender", done.stdout)]
+    assert len(rates) == 2 and 95 < sum(rates) < 250
+    ends = {line.split()[0]: float(line.split()[2]) for line in done.stdout.splitlines() if re.match(r"s1-eth\d ", line)}
+    assert ends["s1-eth3"] > 0.9, "the bottleneck is used"
+    mininet(tmp_path / "b", *command)
+    for name in ("output.txt", "report.html"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+# Mininet's own, as they are: default switches and controllers, TCLink, limits of processor time.
+@pytest.mark.parametrize("name,shown", (("simpleperf.py", "Results:"), ("emptynet.py", "mininet> \n*** Stopping network")))
+def test_scripts_of_others_run_as_they_are(tmp_path, name, shown):
+    done = mininet(tmp_path / "out", THEIRS / name)
+    assert shown in done.stdout, done.stdout
+
+
+def test_mn_runs_with_our_hosts_links_and_topologies(tmp_path):
+    done = mininet(tmp_path / "out", "mn", "--custom", ROOT / "mininet/delaycc_mininet/custom.py", "--topo", "leafspine,2,2,1",
+                   "--host", "cc,cc=oscar", "--link", "port,rate=100Gbit,delay=1us", "--controller", "none", "--test", "pingall")
+    assert "0% dropped (2/2 received)" in done.stdout
+
+
+def test_a_host_has_the_algorithm_and_the_line_rate_that_were_asked_for(tmp_path):
+    path = script(tmp_path, """
+net = Mininet(topo=Dumbbell(1, rate="40Gbit", delay="1us"), host=CcHost, link=PortLink)
+net.start()
+net["h1"].config(cc="swift", sysctl={"net.ipv4.delaycc.base_rtt_ns": 9000})
+print(net["h1"].cmd("sysctl -n net.ipv4.tcp_congestion_control net.ipv4.delaycc.line_rate_mbps net.ipv4.delaycc.base_rtt_ns").split())
+print(net["r1"].cmd("sysctl -n net.ipv4.tcp_congestion_control").split())
+try:
+    net["h1"].config(cc="nosuch")
+except CapabilityError as error:
+    print("refused:", error)
+net.stop()
+""")
+    done = mininet(tmp_path / "out", "--cc", "oscar", path)
+    assert "['swift', '40000', '9000']" in done.stdout and "['oscar']" in done.stdout
+    assert re.search(r"refused: h1: sysctl net.ipv4.tcp_congestion_control = nosuch: .*; there are .*oscar.*swift", done.stdout)
+
+
+@pytest.mark.parametrize("text,why", (
+    ("from mininet.node import RemoteController\nMininet(topo=SingleSwitchTopo(2), controller=RemoteController)",
+     "OpenFlow controllers do not run in the lab"),
+    ("n = Mininet(topo=SingleSwitchTopo(2)); n['s1'].dpctl('dump-flows')", "dpctl: switches of the lab are Linux bridges"),
+    ("Mininet(topo=SingleSwitchTopo(2)).addNAT()", "NAT: the lab has no network outside"),
+    ("Mininet(topo=Dumbbell(1, rate='fast'))", "rate='fast': not such as 100e9"),
+    ("Mininet(topo=Dumbbell(1, rate='100Gbit', bw=10))", "rate and bw are two words for one thing"),
+    ("Mininet(topo=Dumbbell(1, loss=101))", "loss in per cent=101.0: out of range, allowed is 0 to 100"),
+    ("Mininet(topo=FatTree(3))", "k=3: has to be even")))
+def test_what_the_lab_does_not_have_is_refused_with_the_reason(tmp_path, text, why):
+    done = mininet(tmp_path / "out", script(tmp_path, text), code=1)
+    assert why in done.stdout
+
+
+def test_mistakes_on_the_command_line_are_named(tmp_path):
+    assert "needs a script" in mininet(tmp_path, code=2).stderr
+    assert "--nosuch is no option of delaycc mininet" in mininet(tmp_path, "--nosuch", "x.py", code=2).stderr
+    assert "open(nosuch.py): No such file" in mininet(tmp_path, "nosuch.py", code=1).stderr
+    assert '--cc: "cubci" is no algorithm of this lab' in mininet(tmp_path, "--cc", "cubci", EXAMPLES / "iperf3.py", code=2).stderr
+
+
+def test_the_script_s_exit_code_is_the_command_s(tmp_path):
+    assert "the script ended with 7" in mininet(tmp_path, script(tmp_path, "import sys; print('bye'); sys.exit(7)"), code=7).stderr
+    assert (tmp_path / "output.txt").read_text() == "bye\n"
+
+
+ROUTES = """
+import sys
+sys.path.insert(0, {folder!r})
+from delaycc_mininet import FatTree, LeafSpine, ParkingLot
+t = LeafSpine(leaves=3, spines=2, hosts=4)
+print(len(t.hosts()), len(t.switches()), len(t.links()), t.routes["leaf1"], t.routes["spine2"])
+t = FatTree(k=4)
+print(len(t.hosts()), len(t.switches()), len(t.links()), len(t.routes["core1_1"]), len(t.routes["agg1_1"]))
+print(sorted(ParkingLot(bottlenecks=3).hosts()))
+"""
+
+
+def test_topologies_have_the_hosts_links_and_routes_of_their_kind():
+    done = subprocess.run(["/usr/bin/python3", "-c", ROUTES.format(folder=str(ROOT / "mininet"))], capture_output=True, text=True, check=True,
+                          env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
+    leaf_spine, fat_tree, parking_lot = done.stdout.splitlines()
+    assert leaf_spine.startswith("12 5 18 [('default', ['172.16.0.2', '172.16.0.6'])] [('10.1.0.0/16', ['172.16.0.5'])")
+    # k^3/4 hosts; 5k^2/4 switches; three layers of k^3/4 links; a route for each pod; for each host below, and one up.
+    assert fat_tree == "16 20 48 4 5"
+    assert parking_lot == "['c1', 'c2', 'c3', 'd1', 'd2', 'd3', 'h1', 'r1']"
+
+
+def test_links_outside_the_lab_refuse_what_netem_does_not_have():
+    code = f"import sys; sys.path.insert(0, {str(ROOT / 'mininet')!r})\n" + """
+from delaycc_mininet import links
+class Node:
+    name, params, inNamespace, pid = "h1", {}, False, 1
+    def pexec(self, *words):
+        asked.append(words)
+        return answers.pop(0)
+class Intf(links.PortIntf):
+    def __init__(self):
+        self.name, self.node = "h1-eth0", Node()
+links.Intf.config = lambda self, **params: {}
+for wrong in ({"ecn_bytes": 1}, {"noise": ((0, 0), (1000000, 5))}, {"spray": True}):
+    try:
+        Intf().config(rate="1G", **wrong)
+    except links.CapabilityError as error:
+        print(error)
+asked, answers = [], [("", "Error: Specified qdisc kind is unknown.", 2)]
+try:
+    Intf().config(rate="1G", delay="1ms")
+except links.CapabilityError as error:
+    print(error)
+answers = [("", "", 0), ('[{"kind": "netem", "options": {"delay": {"delay": 0.0}, "rate": {"rate": 125000000}}}]', "", 0)]
+try:
+    Intf().config(rate="1G", delay="1ms")
+except links.CapabilityError as error:
+    print(error)
+answers = [("", "", 0), ('[{"kind": "netem", "options": {"delay": {"delay": 0.001}, "rate": {"rate": 125000000}}}]', "", 0)]
+Intf().config(rate="1G", delay="1ms", max_queue_size=50)
+print(" ".join(asked[-2]))
+"""
+    done = subprocess.run(["/usr/bin/python3", "-c", code], capture_output=True, text=True, check=True)
+    ecn, noise, spray, unknown, lost, words = done.stdout.splitlines()
+    for line, name in ((ecn, "ecn_bytes"), (noise, "noise"), (spray, "spray")):
+        assert line.startswith(f"h1-eth0: {name} is of the lab's links only")
+    assert "Specified qdisc kind is unknown" in unknown
+    assert "asked for delay 1000000ns rate 1000000000bit" in lost, "a delay that the kernel dropped is found out"
+    assert words == "tc qdisc replace dev h1-eth0 root netem delay 1000000ns rate 1000000000bit limit 50"
