@@ -43,8 +43,8 @@ extern "C" void stop_mininet(int) { stop_requested = true; }
 
 bool in_path(const std::string& program) {
   // The lab's own PATH, not that of this process.
-  for (const char* folder : {"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin",
-                             "/bin"})
+  for (const char* folder :
+       {"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"})
     if (access((fs::path(folder) / program).c_str(), X_OK) == 0) return true;
   return false;
 }
@@ -55,9 +55,10 @@ void need_mininet() {
     if (!in_path(program)) missing.push_back(program);
   if (!fs::exists("/usr/lib/python3/dist-packages/mininet/net.py")) missing.push_back("mininet");
   if (!missing.empty())
-    throw Error(fmt::format("missing for Mininet: {}. On Debian: apt-get install mininet "
-                            "bridge-utils net-tools iproute2 iputils-ping",
-                            fmt::join(missing, ", ")));
+    throw Error(
+        fmt::format("missing for Mininet: {}. On Debian: apt-get install mininet "
+                    "bridge-utils net-tools iproute2 iputils-ping",
+                    fmt::join(missing, ", ")));
 }
 
 // The script: a file, or a program of the PATH (mn).
@@ -102,9 +103,9 @@ std::map<int, LoggedPort> read_ports(const std::string& path) {
 }
 
 std::string figures_table(const std::vector<PortFigures>& figures) {
-  std::string text = fmt::format("\n{:<16} {:>9} {:>11} {:>14} {:>14} {:>6} {:>10} {:>10}\n",
-                                 "link end", "Gbit/s", "utilisation", "queue mean, KB",
-                                 "largest, KB", "drops", "RTT, us", "p99, us");
+  std::string text =
+      fmt::format("\n{:<16} {:>9} {:>11} {:>14} {:>14} {:>6} {:>10} {:>10}\n", "link end", "Gbit/s",
+                  "utilisation", "queue mean, KB", "largest, KB", "drops", "RTT, us", "p99, us");
   const auto rtt = [](double us) { return us < 0 ? std::string("-") : fmt::format("{:.2f}", us); };
   constexpr size_t kShown = 12;
   for (size_t i = 0; i < std::min(kShown, figures.size()); i++) {
@@ -131,8 +132,9 @@ std::string repeat_command(const MininetArguments& arguments, const fs::path& sc
 
 CLI::App* add_mininet_command(CLI::App& app, MininetArguments& arguments) {
   CLI::App* command = app.add_subcommand(
-      "mininet", "run a Mininet script in the lab, in virtual time: delaycc mininet [OPTIONS]\n"
-                 "SCRIPT.py [ARGS]; or mn: delaycc mininet mn --topo linear,3 --test iperf");
+      "mininet",
+      "run a Mininet script in the lab, in virtual time: delaycc mininet [OPTIONS]\n"
+      "SCRIPT.py [ARGS]; or mn: delaycc mininet mn --topo linear,3 --test iperf");
   command->prefix_command();
   command->add_option("--cc", arguments.cc, "algorithm of all hosts that do not name one")
       ->type_name(kAlgorithms.value);
@@ -156,7 +158,8 @@ int run_mininet(MininetArguments& arguments) {
   if (arguments.command.empty())
     throw ScenarioError("mininet: needs a script: delaycc mininet SCRIPT.py [ARGS]");
   if (const std::string& first = arguments.command.front(); first.rfind('-', 0) == 0)
-    throw ScenarioError("mininet: " + first + " is no option of delaycc mininet; options of the "
+    throw ScenarioError("mininet: " + first +
+                        " is no option of delaycc mininet; options of the "
                         "script stand behind it");
   const fs::path script = find_script(arguments.command.front());
   need_mininet();
@@ -193,7 +196,12 @@ int run_mininet(MininetArguments& arguments) {
   program.clock_read_ns = kClockReadNs;
   Tail tail(directory.path() + "/output.txt");
   try {
-    run_in_lab(program, [&] { if (!arguments.quiet) tail.show(); }, stop_requested);
+    run_in_lab(
+        program,
+        [&] {
+          if (!arguments.quiet) tail.show();
+        },
+        stop_requested);
   } catch (const Interrupted&) {
     print_error("interrupted; nothing was kept\n");
     return kInterrupted;
@@ -208,8 +216,9 @@ int run_mininet(MininetArguments& arguments) {
   std::vector<std::string> notes;
   if (fs::exists(directory.path() + "/incomplete")) {
     notes.push_back("The log of packets ended when the lab's memory was used up (--memory).");
-    print_error("delaycc: the log of packets is not complete: the lab's memory was used up "
-                "(--memory)\n");
+    print_error(
+        "delaycc: the log of packets is not complete: the lab's memory was used up "
+        "(--memory)\n");
   }
   const json report = port_report_json(packets, ports, script.stem().string(),
                                        repeat_command(arguments, script), notes);

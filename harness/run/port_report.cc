@@ -15,7 +15,8 @@ using nlohmann::json;
 constexpr size_t kShownPorts = 8;
 constexpr size_t kShownFlows = 20;
 constexpr int64_t kRateSteps = 500;
-// Ports with less than one in so many of the busiest one's bytes carry a program's control messages.
+// Ports with less than one in so many of the busiest one's bytes carry a program's control
+// messages.
 constexpr uint64_t kLeastShare = 1000;
 constexpr double kNsPerUs = 1000;
 // A port without a data packet for so long is idle: of a program that waits, not of the network.
@@ -91,7 +92,7 @@ const PortLog* log_named(const Logs& logs, const std::string& name) {
 std::vector<double> rtts_us(const PortLog& out, const PortLog& back) {
   struct Stream {
     bool any = false;
-    int64_t high = 0;  // first byte above all sent, unwrapped
+    int64_t high = 0;                                 // first byte above all sent, unwrapped
     std::deque<std::pair<int64_t, int64_t>> waiting;  // end of a segment, time it arrived
   };
   std::map<FlowKey, Stream> streams;
@@ -245,7 +246,8 @@ json port_report_json(const std::vector<PacketRecord>& packets,
     curves[f.name] = {{"t_us", times}, {"queue_bytes", queue}, {"rates", rates_of(logs, log)}};
     order.push_back(f.name);
   }
-  json all_notes = {"Each column is an end of a link that sends; times begin with the first packet."};
+  json all_notes = {
+      "Each column is an end of a link that sends; times begin with the first packet."};
   if (logs.busiest.size() > kShownPorts)
     all_notes.push_back("Shown are the " + std::to_string(kShownPorts) + " busiest of " +
                         std::to_string(logs.busiest.size()) + " ends of links with data.");

@@ -28,8 +28,8 @@ struct PortFigures {
   double utilisation = 0;  // of the port's rate in that time
   double queue_mean_bytes = 0, queue_max_bytes = 0;  // that packets found, themselves included
   int64_t drops = 0, marks = 0;
-  // From a data packet's arrival at this port to that of its ACK, first transmissions only; -1 where
-  // no ACK came back through the link's other end.
+  // From a data packet's arrival at this port to that of its ACK, first transmissions only; -1
+  // where no ACK came back through the link's other end.
   double rtt_p50_us = -1, rtt_p99_us = -1;
 };
 

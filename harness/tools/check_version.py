@@ -8,7 +8,6 @@ VERSION is MAJOR.MINOR.PATCH, or the same with "-dev" before that release is mad
 kernel/dkms.conf reads it, and CHANGELOG.md begins with that release, or with "Unreleased" before it is made.
 """
 
-import pathlib
 import re
 import subprocess
 

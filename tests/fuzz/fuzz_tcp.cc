@@ -55,9 +55,10 @@ void CheckPath(const dcc_tcp& s) {
 void Sample(Input& in, dcc_tcp* s, dcc_tcp_view* v) {
   TakeView(in, v);
   const u8 how = in.Take<u8>();
-  u64 noted_ns = how % 4 == 0   ? 0
-                 : how % 4 == 1 ? in.Take<u64>()
-                                : v->now_ns - static_cast<u32>(v->rtt_us) * u64{DCC_NS_PER_US} - how;
+  u64 noted_ns = how % 4 == 0 ? 0
+                 : how % 4 == 1
+                     ? in.Take<u64>()
+                     : v->now_ns - static_cast<u32>(v->rtt_us) * u64{DCC_NS_PER_US} - how;
   if (v->is_retrans)
     noted_ns = dcc_tcp_retrans_ns(in.Take<u64>(), in.Take<u16>(), v->now_us, v->now_ns);
   dcc_ack ack;
@@ -112,9 +113,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     switch (in.Take<u8>() % 8) {
       case 0: {
         const u8 how = in.Take<u8>();
-        const u32 told_ns = how % 2 ? 0
-                                    : dcc_clamp_u32(in.Take<u32>(), DCC_PATH_RTT_MIN_NS,
-                                                    DCC_PATH_RTT_MAX_NS);
+        const u32 told_ns =
+            how % 2 ? 0 : dcc_clamp_u32(in.Take<u32>(), DCC_PATH_RTT_MIN_NS, DCC_PATH_RTT_MAX_NS);
         dcc_tcp_set_base_rtt(&s, told_ns, how & 2);
         break;
       }
@@ -123,7 +123,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         break;
       case 2: {
         const dcc_tcp_pause pause = {v.now_ns + in.Take<u32>(), in.Take<u64>(), Step(in, 0),
-                                     in.Take<u8>() % 5u,        in.Take<u8>() % 2 != 0};
+                                     in.Take<u8>() % 5u, in.Take<u8>() % 2 != 0};
         // Once per pause, on a clock that does not wrap.
         if (dcc_tcp_restarts(&s, &pause) && (pause.now_ns | pause.departure_ns) < kNoWrapNs)
           Require(!dcc_tcp_restarts(&s, &pause));

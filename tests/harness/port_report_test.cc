@@ -50,9 +50,9 @@ PacketRecord dropped(PacketRecord p) {
 
 TEST(PortReport, RatesLeavePausesOut) {
   // Two packets in 2 us, nothing for 50 ms, two more in 2 us.
-  const std::vector<PacketRecord> packets = {
-      data(0, 1000, 0, 1500), data(0, 2000, 1448, 3000),
-      data(50'000'000, 50'001'000, 2896, 1500), data(50'000'000, 50'002'000, 4344, 3000)};
+  const std::vector<PacketRecord> packets = {data(0, 1000, 0, 1500), data(0, 2000, 1448, 3000),
+                                             data(50'000'000, 50'001'000, 2896, 1500),
+                                             data(50'000'000, 50'002'000, 4344, 3000)};
   const std::vector<PortFigures> figures = port_figures(packets, kPorts);
   ASSERT_EQ(figures.size(), 1u);
   // 6000 bytes; 50.002 ms less the pause of 50 ms from the second's end to the third's.

@@ -248,8 +248,8 @@ void boot_and_wait(const Boot& boot, int timeout_s, const std::string& what,
 }
 
 Boot trial_boot(const Paths& paths, const Plan& plan, const std::string& directory) {
-  return {paths.kernel, paths.runner, directory, plan.memory_mb,
-          plan.seed,    {"DCC_MODULES=" + paths.modules}};
+  return {paths.kernel,   paths.runner, directory,
+          plan.memory_mb, plan.seed,    {"DCC_MODULES=" + paths.modules}};
 }
 
 // Names of a module's file and of all that it depends on, into `names`.
@@ -430,7 +430,10 @@ void run_in_lab(const LabProgram& program, const std::function<void()>& tick,
                 const std::atomic<bool>& stop) {
   need_plain_path(program.init);
   need_plain_path(program.directory);
-  boot_and_wait({find_paths().kernel, program.init, program.directory, program.memory_mb,
+  boot_and_wait({find_paths().kernel,
+                 program.init,
+                 program.directory,
+                 program.memory_mb,
                  program.seed,
                  {"PYTHONHASHSEED=0", "PYTHONDONTWRITEBYTECODE=1",
                   "dcc_clock_read_ns=" + std::to_string(program.clock_read_ns)}},

@@ -29,8 +29,8 @@ struct LabProgram {
   int memory_mb = 0;
   uint64_t seed = 0;
   int timeout_s = 0;  // of processor time
-  // What each look at the clock takes of virtual time: a program that spins until something is ready
-  // spins that much less often.
+  // What each look at the clock takes of virtual time: a program that spins until something is
+  // ready spins that much less often.
   int clock_read_ns = 0;
 };
 
