@@ -425,7 +425,7 @@ test_state_of_sockets_is_charged_to_who_opens_them()
 
 user_gap=/sys/module/delaycc/parameters/user_probe_gap_ns
 
-users_probes() # prints how many probes 40 flows of a user's own namespace send within 3 s
+users_probes() # prints how many probes 40 flows of a user's own namespace send within 5 s
 {
 	# A base RTT below the true one: every flow stops, and probes.
 	setpriv --reuid 1000 --regid 1000 --clear-groups unshare -U -r -n sh -c "
@@ -434,10 +434,9 @@ users_probes() # prints how many probes 40 flows of a user's own namespace send 
 		echo 1000 >$dcc/base_rtt_ns
 		echo 100 >$dcc/probe_gap_ns
 		sockets prioplus 40 4973 busy >/dev/null &
-		sleep 2
-		nstat -n
-		sleep 3
-		nstat -az TcpExtTCPDSACKOldSent
+		sleep 5
+		# -s: the history of others' calls is not for this user.
+		nstat -asz TcpExtTCPDSACKOldSent
 		kill \$!" | sed -n 's/^TcpExtTCPDSACKOldSent *\([0-9]*\).*/\1/p'
 }
 
@@ -455,9 +454,10 @@ test_probes_of_all_users_have_a_gap_that_only_the_host_sets()
 	bound=$(users_probes)
 	echo 20000 >$user_gap
 	echo "unbound $unbound bound $bound"
-	[ "$unbound" -gt 2000 ] || no "$unbound probes in 3 s" || return 1
+	# More than a gap of 5 ms allows.
+	[ "$unbound" -gt 1050 ] || no "$unbound probes in 5 s" || return 1
 	[ "$bound" -gt 0 ] || no "no probe with a gap of 5 ms" || return 1
-	[ "$bound" -le 650 ] || no "$bound probes in 3 s, with a gap of 5 ms"
+	[ "$bound" -le 1050 ] || no "$bound probes in 5 s, with a gap of 5 ms"
 }
 
 test_the_table_of_flows_is_charged_to_who_asks_for_it()
