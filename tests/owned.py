@@ -33,8 +33,8 @@ class GivenUp(Exception):
 
 def owned(*command, end="KILL"):
     """The command, which gets this signal when the thread that starts it ends, even by SIGKILL."""
-    # A session under nohup ignores SIGHUP, and what it starts would too.
-    return [ENV, "--default-signal=HUP", SETPRIV, "--pdeathsig", end, *map(str, command)]
+    # A session under nohup ignores SIGHUP, one in the background of a shell without job control SIGINT, and what they start would too.
+    return [ENV, "--default-signal=HUP,INT", SETPRIV, "--pdeathsig", end, *map(str, command)]
 
 
 def family(pid):

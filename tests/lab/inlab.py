@@ -19,7 +19,7 @@ import time
 import traceback
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../mininet/delaycc_mininet"))
-from labnet import (ACKS, DATA, DROP_RST, DSCP_PRIORITY, NLM_CREATE, NLM_REPLACE, RTM_NEWADDR,  # noqa: E402,F401
+from labnet import (ACKS, DATA, DROP_RST, DSCP_PRIORITY, NLM_CREATE, NLM_REPLACE, RTM_NEWADDR, RTM_NEWROUTE,  # noqa: E402,F401
                     RTM_NEWLINK, RTM_NEWQDISC, Netns, attr, attrs, check, gso_max_segs, insmod, libc, mount, netlink, no_offload,
                     port, port_stats, read, tcmsg, write)
 

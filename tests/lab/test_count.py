@@ -6,6 +6,7 @@ counted/tcp_counted.c is a test's algorithm: reno that asks for the count and sh
 
 import collections
 import ctypes
+import fcntl
 import os
 import pathlib
 import random
@@ -77,7 +78,7 @@ def offload(name, **features):
         for feature, on in features.items():
             value = ctypes.create_string_buffer(struct.pack("=II", globals()[feature], int(on)))
             request = struct.pack("16sP", name.encode(), ctypes.addressof(value))
-            inlab.fcntl.ioctl(sock, 0x8946, request.ljust(40, b"\0"))
+            fcntl.ioctl(sock, 0x8946, request.ljust(40, b"\0"))
 
 
 def gather_for(name, ns):
@@ -314,7 +315,7 @@ def in_lab_idle():
         net.pause(flow)
     begin = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
     # Until the buffers are empty.
-    while any(struct.unpack("=i", inlab.fcntl.ioctl(client, 0x5411, bytes(4)))[0] for client, _ in net.flows[:7]):
+    while any(struct.unpack("=i", fcntl.ioctl(client, 0x5411, bytes(4)))[0] for client, _ in net.flows[:7]):
         net.run(0.00005)
     emptied_us = (time.clock_gettime_ns(time.CLOCK_MONOTONIC) - begin) / 1000
     fell = {}

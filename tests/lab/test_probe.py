@@ -7,6 +7,7 @@ stopgo/tcp_stopgo.c is a test's algorithm: a constant window that stops every so
 import collections
 import ctypes
 import errno
+import fcntl
 import hashlib
 import os
 import pathlib
@@ -820,7 +821,7 @@ def in_lab_offload():
         with ns, socket.socket() as sock:
             for feature in (0x1F, 0x24, 0x2C):  # TSO, GSO, GRO
                 value = ctypes.create_string_buffer(struct.pack("=II", feature, 1))
-                inlab.fcntl.ioctl(sock, 0x8946, struct.pack("16sP", name.encode(), ctypes.addressof(value)).ljust(40, b"\0"))
+                fcntl.ioctl(sock, 0x8946, struct.pack("16sP", name.encode(), ctypes.addressof(value)).ljust(40, b"\0"))
             inlab.write(DCC + "max_tso_segs", "0")
     client, server = net.open()
     flows = [Flow(client, server, 20_000_000), Flow(server, client, 5_000_000, seed=2)]
