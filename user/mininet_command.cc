@@ -178,7 +178,6 @@ int run_mininet(MininetArguments& arguments) {
                     {"arguments", std::vector<std::string>(arguments.command.begin() + 1,
                                                            arguments.command.end())},
                     {"directory", fs::current_path().string()},
-                    {"modules", lab_modules()},
                     {"cc", arguments.cc}};
   write_file(directory.path() + "/job.json", job.dump() + "\n");
 
@@ -212,7 +211,6 @@ int run_mininet(MininetArguments& arguments) {
 
   const std::vector<PacketRecord> packets = read_port_log(directory.path() + "/ports.bin");
   const std::map<int, LoggedPort> ports = read_ports(directory.path() + "/ports.json");
-  const std::vector<PortFigures> figures = port_figures(packets, ports);
   std::vector<std::string> notes;
   if (fs::exists(directory.path() + "/incomplete")) {
     notes.push_back("The log of packets ended when the lab's memory was used up (--memory).");
@@ -220,13 +218,13 @@ int run_mininet(MininetArguments& arguments) {
         "delaycc: the log of packets is not complete: the lab's memory was used up "
         "(--memory)\n");
   }
-  const json report = port_report_json(packets, ports, script.stem().string(),
-                                       repeat_command(arguments, script), notes);
-  if (!report.empty()) {
-    write_file_atomically((out / "report.html").string(), render_report(report));
+  const PortReport report =
+      port_report(packets, ports, script.stem().string(), repeat_command(arguments, script), notes);
+  if (!report.figures.empty()) {
+    write_file_atomically((out / "report.html").string(), render_report(report.page));
     if (!arguments.quiet)
-      fmt::print("{}see {}/report.html and {}/output.txt\n", figures_table(figures), out.string(),
-                 out.string());
+      fmt::print("{}see {}/report.html and {}/output.txt\n", figures_table(report.figures),
+                 out.string(), out.string());
   }
   if (code != 0) print_error("delaycc: the script ended with {}\n", code);
   return code < 0 ? 128 - code : code;

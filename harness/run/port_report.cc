@@ -211,23 +211,17 @@ json rates_of(const Logs& logs, const PortLog& log) {
 
 }  // namespace
 
-std::vector<PortFigures> port_figures(const std::vector<PacketRecord>& packets,
-                                      const std::map<int, LoggedPort>& ports) {
+PortReport port_report(const std::vector<PacketRecord>& packets,
+                       const std::map<int, LoggedPort>& ports, const std::string& title,
+                       const std::string& repeat, const std::vector<std::string>& notes) {
   const Logs logs = sort_packets(packets, ports);
-  std::vector<PortFigures> figures;
-  for (const PortLog* log : logs.busiest) figures.push_back(figures_of(logs, *log));
-  return figures;
-}
-
-json port_report_json(const std::vector<PacketRecord>& packets,
-                      const std::map<int, LoggedPort>& ports, const std::string& title,
-                      const std::string& repeat, const std::vector<std::string>& notes) {
-  const Logs logs = sort_packets(packets, ports);
-  if (logs.busiest.empty()) return json::object();
+  PortReport report = {{}, json::object()};
+  if (logs.busiest.empty()) return report;
+  for (const PortLog* log : logs.busiest) report.figures.push_back(figures_of(logs, *log));
   json algorithms = json::object(), curves = json::object(), order = json::array();
   for (size_t i = 0; i < std::min(kShownPorts, logs.busiest.size()); i++) {
     const PortLog& log = *logs.busiest[i];
-    const PortFigures f = figures_of(logs, log);
+    const PortFigures& f = report.figures[i];
     json values = json::object();
     const auto set = [&](const char* key, double value, const char* unit) {
       values[key] = {{"mean", value}, {"n", 1}, {"unit", unit}};
@@ -255,20 +249,22 @@ json port_report_json(const std::vector<PacketRecord>& packets,
   const auto metric = [](const char* key, const char* label) {
     return json{{"key", key}, {"label", label}};
   };
-  return {{"scenario", title},
-          {"title", title},
-          {"algorithms", algorithms},
-          {"order", order},
-          {"curves", curves},
-          {"main_metric", "queue_mean_bytes"},
-          {"metrics",
-           {metric("mean_gbps", "Rate on the wire"), metric("utilisation", "Utilisation"),
-            metric("queue_mean_bytes", "Queue that packets found, mean"),
-            metric("queue_max_bytes", "Queue that packets found, largest"),
-            metric("rtt_p50_us", "RTT, median"), metric("rtt_p99_us", "RTT, 99th percentile"),
-            metric("drops", "Packets dropped"), metric("marks", "Packets marked CE")}},
-          {"repeat", repeat},
-          {"notes", all_notes}};
+  report.page = {
+      {"scenario", title},
+      {"title", title},
+      {"algorithms", algorithms},
+      {"order", order},
+      {"curves", curves},
+      {"main_metric", "queue_mean_bytes"},
+      {"metrics",
+       {metric("mean_gbps", "Rate on the wire"), metric("utilisation", "Utilisation"),
+        metric("queue_mean_bytes", "Queue that packets found, mean"),
+        metric("queue_max_bytes", "Queue that packets found, largest"),
+        metric("rtt_p50_us", "RTT, median"), metric("rtt_p99_us", "RTT, 99th percentile"),
+        metric("drops", "Packets dropped"), metric("marks", "Packets marked CE")}},
+      {"repeat", repeat},
+      {"notes", all_notes}};
+  return report;
 }
 
 }  // namespace delaycc

@@ -33,17 +33,20 @@ struct PortFigures {
   double rtt_p50_us = -1, rtt_p99_us = -1;
 };
 
-// Figures of the ports with data, the busiest first; those with less than a thousandth of its bytes
-// are left out. Packets in order of arrival; those of ports
-// that are not in `ports` are left out.
-std::vector<PortFigures> port_figures(const std::vector<PacketRecord>& packets,
-                                      const std::map<int, LoggedPort>& ports);
+struct PortReport {
+  // Of the ports with data, the busiest first; those with less than a thousandth of its bytes are
+  // left out.
+  std::vector<PortFigures> figures;
+  // Data of the report page (report/report.h): queue and rates by flow of the busiest ports. An
+  // empty object where no port has data.
+  nlohmann::json page;
+};
 
-// Data of the report page (report/report.h): queue and rates by flow of the busiest ports. `title`
-// is the page's, `repeat` the command, `notes` are remarks. An empty object where no port has data.
-nlohmann::json port_report_json(const std::vector<PacketRecord>& packets,
-                                const std::map<int, LoggedPort>& ports, const std::string& title,
-                                const std::string& repeat, const std::vector<std::string>& notes);
+// `packets` are in order of arrival; those of ports that are not in `ports` are left out. `title`
+// is the page's, `repeat` the command, `notes` are remarks.
+PortReport port_report(const std::vector<PacketRecord>& packets,
+                       const std::map<int, LoggedPort>& ports, const std::string& title,
+                       const std::string& repeat, const std::vector<std::string>& notes);
 
 }  // namespace delaycc
 

@@ -2,11 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The init of a lab that runs one Mininet script: mounts, modules, then the script; what it leaves goes to the host's folder DCC_DIR.
 
-DCC_DIR/job.json: {"script", "arguments", "directory", "modules", "cc"}; paths are absolute. Written: output.txt (what the script prints),
-ports.json (link ends that were logged), ports.bin (their log), status ({"code"}), or error.txt.
+DCC_DIR/job.json: {"script", "arguments", "directory", "cc"}; paths are absolute. DCC_MODULES: folder of the lab's modules. Written:
+output.txt (what the script prints), ports.json (link ends that were logged), ports.bin (their log), status ({"code"}), or error.txt.
 """
 
-import ctypes
 import json
 import os
 import pathlib
@@ -83,7 +82,7 @@ def settings(cc):
         labnet.write("/proc/sys/" + name, value)
     if cc:
         labnet.write("/proc/sys/net/ipv4/tcp_congestion_control", cc)
-    labnet.netlink(labnet.RTM_NEWLINK, 0, labnet.struct.pack("=BxHiII", 0, 0, 1, 1, 1))  # lo up
+    labnet.up("lo")
 
 
 def run(job):
@@ -114,7 +113,7 @@ def main():
     folder = os.environ["DCC_DIR"]
     try:
         job = json.loads(labnet.read(folder + "/job.json"))
-        load(job["modules"])
+        load(sorted(pathlib.Path(os.environ["DCC_MODULES"]).glob("*.ko")))
         script = pathlib.Path(job["script"])
         mounts(folder, dict.fromkeys([script.parent, pathlib.Path(job["directory"]), HERE.parent]))
         labnet.libc.prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0)
@@ -128,7 +127,7 @@ def main():
         labnet.write(OUT / "status", json.dumps({"code": code}) + "\n")
     except BaseException:  # an init that ends is a kernel panic
         if not os.path.ismount(OUT):
-            ctypes.CDLL(None).mount(b"tmpfs", b"/run", b"tmpfs", 0, None)
+            labnet.mount("tmpfs", "/run")
             hostfs(OUT, folder)
         labnet.write(OUT / "error.txt", traceback.format_exc())
     labnet.libc.sync()

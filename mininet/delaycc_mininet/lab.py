@@ -108,8 +108,8 @@ def _replace(modules, name, by):
 def install():
     """To be called before the script imports anything of Mininet."""
     modules = [mininet.node, mininet.net, mininet.link, mininet.nodelib, mininet.cli]
-    for name in ("OVSSwitch", "OVSKernelSwitch", "OVSBridge", "UserSwitch", "IVSSwitch", "LinuxBridge"):
-        _replace(modules, name, mininet.nodelib.LinuxBridge if name == "LinuxBridge" else Bridge)
+    for name in ("OVSSwitch", "OVSKernelSwitch", "OVSBridge", "UserSwitch", "IVSSwitch"):
+        _replace(modules, name, Bridge)
     for name in ("Controller", "OVSController"):
         _replace(modules, name, NoController)
     for name in ("RemoteController", "Ryu", "NOX"):

@@ -113,6 +113,18 @@ def ext_ack(message, flags):
     return ""
 
 
+def up(name, *addresses):
+    index = socket.if_nametoindex(name)
+    for address in addresses:
+        host, bits = address.split("/")
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        data = socket.inet_pton(family, host)
+        # IFA_F_NODAD: usable at once
+        body = struct.pack("=BBBBI", family, int(bits), 2, 0, index) + attr(2, data) + attr(1, data)
+        netlink(RTM_NEWADDR, NLM_CREATE, body)
+    netlink(RTM_NEWLINK, 0, struct.pack("=BxHiII", 0, 0, index, 1, 1))
+
+
 def no_offload(name):
     with socket.socket() as sock:
         for command in (0x1F, 0x24, 0x2C):  # ETHTOOL_STSO, SGSO, SGRO

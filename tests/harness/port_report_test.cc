@@ -48,30 +48,34 @@ PacketRecord dropped(PacketRecord p) {
   return p;
 }
 
+std::vector<PortFigures> figures(const std::vector<PacketRecord>& packets) {
+  return port_report(packets, kPorts, "", "", {}).figures;
+}
+
 TEST(PortReport, RatesLeavePausesOut) {
   // Two packets in 2 us, nothing for 50 ms, two more in 2 us.
   const std::vector<PacketRecord> packets = {data(0, 1000, 0, 1500), data(0, 2000, 1448, 3000),
                                              data(50'000'000, 50'001'000, 2896, 1500),
                                              data(50'000'000, 50'002'000, 4344, 3000)};
-  const std::vector<PortFigures> figures = port_figures(packets, kPorts);
-  ASSERT_EQ(figures.size(), 1u);
+  const std::vector<PortFigures> found = figures(packets);
+  ASSERT_EQ(found.size(), 1u);
   // 6000 bytes; 50.002 ms less the pause of 50 ms from the second's end to the third's.
-  EXPECT_DOUBLE_EQ(figures[0].mean_gbps, 6000 * 8 / 3000.0);
-  EXPECT_DOUBLE_EQ(figures[0].queue_mean_bytes, 2250);
-  EXPECT_DOUBLE_EQ(figures[0].queue_max_bytes, 3000);
+  EXPECT_DOUBLE_EQ(found[0].mean_gbps, 6000 * 8 / 3000.0);
+  EXPECT_DOUBLE_EQ(found[0].queue_mean_bytes, 2250);
+  EXPECT_DOUBLE_EQ(found[0].queue_max_bytes, 3000);
 }
 
 TEST(PortReport, RttsAreFromTheFirstTransmissionToTheArrivalOfTheAck) {
   std::vector<PacketRecord> packets = {data(0, 1000, 100, 1500), ack(9000, 1548),
                                        dropped(data(20'000, 0, 1548, 3000)),
                                        data(40'000, 41'000, 1548, 1500), ack(49'000, 2996)};
-  const std::vector<PortFigures> figures = port_figures(packets, kPorts);
-  ASSERT_EQ(figures.size(), 1u);
-  EXPECT_EQ(figures[0].drops, 1);
-  EXPECT_EQ(figures[0].packets, 2);
+  const std::vector<PortFigures> found = figures(packets);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].drops, 1);
+  EXPECT_EQ(found[0].packets, 2);
   // 10 us, and 30 us for the one that was lost first.
-  EXPECT_DOUBLE_EQ(figures[0].rtt_p50_us, 10);
-  EXPECT_DOUBLE_EQ(figures[0].rtt_p99_us, 30);
+  EXPECT_DOUBLE_EQ(found[0].rtt_p50_us, 10);
+  EXPECT_DOUBLE_EQ(found[0].rtt_p99_us, 30);
 }
 
 TEST(PortReport, SequenceNumbersMayWrap) {
@@ -79,16 +83,16 @@ TEST(PortReport, SequenceNumbersMayWrap) {
   const std::vector<PacketRecord> packets = {data(0, 1000, last, 1500), ack(5000, last + 1448),
                                              data(6000, 7000, last + 1448, 1500),
                                              ack(11'000, last + 2896)};
-  EXPECT_DOUBLE_EQ(port_figures(packets, kPorts)[0].rtt_p99_us, 6);
+  EXPECT_DOUBLE_EQ(figures(packets)[0].rtt_p99_us, 6);
 }
 
 TEST(PortReport, WithoutDataThereIsNothingToReport) {
-  EXPECT_TRUE(port_figures({ack(0, 1)}, kPorts).empty());
-  EXPECT_TRUE(port_report_json({ack(0, 1)}, kPorts, "t", "", {}).empty());
+  EXPECT_TRUE(figures({ack(0, 1)}).empty());
+  EXPECT_TRUE(port_report({ack(0, 1)}, kPorts, "t", "", {}).page.empty());
   // A port that nobody named.
   PacketRecord other = data(0, 1000, 0, 1500);
   other.port_id = 9;
-  EXPECT_TRUE(port_figures({other}, kPorts).empty());
+  EXPECT_TRUE(figures({other}).empty());
 }
 
 TEST(PortReport, ThePageTakesItsData) {
@@ -98,7 +102,7 @@ TEST(PortReport, ThePageTakesItsData) {
     if (i % 10 == 9) packets.push_back(dropped(data(i * 1000, 0, i * 1448, 3000)));
     packets.push_back(ack(i * 1000, (i + 1) * 1448));
   }
-  const nlohmann::json report = port_report_json(packets, kPorts, "my script", "repeat", {"note"});
+  const nlohmann::json report = port_report(packets, kPorts, "my script", "repeat", {"note"}).page;
   EXPECT_NO_THROW(validate_report(report));
   EXPECT_EQ(report.at("order"), nlohmann::json({"h1-eth0"}));
   const auto& rates = report.at("curves").at("h1-eth0").at("rates");

@@ -21,7 +21,7 @@ import traceback
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../mininet/delaycc_mininet"))
 from labnet import (ACKS, DATA, DROP_RST, DSCP_PRIORITY, NLM_CREATE, NLM_REPLACE, RTM_NEWADDR, RTM_NEWROUTE,  # noqa: E402,F401
                     RTM_NEWLINK, RTM_NEWQDISC, Netns, attr, attrs, check, gso_max_segs, insmod, libc, mount, netlink, no_offload,
-                    port, port_stats, read, tcmsg, write)
+                    port, port_stats, read, tcmsg, up, write)
 
 NOT_DEPARTED = 1 << 62
 DROP_TAIL, DROP_LOSS, MARKED, REORDERED, SYN, FIN, RST = (1 << i for i in range(7))
@@ -55,18 +55,6 @@ def veth(name, peer, peer_ns, mtu=1500):
     no_offload(name)
     with peer_ns:
         no_offload(peer)
-
-
-def up(name, *addresses):
-    index = socket.if_nametoindex(name)
-    for address in addresses:
-        host, bits = address.split("/")
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        data = socket.inet_pton(family, host)
-        # IFA_F_NODAD: usable at once
-        body = struct.pack("=BBBBI", family, int(bits), 2, 0, index) + attr(2, data) + attr(1, data)
-        netlink(RTM_NEWADDR, NLM_CREATE, body)
-    netlink(RTM_NEWLINK, 0, struct.pack("=BxHiII", 0, 0, index, 1, 1))
 
 
 def queue_length(name, packets=32767):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=dash
 #
-# What the scripts that run as a test machine's init share (guest.sh, programs.sh).
+# What the scripts that run as a test machine's init share (guest.sh, harm.sh, programs.sh).
 # A test is a function test_NAME.  It prints one line on the console: "PASS NAME" or
 # "FAIL NAME: why".
 #
@@ -51,6 +51,54 @@ wait_for() # TEXT FILE
 		sleep 0.05
 	done
 	no "no '$1' in $2 after 10 s"
+}
+
+# A web server for files of 2500 bytes (/small) and of 100,000 (/large), and redis.
+start_servers() # NAMESPACE ADDRESS
+{
+	mkdir -p /srv /tmp/nginx
+	head -c 2500 /dev/zero >/srv/small
+	head -c 100000 /dev/zero >/srv/large
+	cat >/etc/nginx.conf <<EOF
+user root;
+daemon off;
+master_process off;
+pid /tmp/nginx.pid;
+events {}
+http {
+	access_log off;
+	client_body_temp_path /tmp/nginx/body;
+	proxy_temp_path /tmp/nginx/proxy;
+	fastcgi_temp_path /tmp/nginx/fastcgi;
+	uwsgi_temp_path /tmp/nginx/uwsgi;
+	scgi_temp_path /tmp/nginx/scgi;
+	sendfile on;
+	keepalive_requests 1000000;
+	server {
+		listen $2:80;
+		root /srv;
+	}
+}
+EOF
+	(cd /tmp && exec ip netns exec "$1" redis-server --save '' --appendonly no --bind "$2" --protected-mode no \
+		--logfile /tmp/redis.log >/dev/null) &
+	redis_server=$!
+	(exec ip netns exec "$1" nginx -e /tmp/nginx.log -c /etc/nginx.conf) &
+	nginx_server=$!
+	: >>/tmp/redis.log
+	wait_for 'Ready to accept' /tmp/redis.log || return 1
+	for _ in $(seq 100); do
+		ip netns exec "$1" ss -ltn | grep -q ':80 ' && return 0
+		sleep 0.1
+	done
+	no "nginx does not listen: $(cat /tmp/nginx.log)"
+}
+
+stop_servers()
+{
+	kill "$redis_server" "$nginx_server"
+	wait "$redis_server" "$nginx_server"
+	rm /tmp/redis.log
 }
 
 test_kernel_has_not_complained()

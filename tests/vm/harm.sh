@@ -78,29 +78,6 @@ bulk_cell() # ALGORITHM MBIT RTT_US LOSS_PERCENT QUEUE_PACKETS WARM_MS MEASURE_M
 	echo "BULK $1 $2 $3 $4 ${figures:-it printed nothing}"
 }
 
-start_servers()
-{
-	(cd /tmp && exec ip netns exec a redis-server --save '' --appendonly no --bind 10.0.1.1 --protected-mode no \
-		--logfile /tmp/redis.log >/dev/null) &
-	redis_server=$!
-	(exec ip netns exec a nginx -e /tmp/nginx.log -c /etc/nginx.conf) &
-	nginx_server=$!
-	: >>/tmp/redis.log
-	wait_for 'Ready to accept' /tmp/redis.log || return 1
-	for _ in $(seq 100); do
-		in_a ss -ltn | grep -q ':80 ' && return 0
-		sleep 0.1
-	done
-	no "nginx does not listen: $(cat /tmp/nginx.log)"
-}
-
-stop_servers()
-{
-	kill $redis_server $nginx_server
-	wait $redis_server $nginx_server
-	rm /tmp/redis.log
-}
-
 responses() # FILE SECONDS
 {
 	timeout 60 ip netns exec b wrk -t 1 -c 2 -d "$2s" "http://10.0.1.1:80/$1" 2>&1 | sed -n 's/^Requests.sec: *\([0-9.]*\).*/\1/p'
@@ -144,37 +121,13 @@ for file in /lib/modules/*/extra/tcp_*.ko; do
 	modprobe "${name%.ko}"
 done
 make_network || echo "FAIL the network"
-mkdir -p /srv /tmp/nginx
-head -c 2500 /dev/zero >/srv/small
-head -c 100000 /dev/zero >/srv/large
-cat >/etc/nginx.conf <<EOF
-user root;
-daemon off;
-master_process off;
-pid /tmp/nginx.pid;
-events {}
-http {
-	access_log off;
-	client_body_temp_path /tmp/nginx/body;
-	proxy_temp_path /tmp/nginx/proxy;
-	fastcgi_temp_path /tmp/nginx/fastcgi;
-	uwsgi_temp_path /tmp/nginx/uwsgi;
-	scgi_temp_path /tmp/nginx/scgi;
-	sendfile on;
-	keepalive_requests 1000000;
-	server {
-		listen 10.0.1.1:80;
-		root /srv;
-	}
-}
-EOF
 for algorithm in $algorithms; do
 	for side in a b; do
 		ip netns exec $side sysctl -q -w net.ipv4.tcp_congestion_control="$algorithm" || echo "FAIL $algorithm is not here"
 	done
 	cells bulk_cell "$algorithm" $bulk
 	[ -n "$requests" ] || continue
-	if start_servers; then
+	if start_servers a 10.0.1.1; then
 		cells requests_cell "$algorithm" $requests
 	else
 		echo "FAIL $algorithm: $why"

@@ -61,29 +61,6 @@ handshake_us()
 	echo $((ms * 1000 + 1${digits%"${digits#???}"} - 1000))
 }
 
-start_servers()
-{
-	(cd /tmp && exec ip netns exec b redis-server --save '' --appendonly no --bind 10.0.0.2 --protected-mode no \
-		--logfile /tmp/redis.log >/dev/null) &
-	redis_server=$!
-	(exec ip netns exec b nginx -e /tmp/nginx.log -c /etc/nginx.conf) &
-	nginx_server=$!
-	: >>/tmp/redis.log
-	wait_for 'Ready to accept' /tmp/redis.log || return 1
-	for _ in $(seq 100); do
-		in_b ss -ltn | grep -q ':80 ' && return 0
-		sleep 0.1
-	done
-	no "nginx does not listen: $(cat /tmp/nginx.log)"
-}
-
-stop_servers()
-{
-	kill $redis_server $nginx_server
-	wait $redis_server $nginx_server
-	rm /tmp/redis.log
-}
-
 requests() # FILE
 {
 	timeout 20 ip netns exec a wrk -t 1 -c 2 -d 1s "http://10.0.0.2:80/$1" 2>&1 | sed -n 's/^Requests.sec: *\([0-9.]*\).*/\1/p'
@@ -131,33 +108,10 @@ for side in a b; do
 	ip -n $side link set lo up
 	ip -n $side link set v$side up
 done
-mkdir -p /srv /tmp/nginx
-head -c 2500 /dev/zero >/srv/small
-head -c 100000 /dev/zero >/srv/large
-cat >/etc/nginx.conf <<EOF
-user root;
-daemon off;
-master_process off;
-pid /tmp/nginx.pid;
-events {}
-http {
-	access_log off;
-	client_body_temp_path /tmp/nginx/body;
-	proxy_temp_path /tmp/nginx/proxy;
-	fastcgi_temp_path /tmp/nginx/fastcgi;
-	uwsgi_temp_path /tmp/nginx/uwsgi;
-	scgi_temp_path /tmp/nginx/scgi;
-	sendfile on;
-	server {
-		listen 10.0.0.2:80;
-		root /srv;
-	}
-}
-EOF
 for algorithm in $algorithms; do
 	in_a sysctl -q -w net.ipv4.tcp_congestion_control="$algorithm"
 	in_b sysctl -q -w net.ipv4.tcp_congestion_control="$algorithm"
-	if start_servers; then
+	if start_servers b 10.0.0.2; then
 		for path in $paths; do
 			set_path "$path" || echo "FAIL $path $algorithm: the path"
 			figures "$path" "$algorithm"

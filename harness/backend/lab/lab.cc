@@ -184,7 +184,8 @@ struct Boot {
   std::string directory;  // of the boot's own files
   int memory_mb = 0;
   uint64_t seed = 0;
-  std::vector<std::string> words;  // NAME=VALUE of init's environment
+  // More of the kernel's command line: its parameters, and NAME=VALUE of init's environment.
+  std::vector<std::string> words;
 };
 
 std::vector<std::string> kernel_arguments(const Boot& boot) {
@@ -418,24 +419,17 @@ Paths find_paths() {
 
 std::unique_ptr<Backend> find_lab() { return std::make_unique<Lab>(find_paths()); }
 
-std::vector<std::string> lab_modules() {
-  std::vector<std::string> modules;
-  for (const auto& entry : fs::directory_iterator(find_paths().modules))
-    if (entry.path().extension() == ".ko") modules.push_back(fs::canonical(entry.path()).string());
-  std::sort(modules.begin(), modules.end());
-  return modules;
-}
-
 void run_in_lab(const LabProgram& program, const std::function<void()>& tick,
                 const std::atomic<bool>& stop) {
-  need_plain_path(program.init);
-  need_plain_path(program.directory);
-  boot_and_wait({find_paths().kernel,
+  const Paths paths = find_paths();
+  for (const std::string& path : {program.init, program.directory, paths.modules})
+    need_plain_path(path);
+  boot_and_wait({paths.kernel,
                  program.init,
                  program.directory,
                  program.memory_mb,
                  program.seed,
-                 {"PYTHONHASHSEED=0", "PYTHONDONTWRITEBYTECODE=1",
+                 {"DCC_MODULES=" + paths.modules, "PYTHONHASHSEED=0", "PYTHONDONTWRITEBYTECODE=1",
                   "dcc_clock_read_ns=" + std::to_string(program.clock_read_ns)}},
                 program.timeout_s, program.what, tick, stop);
   if (is_file(program.directory + "/error.txt"))

@@ -18,14 +18,13 @@ namespace delaycc {
 // BackendForbidden if it is there, but not for this user.
 std::unique_ptr<Backend> find_lab();
 
-// Files of the lab's modules, sorted, absolute. Throws as find_lab().
-std::vector<std::string> lab_modules();
-
 // A program that runs in the lab as its init, without a plan.
 struct LabProgram {
-  std::string init;       // executable, absolute
-  std::string directory;  // its environment's DCC_DIR: what it leaves, and the console; absolute
-  std::string what;       // a word for it in errors: "the script"
+  std::string init;  // executable, absolute
+  // Absolute. Its environment has it as DCC_DIR, and the folder of the lab's modules as
+  // DCC_MODULES; it leaves its results there, and the console is kept there.
+  std::string directory;
+  std::string what;  // a word for it in errors: "the script"
   int memory_mb = 0;
   uint64_t seed = 0;
   int timeout_s = 0;  // of processor time
