@@ -33,13 +33,10 @@
 #include "glue/delaycc.h"
 
 #define CCC_PARAM(field, min, max, zero_ok)                                    \
-	DELAYCC_PARAM(struct dcc_ccc_params, field, min, max, zero_ok)
+	DELAYCC_PARAM(struct dcc_ccc_params, field, min, max, zero_ok),
 
 static const struct delaycc_param ccc_sysctls[] = {
-	CCC_PARAM(q_b_ns, DCC_CCC_Q_B_MIN_NS, DCC_CCC_Q_B_MAX_NS, true),
-	CCC_PARAM(gamma_ppm, 0, DCC_CCC_GAMMA_MAX_PPM, true),
-	CCC_PARAM(r_min_kbps, 1, DCC_CCC_R_MIN_MAX_KBPS, true),
-	CCC_PARAM(features, 0, DCC_CCC_FEATURE_MAX, true),
+	DCC_CCC_PARAMS(CCC_PARAM)
 };
 
 static const struct delaycc_options ccc_options = {

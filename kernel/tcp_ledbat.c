@@ -21,21 +21,10 @@
 #include "glue/delaycc.h"
 
 #define LEDBAT_PARAM(field, min, max, zero_ok)                                 \
-	DELAYCC_PARAM(struct dcc_ledbat_params, field, min, max, zero_ok)
+	DELAYCC_PARAM(struct dcc_ledbat_params, field, min, max, zero_ok),
 
 static const struct delaycc_param ledbat_sysctls[] = {
-	LEDBAT_PARAM(target_ns, DCC_LEDBAT_TARGET_MIN_NS,
-		     DCC_LEDBAT_TARGET_MAX_NS, true),
-	LEDBAT_PARAM(gain_milli, DCC_LEDBAT_GAIN_MIN_MILLI,
-		     DCC_LEDBAT_GAIN_MAX_MILLI, false),
-	LEDBAT_PARAM(allowed_increase_packets, DCC_LEDBAT_ALLOWED_MIN_PACKETS,
-		     DCC_LEDBAT_ALLOWED_MAX_PACKETS, false),
-	LEDBAT_PARAM(min_cwnd_milli, DCC_LEDBAT_CWND_MIN_MILLI,
-		     DCC_LEDBAT_CWND_MAX_MILLI, false),
-	LEDBAT_PARAM(initial_cwnd_packets, 1, DCC_LEDBAT_INITIAL_MAX_PACKETS,
-		     true),
-	LEDBAT_PARAM(filter_samples, 1, DCC_LEDBAT_FILTER_MAX, false),
-	LEDBAT_PARAM(base_history, 1, DCC_LEDBAT_HISTORY_MAX, true),
+	DCC_LEDBAT_PARAMS(LEDBAT_PARAM)
 };
 
 static const struct delaycc_options ledbat_options = {

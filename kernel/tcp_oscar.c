@@ -46,16 +46,10 @@
 #include "glue/delaycc.h"
 
 #define OSCAR_PARAM(field, min, max, zero_ok)                                  \
-	DELAYCC_PARAM(struct dcc_oscar_params, field, min, max, zero_ok)
+	DELAYCC_PARAM(struct dcc_oscar_params, field, min, max, zero_ok),
 
 static const struct delaycc_param oscar_sysctls[] = {
-	OSCAR_PARAM(target_delay_ns, DCC_OSCAR_TARGET_MIN_NS,
-		    DCC_OSCAR_TARGET_MAX_NS, true),
-	OSCAR_PARAM(target_queue_ns, DCC_OSCAR_QUEUE_MIN_NS,
-		    DCC_OSCAR_QUEUE_MAX_NS, true),
-	OSCAR_PARAM(tau_ns, DCC_OSCAR_TAU_MIN_NS, DCC_OSCAR_TAU_MAX_NS, true),
-	OSCAR_PARAM(u_ai_ppm, 0, DCC_OSCAR_U_AI_MAX_PPM, true),
-	OSCAR_PARAM(u_hai_ppm, 1, DCC_OSCAR_U_HAI_MAX_PPM, false),
+	DCC_OSCAR_PARAMS(OSCAR_PARAM)
 };
 
 static const struct delaycc_options oscar_options = {

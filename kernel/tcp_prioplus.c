@@ -38,31 +38,10 @@
 #include "glue/delaycc.h"
 
 #define PRIOPLUS_PARAM(field, min, max, zero_ok)                               \
-	DELAYCC_PARAM(struct dcc_prioplus_params, field, min, max, zero_ok)
+	DELAYCC_PARAM(struct dcc_prioplus_params, field, min, max, zero_ok),
 
 static const struct delaycc_param DCC_HOOK(sysctls)[] = {
-	PRIOPLUS_PARAM(levels, 1, DCC_PRIOPLUS_LEVELS_MAX, false),
-	PRIOPLUS_PARAM(channel_a_ns, DCC_PRIOPLUS_CHANNEL_MIN_NS,
-		       DCC_PRIOPLUS_CHANNEL_MAX_NS, false),
-	PRIOPLUS_PARAM(channel_b_ns, 0, DCC_PRIOPLUS_CHANNEL_MAX_NS, true),
-	PRIOPLUS_PARAM(unlimited_from, 1, DCC_PRIOPLUS_LEVELS_MAX, true),
-	PRIOPLUS_PARAM(medium_from, 1, DCC_PRIOPLUS_LEVELS_MAX + 1, true),
-	PRIOPLUS_PARAM(high_from, 1, DCC_PRIOPLUS_LEVELS_MAX + 1, true),
-	PRIOPLUS_PARAM(ls_low_ppm, DCC_PRIOPLUS_LS_MIN_PPM,
-		       DCC_PRIOPLUS_PPM_MAX, false),
-	PRIOPLUS_PARAM(ls_medium_ppm, DCC_PRIOPLUS_LS_MIN_PPM,
-		       DCC_PRIOPLUS_PPM_MAX, false),
-	PRIOPLUS_PARAM(ls_high_ppm, DCC_PRIOPLUS_LS_MIN_PPM,
-		       DCC_PRIOPLUS_PPM_MAX, false),
-	PRIOPLUS_PARAM(tolerance_ns, 1, DCC_PRIOPLUS_TOLERANCE_MAX_NS, true),
-	PRIOPLUS_PARAM(dual_rtt, 0, 1, true),
-	PRIOPLUS_PARAM(max_flows, 1, DCC_PRIOPLUS_FLOWS_MAX, false),
-	PRIOPLUS_PARAM(resume_milli, DCC_PRIOPLUS_RESUME_MIN_MILLI,
-		       DCC_PRIOPLUS_RESUME_MAX_MILLI, false),
-	PRIOPLUS_PARAM(ai_ppm, DCC_PRIOPLUS_AI_MIN_PPM, DCC_PRIOPLUS_PPM_MAX,
-		       false),
-	PRIOPLUS_PARAM(beta_ppm, 0, DCC_PRIOPLUS_PPM_MAX, true),
-	PRIOPLUS_PARAM(max_mdf_ppm, 0, DCC_PRIOPLUS_PPM_MAX, true),
+	DCC_PRIOPLUS_PARAMS(PRIOPLUS_PARAM)
 };
 
 static const struct delaycc_options DCC_HOOK(options) = {

@@ -28,23 +28,10 @@
 #include "glue/delaycc.h"
 
 #define SQCC_PARAM(field, min, max, zero_ok)                                   \
-	DELAYCC_PARAM(struct dcc_sqcc_params, field, min, max, zero_ok)
+	DELAYCC_PARAM(struct dcc_sqcc_params, field, min, max, zero_ok),
 
 static const struct delaycc_param sqcc_sysctls[] = {
-	SQCC_PARAM(alpha_ppm, 1, 1000000, false),
-	SQCC_PARAM(beta_ppm, 1, 1000000, false),
-	SQCC_PARAM(t_low_ns, DCC_RATE_THRESHOLD_MIN_NS,
-		   DCC_RATE_THRESHOLD_MAX_NS, true),
-	SQCC_PARAM(t_high_ns, DCC_RATE_THRESHOLD_MIN_NS,
-		   DCC_RATE_THRESHOLD_MAX_NS, true),
-	SQCC_PARAM(delta_kbps, 1, DCC_RATE_DELTA_MAX_KBPS, true),
-	SQCC_PARAM(min_rate_kbps, 1, DCC_RATE_MIN_MAX_KBPS, false),
-	SQCC_PARAM(start_kbps, 1, DCC_RATE_START_MAX_KBPS, true),
-	SQCC_PARAM(seg_bytes, DCC_RATE_SEG_MIN_BYTES, DCC_RATE_SEG_MAX_BYTES,
-		   false),
-	SQCC_PARAM(n_source, 0, DCC_SQCC_SOURCE_MAX, true),
-	SQCC_PARAM(n_fixed, 1, DCC_SQCC_FLOWS_MAX, false),
-	SQCC_PARAM(parts, 0, DCC_SQCC_PARTS_MAX, true),
+	DCC_SQCC_PARAMS(SQCC_PARAM)
 };
 
 static const struct delaycc_options sqcc_options = {

@@ -21,26 +21,10 @@
 #include "glue/delaycc.h"
 
 #define SWIFT_PARAM(field, min, max, zero_ok)                                  \
-	DELAYCC_PARAM(struct dcc_swift_params, field, min, max, zero_ok)
+	DELAYCC_PARAM(struct dcc_swift_params, field, min, max, zero_ok),
 
 static const struct delaycc_param swift_sysctls[] = {
-	SWIFT_PARAM(base_target_ns, DCC_SWIFT_TARGET_MIN_NS,
-		    DCC_SWIFT_TARGET_MAX_NS, true),
-	SWIFT_PARAM(hops, 0, DCC_SWIFT_HOPS_MAX, true),
-	SWIFT_PARAM(hop_scale_ns, 0, DCC_SWIFT_HOP_MAX_NS, true),
-	SWIFT_PARAM(flow_scaling, 0, 1, true),
-	SWIFT_PARAM(fs_range_ns, DCC_SWIFT_FS_RANGE_MIN_NS,
-		    DCC_SWIFT_FS_RANGE_MAX_NS, true),
-	SWIFT_PARAM(fs_min_cwnd_milli, DCC_SWIFT_FS_CWND_MIN_MILLI,
-		    DCC_SWIFT_FS_CWND_MAX_MILLI, false),
-	SWIFT_PARAM(fs_max_cwnd_milli, DCC_SWIFT_FS_CWND_MIN_MILLI,
-		    DCC_SWIFT_FS_CWND_MAX_MILLI, false),
-	SWIFT_PARAM(ai_milli, DCC_SWIFT_AI_MIN_MILLI, DCC_SWIFT_AI_MAX_MILLI,
-		    false),
-	SWIFT_PARAM(beta_ppm, 0, DCC_SWIFT_PPM_MAX, true),
-	SWIFT_PARAM(max_mdf_ppm, 0, DCC_SWIFT_PPM_MAX, true),
-	SWIFT_PARAM(initial_cwnd_packets, 1, DCC_SWIFT_INITIAL_MAX_PACKETS,
-		    true),
+	DCC_SWIFT_PARAMS(SWIFT_PARAM)
 };
 
 static const struct delaycc_options swift_options = {

@@ -22,15 +22,10 @@
 #include "glue/delaycc.h"
 
 #define THETA_PARAM(field, min, max, zero_ok)                                  \
-	DELAYCC_PARAM(struct dcc_thetapowertcp_params, field, min, max, zero_ok)
+	DELAYCC_PARAM(struct dcc_thetapowertcp_params, field, min, max, zero_ok),
 
 static const struct delaycc_param thetapowertcp_sysctls[] = {
-	THETA_PARAM(gamma_ppm, DCC_THETAPOWERTCP_GAMMA_MIN_PPM,
-		    DCC_THETAPOWERTCP_PPM_MAX, false),
-	THETA_PARAM(beta_bytes, 1, DCC_THETAPOWERTCP_BETA_MAX_BYTES, true),
-	THETA_PARAM(flows, 1, DCC_THETAPOWERTCP_FLOWS_MAX, false),
-	THETA_PARAM(min_current_ppm, DCC_THETAPOWERTCP_CURRENT_MIN_PPM,
-		    DCC_THETAPOWERTCP_PPM_MAX, false),
+	DCC_THETAPOWERTCP_PARAMS(THETA_PARAM)
 };
 
 static const struct delaycc_options thetapowertcp_options = {

@@ -30,23 +30,10 @@
 #include "glue/delaycc.h"
 
 #define TIMELY_PARAM(field, min, max, zero_ok)                                 \
-	DELAYCC_PARAM(struct dcc_timely_params, field, min, max, zero_ok)
+	DELAYCC_PARAM(struct dcc_timely_params, field, min, max, zero_ok),
 
 static const struct delaycc_param timely_sysctls[] = {
-	TIMELY_PARAM(alpha_ppm, 1, 1000000, false),
-	TIMELY_PARAM(beta_ppm, 1, 1000000, true),
-	TIMELY_PARAM(t_low_ns, DCC_RATE_THRESHOLD_MIN_NS,
-		     DCC_RATE_THRESHOLD_MAX_NS, false),
-	TIMELY_PARAM(t_high_ns, DCC_RATE_THRESHOLD_MIN_NS,
-		     DCC_RATE_THRESHOLD_MAX_NS, false),
-	TIMELY_PARAM(rtt_ref_ns, DCC_RATE_THRESHOLD_MIN_NS,
-		     DCC_RATE_THRESHOLD_MAX_NS, true),
-	TIMELY_PARAM(delta_kbps, 1, DCC_RATE_DELTA_MAX_KBPS, false),
-	TIMELY_PARAM(hai_events, 1, DCC_TIMELY_HAI_MAX, true),
-	TIMELY_PARAM(min_rate_kbps, 1, DCC_RATE_MIN_MAX_KBPS, false),
-	TIMELY_PARAM(start_kbps, 1, DCC_RATE_START_MAX_KBPS, true),
-	TIMELY_PARAM(seg_bytes, DCC_RATE_SEG_MIN_BYTES, DCC_RATE_SEG_MAX_BYTES,
-		     false),
+	DCC_TIMELY_PARAMS(TIMELY_PARAM)
 };
 
 static const struct delaycc_options timely_options = {

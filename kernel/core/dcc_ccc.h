@@ -221,6 +221,16 @@ struct dcc_ccc {
 
 static_assert(sizeof(struct dcc_ccc_flow) * 8 < 1000, "section 5: less than 1000 bits per flow");
 
+/*
+ * The parameters that can be set, for sysctls and loaders: X(field, min, max, zero_ok).  Allowed
+ * are min..max, and 0 where zero_ok.
+ */
+#define DCC_CCC_PARAMS(X)                                       \
+	X(q_b_ns, DCC_CCC_Q_B_MIN_NS, DCC_CCC_Q_B_MAX_NS, true) \
+	X(gamma_ppm, 0, DCC_CCC_GAMMA_MAX_PPM, true)            \
+	X(r_min_kbps, 1, DCC_CCC_R_MIN_MAX_KBPS, true)          \
+	X(features, 0, DCC_CCC_FEATURE_MAX, true)
+
 static inline void dcc_ccc_params_default(struct dcc_ccc_params *p)
 {
 	p->q_b_ns = DCC_CCC_Q_B_NS;

@@ -151,6 +151,20 @@ struct dcc_ledbat {
 
 static_assert(sizeof(struct dcc_ledbat) <= 256, "state is one object of at most 256 bytes");
 
+/*
+ * The parameters that can be set, for sysctls and loaders: X(field, min, max, zero_ok).  Allowed
+ * are min..max, and 0 where zero_ok.
+ */
+#define DCC_LEDBAT_PARAMS(X)                                                           \
+	X(target_ns, DCC_LEDBAT_TARGET_MIN_NS, DCC_LEDBAT_TARGET_MAX_NS, true)         \
+	X(gain_milli, DCC_LEDBAT_GAIN_MIN_MILLI, DCC_LEDBAT_GAIN_MAX_MILLI, false)     \
+	X(allowed_increase_packets, DCC_LEDBAT_ALLOWED_MIN_PACKETS,                    \
+	  DCC_LEDBAT_ALLOWED_MAX_PACKETS, false)                                       \
+	X(min_cwnd_milli, DCC_LEDBAT_CWND_MIN_MILLI, DCC_LEDBAT_CWND_MAX_MILLI, false) \
+	X(initial_cwnd_packets, 1, DCC_LEDBAT_INITIAL_MAX_PACKETS, true)               \
+	X(filter_samples, 1, DCC_LEDBAT_FILTER_MAX, false)                             \
+	X(base_history, 1, DCC_LEDBAT_HISTORY_MAX, true)
+
 static inline void dcc_ledbat_params_default(struct dcc_ledbat_params *p)
 {
 	p->target_ns = 0;

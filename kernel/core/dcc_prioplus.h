@@ -274,6 +274,28 @@ struct dcc_prioplus {
 
 static_assert(sizeof(struct dcc_prioplus) <= 384, "state is one object of at most 384 bytes");
 
+/*
+ * The parameters that can be set, for sysctls and loaders: X(field, min, max, zero_ok).  Allowed
+ * are min..max, and 0 where zero_ok.
+ */
+#define DCC_PRIOPLUS_PARAMS(X)                                                               \
+	X(levels, 1, DCC_PRIOPLUS_LEVELS_MAX, false)                                         \
+	X(channel_a_ns, DCC_PRIOPLUS_CHANNEL_MIN_NS, DCC_PRIOPLUS_CHANNEL_MAX_NS, false)     \
+	X(channel_b_ns, 0, DCC_PRIOPLUS_CHANNEL_MAX_NS, true)                                \
+	X(unlimited_from, 1, DCC_PRIOPLUS_LEVELS_MAX, true)                                  \
+	X(medium_from, 1, DCC_PRIOPLUS_LEVELS_MAX + 1, true)                                 \
+	X(high_from, 1, DCC_PRIOPLUS_LEVELS_MAX + 1, true)                                   \
+	X(ls_low_ppm, DCC_PRIOPLUS_LS_MIN_PPM, DCC_PRIOPLUS_PPM_MAX, false)                  \
+	X(ls_medium_ppm, DCC_PRIOPLUS_LS_MIN_PPM, DCC_PRIOPLUS_PPM_MAX, false)               \
+	X(ls_high_ppm, DCC_PRIOPLUS_LS_MIN_PPM, DCC_PRIOPLUS_PPM_MAX, false)                 \
+	X(tolerance_ns, 1, DCC_PRIOPLUS_TOLERANCE_MAX_NS, true)                              \
+	X(dual_rtt, 0, 1, true)                                                              \
+	X(max_flows, 1, DCC_PRIOPLUS_FLOWS_MAX, false)                                       \
+	X(resume_milli, DCC_PRIOPLUS_RESUME_MIN_MILLI, DCC_PRIOPLUS_RESUME_MAX_MILLI, false) \
+	X(ai_ppm, DCC_PRIOPLUS_AI_MIN_PPM, DCC_PRIOPLUS_PPM_MAX, false)                      \
+	X(beta_ppm, 0, DCC_PRIOPLUS_PPM_MAX, true)                                           \
+	X(max_mdf_ppm, 0, DCC_PRIOPLUS_PPM_MAX, true)
+
 static inline void dcc_prioplus_params_default(struct dcc_prioplus_params *p)
 {
 	p->levels = DCC_PRIOPLUS_LEVELS;

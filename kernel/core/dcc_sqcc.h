@@ -199,6 +199,23 @@ struct dcc_sqcc {
 
 static_assert(sizeof(struct dcc_sqcc) <= 384, "state is one object of at most 384 bytes");
 
+/*
+ * The parameters that can be set, for sysctls and loaders: X(field, min, max, zero_ok).  Allowed
+ * are min..max, and 0 where zero_ok.
+ */
+#define DCC_SQCC_PARAMS(X)                                                       \
+	X(alpha_ppm, 1, 1000000, false)                                          \
+	X(beta_ppm, 1, 1000000, false)                                           \
+	X(t_low_ns, DCC_RATE_THRESHOLD_MIN_NS, DCC_RATE_THRESHOLD_MAX_NS, true)  \
+	X(t_high_ns, DCC_RATE_THRESHOLD_MIN_NS, DCC_RATE_THRESHOLD_MAX_NS, true) \
+	X(delta_kbps, 1, DCC_RATE_DELTA_MAX_KBPS, true)                          \
+	X(min_rate_kbps, 1, DCC_RATE_MIN_MAX_KBPS, false)                        \
+	X(start_kbps, 1, DCC_RATE_START_MAX_KBPS, true)                          \
+	X(seg_bytes, DCC_RATE_SEG_MIN_BYTES, DCC_RATE_SEG_MAX_BYTES, false)      \
+	X(n_source, 0, DCC_SQCC_SOURCE_MAX, true)                                \
+	X(n_fixed, 1, DCC_SQCC_FLOWS_MAX, false)                                 \
+	X(parts, 0, DCC_SQCC_PARTS_MAX, true)
+
 static inline void dcc_sqcc_params_default(struct dcc_sqcc_params *p)
 {
 	p->alpha_ppm = DCC_SQCC_ALPHA_PPM;

@@ -149,6 +149,23 @@ struct dcc_swift {
 
 static_assert(sizeof(struct dcc_swift) <= 256, "state is one object of at most 256 bytes");
 
+/*
+ * The parameters that can be set, for sysctls and loaders: X(field, min, max, zero_ok).  Allowed
+ * are min..max, and 0 where zero_ok.
+ */
+#define DCC_SWIFT_PARAMS(X)                                                                   \
+	X(base_target_ns, DCC_SWIFT_TARGET_MIN_NS, DCC_SWIFT_TARGET_MAX_NS, true)             \
+	X(hops, 0, DCC_SWIFT_HOPS_MAX, true)                                                  \
+	X(hop_scale_ns, 0, DCC_SWIFT_HOP_MAX_NS, true)                                        \
+	X(flow_scaling, 0, 1, true)                                                           \
+	X(fs_range_ns, DCC_SWIFT_FS_RANGE_MIN_NS, DCC_SWIFT_FS_RANGE_MAX_NS, true)            \
+	X(fs_min_cwnd_milli, DCC_SWIFT_FS_CWND_MIN_MILLI, DCC_SWIFT_FS_CWND_MAX_MILLI, false) \
+	X(fs_max_cwnd_milli, DCC_SWIFT_FS_CWND_MIN_MILLI, DCC_SWIFT_FS_CWND_MAX_MILLI, false) \
+	X(ai_milli, DCC_SWIFT_AI_MIN_MILLI, DCC_SWIFT_AI_MAX_MILLI, false)                    \
+	X(beta_ppm, 0, DCC_SWIFT_PPM_MAX, true)                                               \
+	X(max_mdf_ppm, 0, DCC_SWIFT_PPM_MAX, true)                                            \
+	X(initial_cwnd_packets, 1, DCC_SWIFT_INITIAL_MAX_PACKETS, true)
+
 static inline void dcc_swift_params_default(struct dcc_swift_params *p)
 {
 	p->base_target_ns = 0;

@@ -133,6 +133,16 @@ struct dcc_thetapowertcp {
 
 static_assert(sizeof(struct dcc_thetapowertcp) <= 256, "state is one object of at most 256 bytes");
 
+/*
+ * The parameters that can be set, for sysctls and loaders: X(field, min, max, zero_ok).  Allowed
+ * are min..max, and 0 where zero_ok.
+ */
+#define DCC_THETAPOWERTCP_PARAMS(X)                                                             \
+	X(gamma_ppm, DCC_THETAPOWERTCP_GAMMA_MIN_PPM, DCC_THETAPOWERTCP_PPM_MAX, false)         \
+	X(beta_bytes, 1, DCC_THETAPOWERTCP_BETA_MAX_BYTES, true)                                \
+	X(flows, 1, DCC_THETAPOWERTCP_FLOWS_MAX, false)                                         \
+	X(min_current_ppm, DCC_THETAPOWERTCP_CURRENT_MIN_PPM, DCC_THETAPOWERTCP_PPM_MAX, false)
+
 static inline void dcc_thetapowertcp_params_default(struct dcc_thetapowertcp_params *p)
 {
 	p->gamma_ppm = DCC_THETAPOWERTCP_GAMMA_PPM;

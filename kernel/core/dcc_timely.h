@@ -115,6 +115,22 @@ struct dcc_timely {
 
 static_assert(sizeof(struct dcc_timely) <= 256, "state is one object of at most 256 bytes");
 
+/*
+ * The parameters that can be set, for sysctls and loaders: X(field, min, max, zero_ok).  Allowed
+ * are min..max, and 0 where zero_ok.
+ */
+#define DCC_TIMELY_PARAMS(X)                                                      \
+	X(alpha_ppm, 1, 1000000, false)                                           \
+	X(beta_ppm, 1, 1000000, true)                                             \
+	X(t_low_ns, DCC_RATE_THRESHOLD_MIN_NS, DCC_RATE_THRESHOLD_MAX_NS, false)  \
+	X(t_high_ns, DCC_RATE_THRESHOLD_MIN_NS, DCC_RATE_THRESHOLD_MAX_NS, false) \
+	X(rtt_ref_ns, DCC_RATE_THRESHOLD_MIN_NS, DCC_RATE_THRESHOLD_MAX_NS, true) \
+	X(delta_kbps, 1, DCC_RATE_DELTA_MAX_KBPS, false)                          \
+	X(hai_events, 1, DCC_TIMELY_HAI_MAX, true)                                \
+	X(min_rate_kbps, 1, DCC_RATE_MIN_MAX_KBPS, false)                         \
+	X(start_kbps, 1, DCC_RATE_START_MAX_KBPS, true)                           \
+	X(seg_bytes, DCC_RATE_SEG_MIN_BYTES, DCC_RATE_SEG_MAX_BYTES, false)
+
 static inline void dcc_timely_params_default(struct dcc_timely_params *p)
 {
 	p->patched = 0;

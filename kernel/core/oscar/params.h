@@ -64,6 +64,17 @@ struct dcc_oscar_scale {
 	u32 u_ai_q24;
 };
 
+/*
+ * The parameters that can be set, for sysctls and loaders: X(field, min, max, zero_ok).  Allowed
+ * are min..max, and 0 where zero_ok.
+ */
+#define DCC_OSCAR_PARAMS(X)                                                        \
+	X(target_delay_ns, DCC_OSCAR_TARGET_MIN_NS, DCC_OSCAR_TARGET_MAX_NS, true) \
+	X(target_queue_ns, DCC_OSCAR_QUEUE_MIN_NS, DCC_OSCAR_QUEUE_MAX_NS, true)   \
+	X(tau_ns, DCC_OSCAR_TAU_MIN_NS, DCC_OSCAR_TAU_MAX_NS, true)                \
+	X(u_ai_ppm, 0, DCC_OSCAR_U_AI_MAX_PPM, true)                               \
+	X(u_hai_ppm, 1, DCC_OSCAR_U_HAI_MAX_PPM, false)
+
 static inline void dcc_oscar_params_default(struct dcc_oscar_params *p)
 {
 	p->target_delay_ns = 0;
