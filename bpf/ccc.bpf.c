@@ -30,5 +30,11 @@ DELAYCC_SUBPROG int subprog_dcc_ccc_adjust(struct dcc_ccc *s, u64 now_ns, u32 it
 }
 
 #define DELAYCC_TIMES_RETRANS 1
+#define DELAYCC_BPF_PARAMS(X) DCC_CCC_PARAMS(X)
+#define DELAYCC_BPF_DESCRIBE(state, out)                                                           \
+	do {                                                                                       \
+		(out)->gradient_q16 = (state)->flow.gradient_q16;                                  \
+		(out)->branch = (state)->flow.region;                                              \
+	} while (0)
 #define DELAYCC_ALG ccc
 #include "delaycc_hooks.bpf.h"

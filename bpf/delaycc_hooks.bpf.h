@@ -12,26 +12,33 @@
  *
  *	DELAYCC_BPF_NAME	the algorithm's name, where "bpf_<name>" is longer
  *				than 15 characters
+ *	DELAYCC_BPF_PARAMS(X)	the parameters that can be set, X(field, min, max,
+ *				zero_ok); a core lists its own as DCC_<NAME>_PARAMS(X)
  *	DELAYCC_BPF_SOCKET_PARAMS(sk, params)	sets what differs between sockets,
- *				at the start
+ *				whenever the parameters are read
  *	DELAYCC_BPF_EACH_ACK(sk, params)	the same before each acknowledgment
+ *	DELAYCC_BPF_DESCRIBE(state, out)	gradient_q16 and branch of the last
+ *				decision, for `delaycc top`
  *	DELAYCC_TIMES_RETRANS	1: as options.times_retrans of the module
  *	DELAYCC_PROBES		1: as options.probes of the module
  *
  * The arithmetic is that of the modules, core/dcc_tcp.h.  What differs from
  * them, and why:
  *
- *   - Configuration.  Parameters, line rate, base RTT and link overhead are the
- *     loader's, for all sockets alike, and fixed when the program is loaded: a
- *     program has no sysctls, sees no route metric, and a device tells its speed
- *     only under the RTNL.  Without a line rate a socket uses reno, as in the
+ *   - Configuration.  A program has no sysctls: parameters, line rate, base RTT,
+ *     link overhead and the base RTTs of paths are in maps (delaycc_bpf.h) that
+ *     the loader writes, one set for all namespaces.  They can change at any
+ *     time, and open sockets follow.  A program sees no route metric.  A device
+ *     tells its speed only under the RTNL, so the loader notes the speeds of the
+ *     devices that there are.  Without a line rate a socket uses reno, as in the
  *     module on a device without a speed.
  *   - Names.  A struct_ops object registers one name, so the paper's variant
  *     (oscar_paper, patched_timely ...) is a parameter of the loader's, and a
  *     socket that cannot be served runs the kernel's own "reno", not a reno of
  *     another name.
  *   - What ss and the tracepoint show.  A program has no .get_info and no
- *     tracepoint of its own; the counters below are there instead.
+ *     tracepoint of its own; the counters below and an iterator over the open
+ *     sockets are there instead (`delaycc status`, `delaycc top`).
  *   - Window below one packet.  tcp_wstamp_ns is not writable, so there is no EDT
  *     hold: the window is one packet, and the pace alone is below one packet per
  *     RTT.  For the same reason a packet's departure time cannot be moved when
@@ -66,6 +73,8 @@
 
 #undef inline
 
+#include "delaycc_bpf.h"
+
 /* The functions carry the algorithm's name: DCC_HOOK(init) is oscar_init(). */
 #define DCC_HOOK(function) DELAYCC_PASTE(DELAYCC_ALG, _, function)
 /* The core's own: struct DCC_CORE(_params), DCC_CORE(_ack)() ... */
@@ -86,6 +95,12 @@
 #ifndef DELAYCC_PROBES
 #define DELAYCC_PROBES 0
 #endif
+#ifndef DELAYCC_BPF_PARAMS
+#define DELAYCC_BPF_PARAMS(X)
+#endif
+#ifndef DELAYCC_BPF_DESCRIBE
+#define DELAYCC_BPF_DESCRIBE(state, out) ((void)(out))
+#endif
 #ifndef DELAYCC_BPF_SOCKET_PARAMS
 #define DELAYCC_BPF_SOCKET_PARAMS(sk, params) ((void)(params))
 #endif
@@ -97,6 +112,7 @@ char LICENSE[] SEC("license") = "GPL";
 
 /* From kernel headers that vmlinux.h cannot carry. */
 #define DCC_TCP_CONG_NON_RESTRICTED 1
+#define DCC_AF_INET6 10
 #define DCC_SOL_TCP 6
 #define DCC_TCP_CONGESTION 13
 
@@ -117,25 +133,67 @@ _Static_assert(TCP_CA_Loss == DCC_TCP_CA_LOSS, "TCP_CA_Loss");
  */
 #define HOOKS_PACE_MIN 1000U
 
-/* The algorithm's name in the kernel, for the loader. */
+/* The algorithm's name in the kernel, and its own, for the loader. */
 const volatile char dcc_name[16] = DELAYCC_BPF_NAME;
+const volatile char dcc_algorithm[16] = DELAYCC_STRING(DELAYCC_ALG);
 
 /* ---- set by the loader before the program is loaded --------------------- */
 
 /* cong_control(sk, ack, flag, rs) instead of (sk, rs): kernel 6.10 and later. */
 const volatile bool dcc_cong_control_is_long = true;
-/* Of the slowest known link; 0: not known, and every socket uses reno. */
-const volatile __u64 dcc_line_rate_bps = 0;
-/* 0: the smallest RTT of each socket. */
-const volatile __u32 dcc_base_rtt_ns = 0;
-/*
- * Bytes on the wire around an IP packet: an Ethernet header, as qdiscs count it.
- * On real Ethernet a packet also takes FCS, preamble and gap: 38.
- */
-const volatile __u32 dcc_link_overhead_bytes = 14;
-/* Bit i: the i-th u32 of dcc_params counts; else the core's default. */
-const volatile __u64 dcc_params_given = 0;
-const volatile struct DCC_CORE(_params) dcc_params = {};
+/* ---- set by the loader at any time ---------------------------------------- */
+
+struct hooks_settings {
+	struct dcc_settings_head head;
+	struct DCC_CORE(_params) params;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct hooks_settings);
+} dcc_settings SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, DELAYCC_BPF_LINKS_MAX);
+	__type(key, struct dcc_link_key);
+	__type(value, __u32); /* Mbit/s */
+} dcc_links SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, DELAYCC_BPF_PATHS_MAX);
+	__type(key, struct dcc_path_key);
+	__type(value, __u32); /* ns */
+} dcc_paths SEC(".maps");
+
+/* What can be set, for the loader.  Ranges of the first three: those of the modules' sysctls. */
+#define HOOKS_PARAM(name_, at, lo, hi, zero)                                                       \
+	{                                                                                          \
+		.name = name_, .offset = (at), .min = (lo), .max = (hi), .zero_ok = (zero),        \
+	},
+#define HOOKS_CORE_PARAM(field, lo, hi, zero)                                                      \
+	HOOKS_PARAM(#field, __builtin_offsetof(struct hooks_settings, params.field), lo, hi, zero)
+#define HOOKS_HEAD(field) __builtin_offsetof(struct hooks_settings, head.field)
+
+const volatile struct dcc_param_info dcc_param_table[DELAYCC_BPF_PARAMS_MAX] = {
+	HOOKS_PARAM("line_rate_mbps", HOOKS_HEAD(line_rate_mbps), 1,
+		    DCC_PATH_RATE_MAX_BPS / 1000000, true)
+	HOOKS_PARAM("base_rtt_ns", HOOKS_HEAD(base_rtt_ns), DCC_PATH_RTT_MIN_NS,
+		    DCC_PATH_RTT_MAX_NS, true)
+	/*
+	 * An Ethernet header is 14, as qdiscs count it.  On real Ethernet a packet
+	 * also takes FCS, preamble and gap: 38.
+	 */
+	HOOKS_PARAM("link_overhead_bytes", HOOKS_HEAD(link_overhead_bytes), 0, 128, true)
+	DELAYCC_BPF_PARAMS(HOOKS_CORE_PARAM)
+};
+
+/* The build, for `delaycc status`. */
+const volatile char dcc_version[32] = DELAYCC_VERSION;
 
 /* ---- read by the loader while it runs ------------------------------------ */
 
@@ -156,6 +214,8 @@ struct hooks_note {
 struct hooks_sock {
 	struct DCC_CORE() core;
 	struct dcc_tcp tcp;
+	u32 generation; /* of the settings */
+	u32 link_overhead_bytes;
 	struct DCC_CORE(_params) params;
 	struct dcc_control control;
 	u32 head; /* notes written */
@@ -212,7 +272,7 @@ static __always_inline void hooks_read_packet(struct tcp_sock *tp, struct hooks_
 		return;
 	dcc_tcp_set_packet(&s->tcp, tp->mss_cache,
 			   icsk->icsk_af_ops->net_header_len + icsk->icsk_ext_hdr_len +
-				   tp->tcp_header_len + dcc_link_overhead_bytes);
+				   tp->tcp_header_len + s->link_overhead_bytes);
 }
 
 /* Window and pace as the control says. */
@@ -238,41 +298,95 @@ static __always_inline void hooks_apply(struct tcp_sock *tp, struct hooks_sock *
 	sk->sk_pacing_rate = dcc_min_u64(rate, sk->sk_max_pacing_rate);
 }
 
-static __always_inline void hooks_read_params(struct DCC_CORE(_params) *params)
+static __always_inline struct hooks_settings *hooks_settings(void)
 {
-	u32 *value = (u32 *)params;
-	u32 i;
+	u32 key = 0;
 
-	DCC_CORE(_params_default)(params);
-#pragma unroll
-	for (i = 0; i < sizeof(*params) / sizeof(u32); i++)
-		if (dcc_params_given & (1ULL << i))
-			value[i] = ((const volatile u32 *)&dcc_params)[i];
+	return bpf_map_lookup_elem(&dcc_settings, &key);
+}
+
+/* As the loader has noted it when the algorithm was loaded; 0: not known. */
+static __always_inline u64 hooks_link_bps(struct sock *sk)
+{
+	struct dst_entry *dst = BPF_CORE_READ(sk, sk_dst_cache);
+	struct dcc_link_key key = {
+		.netns = BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum),
+		.ifindex = BPF_CORE_READ(dst, dev, ifindex),
+	};
+	u32 *mbps = bpf_map_lookup_elem(&dcc_links, &key);
+
+	return mbps ? *mbps * 1000000ULL : 0;
+}
+
+/* Of the longest prefix that has the peer; 0: none. */
+static __always_inline u32 hooks_path_rtt_ns(struct sock *sk)
+{
+	struct dcc_path_key key = { .bits = 128 };
+	u32 *rtt_ns;
+
+	if (sk->__sk_common.skc_family == DCC_AF_INET6) {
+		BPF_CORE_READ_INTO(&key.address, sk, __sk_common.skc_v6_daddr);
+	} else {
+		key.address[10] = 0xff;
+		key.address[11] = 0xff;
+		BPF_CORE_READ_INTO((__be32 *)&key.address[12], sk, __sk_common.skc_daddr);
+	}
+	rtt_ns = bpf_map_lookup_elem(&dcc_paths, &key);
+	return rtt_ns ? *rtt_ns : 0;
+}
+
+/* The settings, for a socket that begins, or once they have changed.  False: no line rate. */
+static __always_inline bool hooks_read_settings(struct sock *sk, struct hooks_sock *s,
+						struct hooks_settings *settings)
+{
+	u64 line_rate_bps = settings->head.line_rate_mbps * 1000000ULL;
+	u32 base_rtt_ns = hooks_path_rtt_ns(sk);
+
+	if (!line_rate_bps)
+		line_rate_bps = hooks_link_bps(sk);
+	if (!line_rate_bps)
+		return false;
+	s->generation = settings->head.generation;
+	s->params = settings->params;
+	DELAYCC_BPF_SOCKET_PARAMS(sk, &s->params);
+	s->tcp.path.line_rate_bps = dcc_min_u64(line_rate_bps, DCC_PATH_RATE_MAX_BPS);
+	if (!base_rtt_ns)
+		base_rtt_ns = settings->head.base_rtt_ns;
+	dcc_tcp_set_base_rtt(&s->tcp, base_rtt_ns, false);
+	s->link_overhead_bytes = settings->head.link_overhead_bytes;
+	s->tcp.mss = 0; /* the packet is read anew */
+	return true;
+}
+
+/* The defaults, which the loader asks for before it registers the algorithm. */
+SEC("syscall")
+int dcc_defaults(void *ctx)
+{
+	struct hooks_settings *settings = hooks_settings();
+
+	if (!settings)
+		return 1;
+	settings->head.link_overhead_bytes = 14;
+	DCC_CORE(_params_default)(&settings->params);
+	return 0;
 }
 
 SEC("struct_ops/init")
 void DCC_BPF_PROG(DCC_HOOK(init), struct sock *sk)
 {
+	struct hooks_settings *settings = hooks_settings();
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct dcc_tcp_view v;
 	struct hooks_sock *s;
 
-	if (!dcc_line_rate_bps) {
-		if (!dcc_refused)
-			bpf_printk("delaycc: " DELAYCC_BPF_NAME ": the loader has set no line rate, sockets use reno instead");
+	s = hooks_state(sk, BPF_SK_STORAGE_GET_F_CREATE);
+	if (!s || !settings) {
+		bpf_printk("delaycc: " DELAYCC_BPF_NAME ": no memory for a socket's state, it uses reno instead");
 		__sync_fetch_and_add(&dcc_refused, 1);
 		hooks_use_reno(sk);
 		return;
 	}
-	s = hooks_state(sk, BPF_SK_STORAGE_GET_F_CREATE);
-	if (!s) {
-		bpf_printk("delaycc: " DELAYCC_BPF_NAME ": no memory for a socket's state, it uses reno instead");
-		hooks_use_reno(sk);
-		return;
-	}
 
-	hooks_read_params(&s->params);
-	DELAYCC_BPF_SOCKET_PARAMS(sk, &s->params);
 	/* The storage may be that of an earlier connection of the socket. */
 	__builtin_memset(&s->tcp, 0, sizeof(s->tcp));
 	s->tcp.times_retrans = DELAYCC_TIMES_RETRANS;
@@ -282,8 +396,14 @@ void DCC_BPF_PROG(DCC_HOOK(init), struct sock *sk)
 
 	hooks_view(tp, &v);
 	dcc_tcp_begin(&s->tcp, &v, tp->srtt_us >> 3);
-	dcc_tcp_set_base_rtt(&s->tcp, dcc_base_rtt_ns, false);
-	s->tcp.path.line_rate_bps = dcc_min_u64(dcc_line_rate_bps, DCC_PATH_RATE_MAX_BPS);
+	if (!hooks_read_settings(sk, s, settings)) {
+		if (!dcc_refused)
+			bpf_printk("delaycc: " DELAYCC_BPF_NAME ": no line rate is set, and that of the device is not known, sockets use reno instead");
+		__sync_fetch_and_add(&dcc_refused, 1);
+		bpf_sk_storage_delete(&dcc_sockets_map, sk);
+		hooks_use_reno(sk);
+		return;
+	}
 	hooks_read_packet(tp, s);
 
 	DCC_CORE(_init)(&s->core, &s->tcp.path, &s->params, &s->control);
@@ -427,6 +547,7 @@ void DCC_HOOK(cong_control)(unsigned long long *ctx)
 {
 	struct sock *sk = (struct sock *)ctx[0];
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct hooks_settings *settings;
 	const struct rate_sample *rs;
 	struct hooks_sock *s;
 	struct dcc_ack ack;
@@ -443,6 +564,9 @@ void DCC_HOOK(cong_control)(unsigned long long *ctx)
 	if (!s)
 		return;
 
+	settings = hooks_settings();
+	if (settings && settings->head.generation != s->generation)
+		hooks_read_settings(sk, s, settings);
 	hooks_read_packet(tp, s);
 	DELAYCC_BPF_EACH_ACK(sk, &s->params);
 	loss_seen = s->tcp.loss_seen;
@@ -515,6 +639,48 @@ SEC("struct_ops/undo_cwnd")
 __u32 DCC_BPF_PROG(DCC_HOOK(undo_cwnd), struct sock *sk)
 {
 	return ((struct tcp_sock *)sk)->snd_cwnd;
+}
+
+/* The open sockets of this algorithm, for `delaycc top`: one struct dcc_flow each. */
+SEC("iter/bpf_sk_storage_map")
+int dcc_flows(struct bpf_iter__bpf_sk_storage_map *ctx)
+{
+	struct hooks_sock *s = ctx->value;
+	struct sock *sk = ctx->sk;
+	struct dcc_flow flow = {};
+	struct tcp_sock *tp;
+
+	if (!s || !sk)
+		return 0;
+	tp = bpf_skc_to_tcp_sock(sk);
+	if (!tp)
+		return 0;
+	flow.cookie = bpf_get_socket_cookie(sk);
+	flow.line_rate_bps = s->tcp.path.line_rate_bps;
+	flow.pace_bps = s->control.pacing_bps;
+	flow.cwnd_q16 = s->control.cwnd_q16;
+	flow.probe_ns = s->control.probe_ns;
+	flow.rtt_ns = s->tcp.rtt_ns;
+	flow.base_rtt_ns = s->tcp.path.base_rtt_ns;
+	DELAYCC_BPF_DESCRIBE(&s->core, &flow);
+	flow.bytes_acked = tp->bytes_acked;
+	flow.packets_out = tp->packets_out;
+	flow.total_retrans = tp->total_retrans;
+	flow.priority = sk->sk_priority;
+	flow.netns = BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
+	flow.family = sk->__sk_common.skc_family;
+	flow.sport = sk->__sk_common.skc_num;
+	flow.dport = bpf_ntohs(sk->__sk_common.skc_dport);
+	if (flow.family == DCC_AF_INET6) {
+		BPF_CORE_READ_INTO(&flow.saddr, sk, __sk_common.skc_v6_rcv_saddr);
+		BPF_CORE_READ_INTO(&flow.daddr, sk, __sk_common.skc_v6_daddr);
+	} else {
+		BPF_CORE_READ_INTO((__be32 *)&flow.saddr, sk, __sk_common.skc_rcv_saddr);
+		BPF_CORE_READ_INTO((__be32 *)&flow.daddr, sk, __sk_common.skc_daddr);
+	}
+	__builtin_memcpy(flow.algorithm, DELAYCC_BPF_NAME, sizeof(DELAYCC_BPF_NAME));
+	bpf_seq_write(ctx->meta->seq, &flow, sizeof(flow));
+	return 0;
 }
 
 SEC(".struct_ops")

@@ -32,5 +32,7 @@ DELAYCC_SUBPROG u32 subprog_dcc_ledbat_filter_ns(struct dcc_ledbat *s, u32 rtt_n
 	return s ? dcc_ledbat_filter_ns(s, rtt_ns) : rtt_ns;
 }
 
+#define DELAYCC_BPF_PARAMS(X) DCC_LEDBAT_PARAMS(X)
+#define DELAYCC_BPF_DESCRIBE(state, out) ((out)->branch = (state)->last.branch)
 #define DELAYCC_ALG ledbat
 #include "delaycc_hooks.bpf.h"

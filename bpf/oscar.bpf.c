@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * OSCAR under BPF: the core of kernel/core/dcc_oscar.h as a struct_ops program,
- * for machines where no module may be loaded.  The parameter `paper` is the
- * loader's: 0 for oscar, 1 for oscar_paper.
+ * for machines where no module may be loaded.
  */
 #include "delaycc_core.bpf.h"
 
@@ -72,5 +71,12 @@ DELAYCC_SUBPROG int subprog_dcc_oscar_decide(struct dcc_oscar *s, const struct d
 	return 0;
 }
 
+/* The paper's listing is an algorithm of its own as a module. */
+#define DELAYCC_BPF_PARAMS(X) DCC_OSCAR_PARAMS(X) X(paper, 0, 1, true)
+#define DELAYCC_BPF_DESCRIBE(state, out)                                                           \
+	do {                                                                                       \
+		(out)->gradient_q16 = (state)->last.gradient_q16;                                  \
+		(out)->branch = (state)->last.branch;                                              \
+	} while (0)
 #define DELAYCC_ALG oscar
 #include "delaycc_hooks.bpf.h"

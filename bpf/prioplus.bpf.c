@@ -94,5 +94,8 @@ DELAYCC_SUBPROG u64 subprog_dcc_prioplus_sample(struct dcc_prioplus *s, const st
 		(params)->seed = bpf_get_prandom_u32();                                            \
 	} while (0)
 #define DELAYCC_BPF_EACH_ACK(sk, params) ((params)->priority = (sk)->sk_priority)
+/* The paper's listing is an algorithm of its own as a module. */
+#define DELAYCC_BPF_PARAMS(X) DCC_PRIOPLUS_PARAMS(X) X(paper, 0, 1, true)
+#define DELAYCC_BPF_DESCRIBE(state, out) ((out)->branch = (state)->last.branch)
 #define DELAYCC_ALG prioplus
 #include "delaycc_hooks.bpf.h"

@@ -52,5 +52,12 @@ DELAYCC_SUBPROG int subprog_dcc_sqcc_decide(struct dcc_sqcc *s, const struct dcc
 	return 0;
 }
 
+/* The paper's listing is an algorithm of its own as a module. */
+#define DELAYCC_BPF_PARAMS(X) DCC_SQCC_PARAMS(X) X(paper, 0, 1, true)
+#define DELAYCC_BPF_DESCRIBE(state, out)                                                           \
+	do {                                                                                       \
+		(out)->gradient_q16 = (state)->last.gradient_q16;                                  \
+		(out)->branch = (state)->last.branch;                                              \
+	} while (0)
 #define DELAYCC_ALG sqcc
 #include "delaycc_hooks.bpf.h"

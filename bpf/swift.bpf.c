@@ -27,5 +27,7 @@ DELAYCC_SUBPROG int subprog_dcc_swift_derive(struct dcc_swift *s, const struct d
 	return 0;
 }
 
+#define DELAYCC_BPF_PARAMS(X) DCC_SWIFT_PARAMS(X)
+#define DELAYCC_BPF_DESCRIBE(state, out) ((out)->branch = (state)->last.branch)
 #define DELAYCC_ALG swift
 #include "delaycc_hooks.bpf.h"

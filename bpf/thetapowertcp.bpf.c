@@ -21,6 +21,12 @@ DELAYCC_SUBPROG int subprog_dcc_thetapowertcp_derive(struct dcc_thetapowertcp *s
 	return 0;
 }
 
+#define DELAYCC_BPF_PARAMS(X) DCC_THETAPOWERTCP_PARAMS(X)
+#define DELAYCC_BPF_DESCRIBE(state, out)                                                           \
+	do {                                                                                       \
+		(out)->gradient_q16 = (state)->last.gradient_q16;                                  \
+		(out)->branch = (state)->last.branch;                                              \
+	} while (0)
 #define DELAYCC_ALG thetapowertcp
 #define DELAYCC_BPF_NAME "bpf_thetapower"
 #include "delaycc_hooks.bpf.h"

@@ -29,5 +29,12 @@ DELAYCC_SUBPROG int subprog_dcc_timely_decide(struct dcc_timely *s, const struct
 	return 0;
 }
 
+/* patched_timely is an algorithm of its own as a module. */
+#define DELAYCC_BPF_PARAMS(X) DCC_TIMELY_PARAMS(X) X(patched, 0, 1, true)
+#define DELAYCC_BPF_DESCRIBE(state, out)                                                           \
+	do {                                                                                       \
+		(out)->gradient_q16 = (state)->last.gradient_q16;                                  \
+		(out)->branch = (state)->last.branch;                                              \
+	} while (0)
 #define DELAYCC_ALG timely
 #include "delaycc_hooks.bpf.h"

@@ -48,6 +48,13 @@ fs::path data_folder(const char* name, const char* source) {
 }  // namespace
 
 fs::path scenario_folder() { return data_folder("scenarios", DELAYCC_SCENARIOS); }
+fs::path bpf_folder() {
+  if (const char* given = getenv("DELAYCC_BPF"); given && *given) return given;
+  const fs::path prefix = fs::read_symlink("/proc/self/exe").parent_path().parent_path();
+  fs::path installed = prefix / "lib/delaycc/bpf";
+  std::error_code ignored;
+  return fs::exists(installed, ignored) ? installed : fs::path(DELAYCC_BPF_OBJECTS);
+}
 fs::path mininet_folder() { return data_folder("mininet", DELAYCC_MININET); }
 
 std::vector<fs::path> all_scenarios() {

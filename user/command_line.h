@@ -25,6 +25,8 @@ std::vector<std::string> split_names(const std::string& option,
 std::filesystem::path scenario_folder();
 // The Python package for Mininet, and its examples.
 std::filesystem::path mininet_folder();
+// BPF objects, NAME.bpf.o; the environment's DELAYCC_BPF, if set.
+std::filesystem::path bpf_folder();
 std::vector<std::filesystem::path> all_scenarios();
 // The file of a scenario: `name` is a path, or the name of a file in scenario_folder(). Throws
 // ScenarioError for what is no readable file.

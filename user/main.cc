@@ -17,6 +17,7 @@
 
 #include "backends.h"
 #include "base/suggest.h"
+#include "bpf/command.h"
 #include "command_line.h"
 #include "doctor.h"
 #include "eval_command.h"
@@ -331,6 +332,9 @@ int main_checked(int argc, char** argv) {
   MininetArguments mininet_arguments;
   CLI::App* mininet_app = add_mininet_command(app, mininet_arguments);
 
+  BpfArguments bpf_arguments;
+  add_bpf_commands(app, bpf_arguments);
+
   CLI::App* list_command =
       app.add_subcommand("list", "the scenarios, algorithms or metrics there are");
   std::string list = kScenarios.list;
@@ -389,6 +393,7 @@ int main_checked(int argc, char** argv) {
     mininet_arguments.command = mininet_app->remaining();
     return run_mininet(mininet_arguments);
   }
+  if (const int status = run_bpf(app, bpf_arguments); status >= 0) return status;
   if (*task_command) return eval_task(manifest);
   if (*list_command)
     return list == kAlgorithms.list ? list_algorithms()

@@ -9,15 +9,15 @@
 // Without --line-rate-mbps the program leaves the socket to reno; that is checked.
 // --run carries out a command in place of the transfer, while the algorithm is registered; all that
 // follows is the command.
-// --set changes a parameter: a field of struct dcc_<name>_params.  Delays between two namespaces
+// --set changes a parameter, as `delaycc load`.  Delays between two namespaces
 // are mostly the scheduler's, so base RTT and targets are best set far above them: this is a test
 // of the mechanism, not of the law.
 //
 // Prints what the program counted.  Exit status: 0 all is well, 1 a check failed, 77 this machine
 // cannot run it (the reason is printed).
+#include <linux/types.h>
+
 #include <arpa/inet.h>
-#include <bpf/btf.h>
-#include <bpf/libbpf.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -38,14 +38,14 @@
 #include <fstream>
 #include <initializer_list>
 #include <iostream>
-#include <memory>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
 
-#include "bpf_programs.h"
+#include "bpf/loader.h"
 
 namespace {
 
@@ -84,9 +84,9 @@ struct Options {
   std::string algorithm = "oscar";
   bool ipv6 = false;
   std::uint64_t bytes = 64 << 20;
-  std::uint64_t line_rate_bps = 0;  // not told: the program leaves the socket to reno
+  std::uint32_t line_rate_mbps = 0;  // not told: the program leaves the socket to reno
   std::uint32_t base_rtt_ns = 200000;
-  std::vector<std::pair<std::string, std::uint32_t>> parameters;
+  std::vector<delaycc::BpfSetting> parameters;
   std::vector<std::string> command;  // in place of the transfer
 };
 
@@ -133,26 +133,6 @@ void Ip(std::initializer_list<const char*> arguments) {
   if (status != 0) throw std::runtime_error(line + "failed");
 }
 
-// From 6.10 on cong_control has the ACK's sequence number and flags before the sample.
-bool CongControlIsLong() {
-  btf* kernel = btf__load_vmlinux_btf();
-  if (kernel == nullptr) throw Unsupported("the kernel has no BTF");
-  const int id = btf__find_by_name_kind(kernel, "tcp_congestion_ops", BTF_KIND_STRUCT);
-  if (id < 0) throw Unsupported("the kernel's BTF has no tcp_congestion_ops");
-  const btf_type* ops = btf__type_by_id(kernel, static_cast<std::uint32_t>(id));
-  int arguments = 0;
-  for (std::uint16_t i = 0; i < btf_vlen(ops); ++i) {
-    const btf_member& member = btf_members(ops)[i];
-    if (std::strcmp(btf__name_by_offset(kernel, member.name_off), "cong_control") != 0) continue;
-    const btf_type* pointer = btf__type_by_id(kernel, member.type);
-    arguments = btf_vlen(btf__type_by_id(kernel, pointer->type));
-  }
-  btf__free(kernel);
-  if (arguments != 2 && arguments != 4)
-    throw Unsupported("cong_control has " + std::to_string(arguments) + " arguments");
-  return arguments == 4;
-}
-
 bool Registered(const std::string& algorithm) {
   std::ifstream file("/proc/sys/net/ipv4/tcp_available_congestion_control");
   for (std::string name; file >> name;)
@@ -160,94 +140,35 @@ bool Registered(const std::string& algorithm) {
   return false;
 }
 
-struct Counters {
-  std::uint64_t sockets, refused, acks, notes_hit, decisions, losses, timeouts;
-};
-
-// A program: opened by the constructor, loaded and registered by Register().
-class Program {
+// An algorithm that is loaded as `delaycc load` does it; the end takes it off the kernel's list.
+class Loaded {
  public:
-  Program() = default;
-  Program(const Program&) = delete;
-  Program& operator=(const Program&) = delete;
-  virtual ~Program() = default;
-  virtual void Register() = 0;
-  virtual std::string Name() const = 0;  // in the kernel
-  virtual Counters Count() const = 0;
-};
-
-template <class Skeleton>
-class ProgramOf : public Program {
- public:
-  explicit ProgramOf(const Options& options) : skeleton_(Skeleton::open()) {
-    if (skeleton_ == nullptr) ThrowErrno("opening the BPF object");
+  explicit Loaded(const Options& options) {
+    delaycc::BpfLoadOptions load;
+    load.settings = options.parameters;
+    load.settings.emplace_back("line_rate_mbps", options.line_rate_mbps);
+    load.settings.emplace_back("base_rtt_ns", options.base_rtt_ns);
+    algorithm_ = delaycc::load_bpf(
+        std::string(DELAYCC_BPF_OBJECTS) + "/" + options.algorithm + ".bpf.o", load);
+  }
+  ~Loaded() {
     try {
-      auto& rodata = *skeleton_->rodata;
-      rodata.dcc_cong_control_is_long = CongControlIsLong();
-      rodata.dcc_line_rate_bps = options.line_rate_bps;
-      rodata.dcc_base_rtt_ns = options.base_rtt_ns;
-      for (const auto& [field, value] : options.parameters) Set(field, value);
-    } catch (...) {
-      Skeleton::destroy(skeleton_);
-      throw;
+      delaycc::unload_bpf(algorithm_);
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "bpf_transfer: %s\n", error.what());
     }
   }
-  ~ProgramOf() override {
-    // Takes the algorithm off the kernel's list; sockets keep it until they close.
-    bpf_link__destroy(link_);
-    Skeleton::destroy(skeleton_);
-  }
+  Loaded(const Loaded&) = delete;
+  Loaded& operator=(const Loaded&) = delete;
 
-  void Register() override {
-    if (const int error = Skeleton::load(skeleton_)) {
-      if (error == -EPERM || error == -ENOTSUP || error == -ENOSYS)
-        throw Unsupported(std::string("loading the BPF program: ") + std::strerror(-error));
-      ThrowErrno("loading the BPF program", -error);
-    }
-    link_ = bpf_map__attach_struct_ops(skeleton_->maps.dcc_ops);
-    if (link_ == nullptr) ThrowErrno("registering the BPF program");
-  }
-
-  std::string Name() const override { return const_cast<const char*>(skeleton_->rodata->dcc_name); }
-
-  Counters Count() const override {
-    const auto& c = *skeleton_->bss;
-    return {c.dcc_sockets,   c.dcc_refused, c.dcc_acks,    c.dcc_notes_hit,
-            c.dcc_decisions, c.dcc_losses,  c.dcc_timeouts};
+  const std::string& kernel_name() const { return algorithm_.kernel; }
+  std::map<std::string, std::uint64_t> Count() const {
+    return delaycc::find_bpf(algorithm_.name).counters;
   }
 
  private:
-  // The object's own type information says where a parameter is.
-  void Set(const std::string& field, std::uint32_t value) {
-    auto& params = skeleton_->rodata->dcc_params;
-    const btf* types = bpf_object__btf(skeleton_->obj);
-    const int variable = btf__find_by_name_kind(types, "dcc_params", BTF_KIND_VAR);
-    if (variable < 0) throw std::runtime_error("the BPF object does not describe its parameters");
-    const btf_type* type = btf__type_by_id(types, static_cast<std::uint32_t>(variable));
-    while (!btf_is_struct(type)) type = btf__type_by_id(types, type->type);
-    for (std::uint16_t i = 0; i < btf_vlen(type); ++i) {
-      const btf_member& member = btf_members(type)[i];
-      if (field != btf__name_by_offset(types, member.name_off)) continue;
-      reinterpret_cast<std::uint32_t*>(&params)[member.offset / 32] = value;
-      skeleton_->rodata->dcc_params_given |= 1ULL << (member.offset / 32);
-      return;
-    }
-    throw std::invalid_argument("--set: " + field + ": the algorithm has no such parameter");
-  }
-
-  Skeleton* skeleton_;
-  bpf_link* link_ = nullptr;
+  delaycc::BpfAlgorithm algorithm_;
 };
-
-std::unique_ptr<Program> OpenProgram(const Options& options) {
-  std::string known;
-#define X(name)                                                                            \
-  if (options.algorithm == #name) return std::make_unique<ProgramOf<name##_bpf>>(options); \
-  known += " " #name;
-  DELAYCC_BPF_PROGRAMS(X)
-#undef X
-  throw std::invalid_argument("--algorithm: " + options.algorithm + ": there are" + known);
-}
 
 sockaddr_storage Address(bool ipv6, const char* text4, const char* text6, socklen_t* length) {
   sockaddr_storage storage = {};
@@ -351,7 +272,7 @@ std::uint64_t Send(const Options& options, const std::string& algorithm) {
   socklen_t name_length = sizeof(name);
   if (getsockopt(connection.get(), IPPROTO_TCP, TCP_CONGESTION, name, &name_length) != 0)
     ThrowErrno("getsockopt(TCP_CONGESTION)");
-  const std::string expected = options.line_rate_bps == 0 ? "reno" : algorithm;
+  const std::string expected = options.line_rate_mbps == 0 ? "reno" : algorithm;
   if (expected != name)
     throw std::runtime_error(std::string("the socket runs ") + name + ", not " + expected);
   return checksum.value();
@@ -487,7 +408,8 @@ Options Parse(int argc, char** argv) {
     } else if (option == "--megabytes" && i + 1 < argc) {
       options.bytes = Number("--megabytes", argv[++i], 1, 100000) << 20;
     } else if (option == "--line-rate-mbps" && i + 1 < argc) {
-      options.line_rate_bps = Number("--line-rate-mbps", argv[++i], 1, 800000) * 1000000;
+      options.line_rate_mbps =
+          static_cast<std::uint32_t>(Number("--line-rate-mbps", argv[++i], 1, 800000));
     } else if (option == "--base-rtt-ns" && i + 1 < argc) {
       options.base_rtt_ns =
           static_cast<std::uint32_t>(Number("--base-rtt-ns", argv[++i], 0, 1000000000));
@@ -495,13 +417,7 @@ Options Parse(int argc, char** argv) {
       options.command.assign(argv + i + 1, argv + argc);
       break;
     } else if (option == "--set" && i + 1 < argc) {
-      const std::string setting = argv[++i];
-      const std::size_t equals = setting.find('=');
-      if (equals == std::string::npos)
-        throw std::invalid_argument("--set: " + setting + ": wanted FIELD=N");
-      options.parameters.emplace_back(
-          setting.substr(0, equals),
-          static_cast<std::uint32_t>(Number("--set", setting.c_str() + equals + 1, 0, 0xffffffff)));
+      options.parameters.push_back(delaycc::parse_bpf_setting(argv[++i]));
     } else {
       throw std::invalid_argument(
           option +
@@ -514,29 +430,28 @@ Options Parse(int argc, char** argv) {
 }
 
 void Run(const Options& options) {
-  libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
+  if (geteuid() != 0) throw Unsupported("loading BPF programs needs root");
   std::string name;
   {
-    const auto program = OpenProgram(options);
-    if (geteuid() != 0) throw Unsupported("loading BPF programs needs root");
-    name = program->Name();
-    if (Registered(name)) throw Unsupported(name + " is registered already");
-    program->Register();
+    const Loaded loaded(options);
+    name = loaded.kernel_name();
     Check(Registered(name), "the kernel does not list the algorithm");
     TransferGuarded(options, name);
-    const Counters c = program->Count();
-    std::cout << "sockets " << c.sockets << " refused " << c.refused << " acks " << c.acks
-              << " ns_rtt " << c.notes_hit << " decisions " << c.decisions << " losses " << c.losses
-              << " timeouts " << c.timeouts << "\n";
+    const auto c = loaded.Count();
+    std::cout << "sockets " << c.at("sockets") << " refused " << c.at("refused") << " acks "
+              << c.at("acks") << " ns_rtt " << c.at("notes_hit") << " decisions "
+              << c.at("decisions") << " losses " << c.at("losses") << " timeouts "
+              << c.at("timeouts") << "\n";
     if (!options.command.empty()) return;
-    if (options.line_rate_bps == 0) {
+    if (options.line_rate_mbps == 0) {
       std::fprintf(stderr, "bpf_transfer: without --line-rate-mbps every socket uses reno\n");
-      Check(c.sockets == 0 && c.refused > 0, "the program served a socket without a line rate");
+      Check(c.at("sockets") == 0 && c.at("refused") > 0,
+            "the program served a socket without a line rate");
       return;
     }
-    Check(c.sockets == 1, "the program served another number of sockets than one");
-    Check(c.decisions > 0, "the program decided nothing");
-    Check(c.notes_hit * 2 > c.acks, "most RTTs were not in nanoseconds");
+    Check(c.at("sockets") == 1, "the program served another number of sockets than one");
+    Check(c.at("decisions") > 0, "the program decided nothing");
+    Check(c.at("notes_hit") * 2 > c.at("acks"), "most RTTs were not in nanoseconds");
   }
   Check(!Registered(name), "the kernel still lists the algorithm");
 }
@@ -548,6 +463,9 @@ int main(int argc, char** argv) {
     Run(Parse(argc, argv));
     return 0;
   } catch (const Unsupported& reason) {
+    std::printf("skipped: %s\n", reason.what());
+    return kSkip;
+  } catch (const delaycc::BpfUnsupported& reason) {
     std::printf("skipped: %s\n", reason.what());
     return kSkip;
   } catch (const std::exception& error) {

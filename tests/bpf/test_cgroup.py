@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""bpf/priority.bpf.c, as docs/operate/prioplus.md has an operator attach it: the priority of a cgroup's sockets.
+"""`delaycc cgroup` (bpf/cgroup.bpf.c): the algorithm and the priority of a cgroup's sockets.
 
 Run as a program, this is what happens in a mount and network namespace of its own: `test_priority.py CGROUP`.
 """
@@ -8,9 +8,7 @@ Run as a program, this is what happens in a mount and network namespace of its o
 import json
 import os
 import pathlib
-import shutil
 import socket
-import struct
 import subprocess
 import sys
 import tempfile
@@ -19,20 +17,14 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(os.environ.get("DELAYCC_BUILD", ROOT / "build"))
-OBJECT = BUILD / "bpf" / "priority.bpf.o"
-PINS = "/sys/fs/bpf/delaycc"
+OBJECT = BUILD / "bpf" / "cgroup.bpf.o"
 
 
-def bpftool(*words):
-    tool = shutil.which("bpftool", path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
-    done = subprocess.run([tool, *words], capture_output=True, text=True)
-    if done.returncode:
-        sys.exit(f"bpftool {' '.join(words)}: {done.stdout}{done.stderr}")
-
-
-def set_priority(value):
-    bpftool("map", "update", "pinned", PINS + "/dcc_priority", "key", "0", "0", "0", "0",
-            "value", *(str(byte) for byte in struct.pack("=I", value)))
+def delaycc(*words, fails=False):
+    done = subprocess.run([BUILD / "delaycc", *map(str, words)], capture_output=True, text=True, check=False)
+    if bool(done.returncode) != fails:
+        sys.exit(f"delaycc {words}: {done.returncode} {done.stdout}{done.stderr}")
+    return done.stderr if fails else done.stdout
 
 
 def priorities(cgroup, code):
@@ -46,14 +38,17 @@ def priorities(cgroup, code):
 
 SOCKETS = """
 import json, socket
-seen = {}
+seen, algorithms = {}, set()
 for name, family, address in (("4", socket.AF_INET, "127.0.0.1"), ("6", socket.AF_INET6, "::1")):
     listener = socket.create_server((address, 0), family=family)
     client = socket.create_connection(listener.getsockname()[:2])
     server = listener.accept()[0]
     for what, sock in (("listener", listener), ("client", client), ("server", server)):
         seen[what + name] = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY)
+        if what != "listener":
+            algorithms.add(sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\\0").decode())
 client.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, 3)
+seen["algorithms"] = sorted(algorithms)
 seen["own"] = client.getsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY)
 print(json.dumps(seen))
 """
@@ -61,25 +56,27 @@ print(json.dumps(seen))
 
 def inside(cgroup):
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
-    subprocess.run(["mount", "-t", "bpf", "bpf", "/sys/fs/bpf"], check=True)
-    bpftool("prog", "loadall", str(OBJECT), PINS, "pinmaps", PINS)
-    set_priority(5)
     seen = {"before": priorities(cgroup, SOCKETS)}
-    bpftool("cgroup", "attach", cgroup, "sock_create", "pinned", PINS + "/dcc_sock_create")
-    seen["created"] = priorities(cgroup, SOCKETS)
-    bpftool("cgroup", "attach", cgroup, "sock_ops", "pinned", PINS + "/dcc_sock_ops")
+    delaycc("cgroup", cgroup, "--priority", 5)
+    seen["priority"] = priorities(cgroup, SOCKETS)
+    # Replaces it.
+    delaycc("cgroup", cgroup, "--priority", 70000, "--cc", "cubic")
     seen["both"] = priorities(cgroup, SOCKETS)
-    set_priority(70000)
-    seen["changed"] = priorities(cgroup, SOCKETS)
     seen["outside"] = socket.socket().getsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY)
-    bpftool("cgroup", "detach", cgroup, "sock_create", "pinned", PINS + "/dcc_sock_create")
-    bpftool("cgroup", "detach", cgroup, "sock_ops", "pinned", PINS + "/dcc_sock_ops")
+    seen["status"] = json.loads(delaycc("status", "--json"))["cgroups"]
+    delaycc("load", "oscar", "--set", "line_rate_mbps=10000", "--cgroup", cgroup)
+    try:
+        seen["loaded"] = priorities(cgroup, SOCKETS)
+    finally:
+        delaycc("unload", "oscar")
     seen["after"] = priorities(cgroup, SOCKETS)
+    seen["errors"] = [delaycc("cgroup", *words, fails=True) for words in
+                      ([cgroup], [cgroup, "--cc", "nobody"], [cgroup, "--detach"], ["/tmp", "--priority", 1], ["/nowhere", "--priority", 1])]
     print(json.dumps(seen))
 
 
 @pytest.mark.alone
-def test_a_cgroups_sockets_have_its_priority():
+def test_a_cgroups_sockets_have_its_algorithm_and_priority():
     import owned  # not where this runs as a program
 
     if not OBJECT.exists():
@@ -100,15 +97,21 @@ def test_a_cgroups_sockets_have_its_priority():
     assert done.returncode == 0, done.stderr
     seen = json.loads(done.stdout)
 
-    def all_are(created, accepted):
-        return {"listener4": created, "client4": created, "server4": accepted,
-                "listener6": created, "client6": created, "server6": accepted, "own": 3}
+    def all_are(priority, *algorithms):
+        return {**{what + version: priority for what in ("listener", "client", "server") for version in "46"}, "own": 3,
+                "algorithms": list(algorithms)}
 
-    assert seen["before"] == seen["after"] == all_are(0, 0)
-    assert seen["created"] == all_are(5, 0), "an accepted socket begins with 0"
-    assert seen["both"] == all_are(5, 5)
-    assert seen["changed"] == all_are(70000, 70000)
+    default = seen["before"]["algorithms"]
+    assert len(default) == 1
+    assert seen["before"] == seen["after"] == all_are(0, *default)
+    assert seen["priority"] == all_are(5, *default)
+    assert seen["both"] == all_are(70000, "cubic")
     assert seen["outside"] == 0
+    assert seen["status"] == {cgroup: "cubic, priority 70000"}
+    assert seen["loaded"] == all_are(0, "bpf_oscar")
+    for error, wanted in zip(seen["errors"], ("give --cc, --priority or both", "no such algorithm", "nothing of delaycc attached",
+                                              "no folder of the cgroup file system", "No such file"), strict=True):
+        assert wanted in error
 
 
 if __name__ == "__main__":

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * What a BPF program and its loader (user/bpf) share: the layout of the maps.
+ *
+ *	dcc_settings	array of one: the values that new and open sockets use
+ *	dcc_links	hash: speed of each device, for sockets whose line rate is
+ *			not set
+ *	dcc_paths	trie: base RTT of destination prefixes
+ *
+ * An object describes its own parameters (dcc_param_table, in .rodata), so that
+ * a loader serves algorithms that it does not know.
+ */
+#ifndef DELAYCC_BPF_H
+#define DELAYCC_BPF_H
+
+/* Names of what the loader looks up. */
+#define DELAYCC_BPF_SETTINGS "dcc_settings"
+#define DELAYCC_BPF_LINKS "dcc_links"
+#define DELAYCC_BPF_PATHS "dcc_paths"
+#define DELAYCC_BPF_OPS "dcc_ops"
+
+/* Values begin with these; the algorithm's own parameters follow.  All are u32. */
+struct dcc_settings_head {
+	__u32 generation; /* moves with each change; open sockets follow it */
+	__u32 line_rate_mbps;
+	__u32 base_rtt_ns;
+	__u32 link_overhead_bytes;
+};
+
+/* One parameter.  Allowed are min..max, and 0 where zero_ok. */
+struct dcc_param_info {
+	char name[32]; /* empty: the table's end */
+	__u32 offset;  /* of the u32 in dcc_settings */
+	__u32 min;
+	__u32 max;
+	__u32 zero_ok;
+};
+
+#define DELAYCC_BPF_PARAMS_MAX 32
+
+struct dcc_link_key {
+	__u32 netns; /* inode number of the namespace */
+	__u32 ifindex;
+};
+
+#define DELAYCC_BPF_LINKS_MAX 1024
+
+/* As a trie of the kernel has it: prefix length, then the address; IPv4 is mapped into IPv6. */
+struct dcc_path_key {
+	__u32 bits;
+	__u8 address[16];
+};
+
+/* As many as the modules' sysctl base_rtt_paths takes. */
+#define DELAYCC_BPF_PATHS_MAX 4096
+
+/* What sockets of a cgroup begin with (cgroup.bpf.c), in the array dcc_cgroup. */
+struct dcc_cgroup {
+	char algorithm[16]; /* empty: as without */
+	__u32 priority;
+	__u32 has_priority;
+};
+
+/* One flow, as the iterator dcc_flows writes it. */
+struct dcc_flow {
+	__u64 cookie; /* of the socket */
+	__u64 line_rate_bps;
+	__u64 pace_bps; /* on the wire */
+	__u64 cwnd_q16; /* packets */
+	__u64 bytes_acked;
+	__u64 probe_ns; /* not 0: stopped, and probes at this interval */
+	__u32 rtt_ns;
+	__u32 base_rtt_ns;
+	__s32 gradient_q16;   /* of the delay, where the law has one */
+	__u32 branch;	      /* of the last decision; its meaning is the algorithm's */
+	__u32 packets_out;
+	__u32 total_retrans;
+	__u32 priority;
+	__u32 netns;
+	__u32 reserved_32;
+	__u16 family;
+	__u16 sport; /* host order */
+	__u16 dport;
+	__u16 reserved;
+	__u8 saddr[16];
+	__u8 daddr[16];
+	char algorithm[16];
+};
+
+#endif /* DELAYCC_BPF_H */

@@ -1,0 +1,322 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""`delaycc load` and what belongs to it, on the running kernel: docs/operate/bpf.md.
+
+Each case runs in a network and mount namespace of its own, as a program: `test_load.py CASE` prints what it saw as JSON. Names of algorithms are the
+kernel's, not a namespace's: nothing here runs beside another test of BPF.
+"""
+
+import contextlib
+import json
+import os
+import pathlib
+import re
+import socket
+import struct
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+BUILD = pathlib.Path(os.environ.get("DELAYCC_BUILD", ROOT / "build"))
+DELAYCC = BUILD / "delaycc"
+pytestmark = pytest.mark.alone
+LINE = ("--set", "line_rate_mbps=10000")
+# The loopback's queue is the processor's.
+LONG = ("--set", "base_rtt_ns=10000000")
+# What the verifier may have to look at, of its million for each program: twice today's most.
+INSTRUCTIONS = 200000
+
+
+def delaycc(*words, fails=False):
+    done = subprocess.run([DELAYCC, *map(str, words)], capture_output=True, text=True, check=False)
+    if bool(done.returncode) != fails:
+        sys.exit(f"delaycc {words}: {done.returncode} {done.stdout}{done.stderr}")
+    return done.stderr if fails else done.stdout
+
+
+@contextlib.contextmanager
+def loaded(name="oscar", *options):
+    delaycc("load", name, *options)
+    try:
+        yield
+    finally:
+        subprocess.run([DELAYCC, "unload", name], capture_output=True, check=False)
+
+
+def status(name="oscar"):
+    return next((a for a in json.loads(delaycc("status", "--json"))["algorithms"] if a["name"] == name), None)
+
+
+def flows(*words):
+    return json.loads(delaycc("top", "--count", 1, "--json", *words))["flows"]
+
+
+def talk(client, server, times=4):
+    for _ in range(times):
+        client.sendall(bytes(1000))
+        server.recv(1000, socket.MSG_WAITALL)
+
+
+def connect(algorithm, address="127.0.0.1"):
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    listener = socket.create_server((address, 0), family=family)
+    client = socket.socket(family)
+    if algorithm:
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, algorithm.encode())
+    client.connect(listener.getsockname()[:2])
+    server, _ = listener.accept()
+    listener.close()
+    talk(client, server)
+    return client, server
+
+
+def runs(client):
+    return client.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0").decode()
+
+
+def pace_bps(client):
+    return 8 * struct.unpack_from("=Q", client.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256), 104)[0]
+
+
+# ---- the cases, inside ----
+
+def every_algorithm():
+    seen = {}
+    for file in sorted((BUILD / "bpf").glob("*.bpf.o")):
+        name = file.name.removesuffix(".bpf.o")
+        if name == "cgroup":
+            continue
+        with loaded(name, *LINE, *LONG):
+            client, server = connect(status(name)["kernel_name"])
+            talk(client, server, 20)
+            seen[name] = {**status(name), "runs": runs(client), "flows": len(flows(name))}
+            client.close()
+            server.close()
+    return seen
+
+
+def settings():
+    seen = {}
+    with loaded("oscar", *LINE, *LONG, "--set", "tau_ns=7000"):
+        seen["first"] = status()["settings"]
+        client, server = connect("bpf_oscar")
+        seen["line"] = flows()[0]["line_rate_bps"]
+        delaycc("set", "oscar", "line_rate_mbps=1000", "tau_ns=8000")
+        talk(client, server)
+        seen["second"] = status()["settings"]
+        seen["slower"] = [flow["line_rate_bps"] for flow in flows()]
+        seen["errors"] = [delaycc("set", "oscar", *words, fails=True) for words in
+                          (["colour=1"], ["tau_ns=9000", "link_overhead_bytes=129"], ["tau_ns"], ["tau_ns=-1"], ["tau_ns=4294967296"])]
+        seen["third"] = status()["settings"]
+    seen["errors"] += [delaycc("load", "oscar", *LINE, "--set", "tau_ns=1", fails=True), delaycc("load", "oskar", fails=True),
+                       delaycc("set", "oscar", "tau_ns=9000", fails=True), delaycc("unload", "oscar", fails=True), delaycc("unload", fails=True)]
+    seen["after"] = status()
+    return seen
+
+
+def paths():
+    seen = {}
+    with loaded("oscar", *LINE, *LONG):
+        four, six = connect("bpf_oscar"), connect("bpf_oscar", "::1")
+
+        def bases():
+            talk(*four)
+            talk(*six)
+            return {f["flow"].split(" > ")[1].rpartition(":")[0]: f["base"] for f in flows("--filter", "> ")
+                    if f["flow"].split(" > ")[1].rpartition(":")[2] in (str(four[0].getpeername()[1]), str(six[0].getpeername()[1]))}
+
+        seen["none"] = bases()
+        delaycc("paths", "oscar", "127.0.0.0/8=4000000", "127.0.0.1=3000000", "::/0=2000000")
+        seen["listed"] = delaycc("paths", "oscar").split()
+        seen["set"] = bases()
+        delaycc("paths", "oscar", "--delete", "127.0.0.1/32")
+        seen["shorter"] = bases()
+        seen["errors"] = [delaycc("paths", "oscar", *words, fails=True) for words in
+                          (["10.0.0.1/8=4000"], ["10.0.0.0/33=4000"], ["host=4000"], ["10.0.0.0/8=999"], ["10.0.0.0/8=0"],
+                           ["11.0.0.0/8=4000", "fd00::1/64=4000"])]
+        seen["kept"] = delaycc("paths", "oscar").split()
+        delaycc("paths", "oscar", "--clear")
+        seen["cleared"] = delaycc("paths", "oscar").split()
+    return seen
+
+
+def life():
+    seen = {}
+    with loaded("oscar", *LINE, *LONG, "--pin"):
+        seen["pins"] = sorted(os.listdir("/sys/fs/bpf/delaycc/oscar"))
+        seen["twice"] = delaycc("load", "oscar", *LINE, fails=True)
+        client, server = connect("bpf_oscar")
+        seen["users"] = status()["users"]
+        delaycc("unload", "oscar")
+        seen["gone"] = status()
+        seen["pins_gone"] = os.path.exists("/sys/fs/bpf/delaycc/oscar")
+        before = pace_bps(client)
+        talk(client, server)
+        seen["kept"] = [runs(client), pace_bps(client) == before]
+        # Another build of it, under traffic.
+        delaycc("load", "oscar", *LINE, "--set", "base_rtt_ns=5000000")
+        new, peer = connect("bpf_oscar")
+        talk(client, server)
+        seen["both"] = [runs(client), runs(new), status()["counters"]["sockets"], len(flows())]
+        for end in (client, server, new, peer):
+            end.close()
+        default = pathlib.Path("/proc/sys/net/ipv4/tcp_congestion_control")
+        was = default.read_text(encoding="ascii")
+        default.write_text("bpf_oscar", encoding="ascii")
+        seen["default"] = delaycc("unload", "oscar", fails=True)
+        default.write_text(was, encoding="ascii")
+    return seen
+
+
+def speeds():
+    """A device that says 10 Gbit/s, to a peer in another namespace, and the loopback, which says nothing."""
+    subprocess.run("ip netns add other && ip link add va type veth peer vb netns other && ip addr add 10.9.0.1/24 dev va && ip link set va up"
+                   " && ip -n other addr add 10.9.0.2/24 dev vb && ip -n other link set vb up", shell=True, check=True)
+    seen = {}
+    with loaded("oscar", *LONG):
+        silent = connect("bpf_oscar")[0]
+        seen["silent"] = runs(silent)
+        seen["counters"] = status()["counters"]
+        accepts = "import socket; s = socket.create_server(('10.9.0.2', 5000)); print(flush=True); s.accept()[0].recv(1)"
+        with subprocess.Popen(["ip", "netns", "exec", "other", sys.executable, "-c", accepts], stdout=subprocess.PIPE) as peer:
+            peer.stdout.readline()
+            client = socket.socket()
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"bpf_oscar")
+            client.connect(("10.9.0.2", 5000))
+            seen["by_device"] = [runs(client), flows()[0]["line_rate_bps"]]
+            client.close()
+        seen["settings"] = status()["settings"]["line_rate_mbps"]
+        delaycc("set", "oscar", "line_rate_mbps=5000")
+        seen["told"] = runs(connect("bpf_oscar")[0])
+    subprocess.run("ip link del va", shell=True, check=True)
+    seen["none"] = delaycc("load", "oscar", fails=True)
+    return seen
+
+
+def thousand():
+    ends = []
+    with loaded("oscar", *LINE, *LONG):
+        for _ in range(1000):
+            ends.append(connect("bpf_oscar"))
+        client, server = ends[500]
+        talk(client, server, 100)
+        own = f"127.0.0.1:{client.getsockname()[1]} > 127.0.0.1:{client.getpeername()[1]}"
+        seen = {"users": status()["users"], "flows": len(flows()), "one": flows("--filter", own)}
+        seen["csv"] = delaycc("top", "--count", 2, "--interval", 0.05, "--csv", "--filter", own, "--sort", "rtt").splitlines()
+        seen["table"] = delaycc("top", "--count", 1, "--rows", 5).splitlines()
+        delaycc("top", "--count", 1, "--prometheus", "/tmp/metrics.prom")
+        with open("/tmp/metrics.prom", encoding="ascii") as file:
+            seen["prometheus"] = file.read()
+    return seen
+
+
+def inside(case):
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    subprocess.run(["mount", "-t", "bpf", "bpf", "/sys/fs/bpf"], check=True)
+    for place in ("/tmp", "/run"):
+        subprocess.run(["mount", "-t", "tmpfs", "tmp", place], check=True)
+    # Of this namespace's devices.
+    subprocess.run(["mount", "-t", "sysfs", "sys", "/sys"], check=True)
+    subprocess.run(["mount", "-t", "bpf", "bpf", "/sys/fs/bpf"], check=True)
+    print(json.dumps(globals()[case]()))
+
+
+# ---- the tests ----
+
+def seen_in(case):
+    import owned  # not where this runs as a program
+
+    missing = BUILD / "bpf_transfer.missing"
+    if missing.exists():
+        pytest.skip(f"BPF programs cannot be built here; missing: {missing.read_text().strip()}")
+    if os.geteuid():
+        pytest.skip("loading BPF programs needs root")
+    done = owned.run(["unshare", "-n", "-m", sys.executable, __file__, case])
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout)
+
+
+def test_every_object_loads_serves_and_goes():
+    seen = seen_in("every_algorithm")
+    assert {"oscar", "ccc", "sqcc", "prioplus", "swift"} <= set(seen)
+    for name, a in seen.items():
+        assert a["runs"] == a["kernel_name"], name
+        assert 0 < a["verified_instructions"] < INSTRUCTIONS, (name, a["verified_instructions"])
+        assert a["counters"]["sockets"] == 1 and a["counters"]["acks"] > 0 and a["counters"]["refused"] == 0, (name, a["counters"])
+        assert a["flows"] == 1
+
+
+def test_settings_are_the_modules_and_open_sockets_follow():
+    seen = seen_in("settings")
+    assert seen["first"]["tau_ns"] == 7000 and seen["first"]["link_overhead_bytes"] == 14 and seen["first"]["u_hai_ppm"] > 0
+    assert seen["second"] == {**seen["first"], "line_rate_mbps": 1000, "tau_ns": 8000}
+    assert seen["line"] == 10**10 and 10**9 in seen["slower"]
+    # All or nothing.
+    assert seen["third"] == seen["second"] and seen["after"] is None
+    for error, wanted in zip(seen["errors"], (
+            '"colour" is no parameter, there are line_rate_mbps', "link_overhead_bytes is 129, allowed is 0 to 128", "KEY=NUMBER", "KEY=NUMBER",
+            "KEY=NUMBER", "tau_ns is 1, allowed is 500 to", 'the nearest is "oscar"', "is not loaded", "is not loaded", "name an algorithm"),
+            strict=True):
+        assert wanted in error
+
+
+def test_settings_have_the_names_of_the_modules_sysctls():
+    text = (ROOT / "kernel" / "core" / "dcc_swift.h").read_text(encoding="utf-8")
+    fields = re.findall(r"^\tX\((\w+),", text, re.MULTILINE)
+    shown = seen_in("every_algorithm")["swift"]["settings"]
+    assert set(fields) | {"line_rate_mbps", "base_rtt_ns", "link_overhead_bytes"} == set(shown)
+
+
+def test_the_longest_prefix_has_the_base_rtt_and_open_sockets_follow():
+    seen = seen_in("paths")
+    assert seen["none"] == {"127.0.0.1": 10000, "[::1]": 10000}
+    assert seen["listed"] == ["::/0=2000000", "127.0.0.0/8=4000000", "127.0.0.1/32=3000000"]
+    assert seen["set"] == {"127.0.0.1": 3000, "[::1]": 2000}
+    assert seen["shorter"] == {"127.0.0.1": 4000, "[::1]": 2000}
+    for error, wanted in zip(seen["errors"], ("bits behind", "length is 0 to 32", "no prefix", "allowed is 1000 to", "--delete", "bits behind"),
+                             strict=True):
+        assert wanted in error
+    assert seen["kept"] == ["::/0=2000000", "127.0.0.0/8=4000000"] and seen["cleared"] == []
+
+
+def test_open_sockets_keep_an_algorithm_that_is_unloaded_or_swapped():
+    seen = seen_in("life")
+    assert "dcc_settings" in seen["pins"] and not seen["pins_gone"]
+    assert "registered already: delaycc unload oscar" in seen["twice"]
+    assert seen["users"] == 1 and seen["gone"] is None
+    assert seen["kept"] == ["bpf_oscar", True]
+    assert seen["both"] == ["bpf_oscar", "bpf_oscar", 1, 1]
+    assert "is the default of this namespace" in seen["default"]
+
+
+def test_without_a_line_rate_the_device_says_it_or_the_socket_is_left_to_reno():
+    seen = seen_in("speeds")
+    assert seen["silent"] == "reno" and seen["counters"]["refused"] == 1 and seen["counters"]["sockets"] == 0
+    assert seen["by_device"] == ["bpf_oscar", 10**10]
+    assert seen["settings"] == 0 and seen["told"] == "bpf_oscar"
+    assert "no device of this namespace tells its speed" in seen["none"]
+
+
+def test_a_thousand_sockets_are_seen():
+    seen = seen_in("thousand")
+    assert seen["users"] == seen["flows"] == 1000
+    [one] = seen["one"]
+    assert one["algorithm"] == "bpf_oscar" and one["base"] == 10000 and one["state"] in ("idle", "sends")
+    assert seen["csv"][0].startswith("look,flow,algorithm,state,rate") and len(seen["csv"]) == 3
+    assert seen["table"][0].startswith("1000 flows, 5 shown") and len(seen["table"]) == 7
+    assert 'delaycc_flows{algorithm="bpf_oscar"} 1000\n' in seen["prometheus"]
+    assert re.search(r'^delaycc_acks_total\{algorithm="bpf_oscar"\} \d+$', seen["prometheus"], re.MULTILINE)
+
+
+def test_without_permission_it_says_what_is_needed():
+    if not (BUILD / "bpf" / "oscar.bpf.o").exists() or os.geteuid():
+        pytest.skip("needs the BPF programs, and root to give it up")
+    done = subprocess.run(["setpriv", "--reuid", "65534", "--clear-groups", "--bounding-set", "-all", DELAYCC, "load", "oscar", *LINE],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "run it as root" in done.stderr, done.stderr
+
+
+if __name__ == "__main__":
+    inside(sys.argv[1])

@@ -1,0 +1,841 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <linux/types.h>
+
+#include "bpf/loader.h"
+
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <net/if.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+
+#include "base/suggest.h"
+
+namespace delaycc {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kSockets[] = "dcc_sockets_map";
+constexpr uint32_t kKey = 0;
+constexpr size_t kLogLines = 12;
+constexpr uint32_t kPathMinNs = 1000, kPathMaxNs = 1'000'000'000;
+constexpr uint32_t kMappedBits = 96;  // of an IPv4 address in IPv6
+
+// The last lines that libbpf said: the verifier's refusal.
+std::deque<std::string>& said() {
+  static std::deque<std::string> lines;
+  return lines;
+}
+
+int keep_lines(libbpf_print_level level, const char* format, va_list arguments) {
+  if (level == LIBBPF_DEBUG) return 0;
+  char text[65536];
+  vsnprintf(text, sizeof(text), format, arguments);
+  std::string line;
+  for (const char* at = text; *at; at++) {
+    if (*at != '\n') {
+      line += *at;
+      continue;
+    }
+    if (!line.empty()) said().push_back(line);
+    line.clear();
+  }
+  if (!line.empty()) said().push_back(line);
+  while (said().size() > kLogLines) said().pop_front();
+  return 0;
+}
+
+void listen_to_libbpf() {
+  said().clear();
+  libbpf_set_print(keep_lines);
+}
+
+std::string last_lines() { return fmt::format("{}", fmt::join(said(), "\n  ")); }
+
+[[noreturn]] void refuse(const std::string& what, int error) {
+  if (error == EPERM || error == EACCES)
+    throw BpfUnsupported(what +
+                         ": not permitted: run it as root (CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN)");
+  if (error == ENOSYS || error == EOPNOTSUPP)
+    throw BpfUnsupported(what +
+                         ": this kernel cannot do it (needs 6.1 or later with CONFIG_BPF_JIT)");
+  throw Error(what + ": " + strerror(error));
+}
+
+struct FreeBtf {
+  void operator()(btf* types) const { btf__free(types); }
+};
+using Btf = std::unique_ptr<btf, FreeBtf>;
+struct CloseObject {
+  void operator()(bpf_object* object) const { bpf_object__close(object); }
+};
+using Object = std::unique_ptr<bpf_object, CloseObject>;
+
+Btf kernel_types() {
+  Btf types(btf__load_vmlinux_btf());
+  if (!types)
+    throw BpfUnsupported(
+        "this kernel has no type information (/sys/kernel/btf/vmlinux): it has to be built with "
+        "CONFIG_DEBUG_INFO_BTF");
+  return types;
+}
+
+const btf_type* without_modifiers(const btf* types, uint32_t id) {
+  const btf_type* type = btf__type_by_id(types, id);
+  while (btf_is_mod(type) || btf_is_typedef(type)) type = btf__type_by_id(types, type->type);
+  return type;
+}
+
+// A member's offset in bytes; nothing if there is none.
+std::optional<uint32_t> member_offset(const btf* types, const btf_type* type, const char* name) {
+  for (uint16_t i = 0; i < btf_vlen(type); i++)
+    if (!strcmp(btf__name_by_offset(types, btf_members(type)[i].name_off), name))
+      return btf_member_bit_offset(type, i) / 8;
+  return std::nullopt;
+}
+
+const btf_type* tcp_ops_type(const btf* types) {
+  const int id = btf__find_by_name_kind(types, "tcp_congestion_ops", BTF_KIND_STRUCT);
+  if (id < 0)
+    throw BpfUnsupported("this kernel's type information has no tcp_congestion_ops: no TCP in it?");
+  return btf__type_by_id(types, static_cast<uint32_t>(id));
+}
+
+// From 6.10 on cong_control has the ACK's sequence number and flags before the sample.
+bool cong_control_is_long(const btf* types) {
+  const btf_type* ops = tcp_ops_type(types);
+  for (uint16_t i = 0; i < btf_vlen(ops); i++) {
+    const btf_member& member = btf_members(ops)[i];
+    if (strcmp(btf__name_by_offset(types, member.name_off), "cong_control") != 0) continue;
+    const int arguments =
+        btf_vlen(btf__type_by_id(types, without_modifiers(types, member.type)->type));
+    if (arguments == 2 || arguments == 4) return arguments == 4;
+    throw BpfUnsupported(
+        fmt::format("this kernel's cong_control has {} arguments; known are 2 (up to "
+                    "6.9) and 4",
+                    arguments));
+  }
+  throw BpfUnsupported("this kernel's tcp_congestion_ops has no cong_control");
+}
+
+// Offset and size of a variable in a section of global variables.
+struct Variable {
+  uint32_t offset = 0, size = 0;
+};
+std::optional<Variable> variable(const btf* types, const char* section, const char* name) {
+  const int id = btf__find_by_name_kind(types, section, BTF_KIND_DATASEC);
+  if (id < 0) return std::nullopt;
+  const btf_type* type = btf__type_by_id(types, static_cast<uint32_t>(id));
+  for (uint16_t i = 0; i < btf_vlen(type); i++) {
+    const btf_var_secinfo& info = btf_var_secinfos(type)[i];
+    const btf_type* var = btf__type_by_id(types, info.type);
+    if (!strcmp(btf__name_by_offset(types, var->name_off), name))
+      return Variable{info.offset, info.size};
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> variables(const btf* types, const char* section) {
+  std::vector<std::string> names;
+  const int id = btf__find_by_name_kind(types, section, BTF_KIND_DATASEC);
+  if (id < 0) return names;
+  const btf_type* type = btf__type_by_id(types, static_cast<uint32_t>(id));
+  for (uint16_t i = 0; i < btf_vlen(type); i++)
+    names.push_back(btf__name_by_offset(
+        types, btf__type_by_id(types, btf_var_secinfos(type)[i].type)->name_off));
+  return names;
+}
+
+std::string text_of(const std::vector<char>& data, const Variable& at) {
+  const char* begin = data.data() + at.offset;
+  return {begin, strnlen(begin, at.size)};
+}
+
+std::vector<BpfParameter> parameters_of(const std::vector<char>& rodata, const Variable& table) {
+  std::vector<BpfParameter> found;
+  for (uint32_t i = 0; i < table.size / sizeof(dcc_param_info); i++) {
+    dcc_param_info info;
+    memcpy(&info, rodata.data() + table.offset + i * sizeof(info), sizeof(info));
+    if (!info.name[0]) break;
+    found.push_back({{info.name, strnlen(info.name, sizeof(info.name))},
+                     info.offset,
+                     info.min,
+                     info.max,
+                     info.zero_ok != 0});
+  }
+  return found;
+}
+
+const BpfParameter& parameter_named(const std::string& algorithm,
+                                    const std::vector<BpfParameter>& parameters,
+                                    const std::string& name) {
+  std::vector<std::string> names;
+  for (const BpfParameter& p : parameters) {
+    if (p.name == name) return p;
+    names.push_back(p.name);
+  }
+  throw BpfInputError(fmt::format("{}: \"{}\" is no parameter, there are {}{}", algorithm, name,
+                                  fmt::join(names, ", "), nearest_text(name, names)));
+}
+
+void check(const std::string& algorithm, const std::vector<BpfParameter>& parameters,
+           const std::vector<BpfSetting>& settings) {
+  for (const auto& [key, value] : settings) {
+    const BpfParameter& p = parameter_named(algorithm, parameters, key);
+    if ((value >= p.min && value <= p.max) || (value == 0 && p.zero_ok)) continue;
+    throw BpfInputError(fmt::format("{}: {} is {}, allowed is {} to {}{}", algorithm, key, value,
+                                    p.min, p.max, p.zero_ok && p.min > 0 ? ", or 0" : ""));
+  }
+}
+
+// ---- maps of the kernel --------------------------------------------------
+
+bpf_map_info map_info(int fd) {
+  bpf_map_info info = {};
+  uint32_t size = sizeof(info);
+  if (bpf_obj_get_info_by_fd(fd, &info, &size) < 0) refuse("a BPF map's description", errno);
+  return info;
+}
+
+bpf_prog_info program_info(int fd, std::vector<uint32_t>* map_ids) {
+  bpf_prog_info info = {};
+  uint32_t size = sizeof(info);
+  if (bpf_obj_get_info_by_fd(fd, &info, &size) < 0) refuse("a BPF program's description", errno);
+  if (map_ids == nullptr) return info;
+  map_ids->resize(info.nr_map_ids);
+  bpf_prog_info again = {};
+  again.nr_map_ids = info.nr_map_ids;
+  again.map_ids = reinterpret_cast<uintptr_t>(map_ids->data());
+  size = sizeof(again);
+  if (bpf_obj_get_info_by_fd(fd, &again, &size) < 0) refuse("a BPF program's maps", errno);
+  return again;
+}
+
+Fd open_map(uint32_t id) {
+  const int fd = bpf_map_get_fd_by_id(id);
+  if (fd < 0) refuse("opening a BPF map", errno);
+  return Fd(fd);
+}
+
+std::vector<char> first_value(int fd) {
+  std::vector<char> value((map_info(fd).value_size + 7) / 8 * 8);
+  if (bpf_map_lookup_elem(fd, &kKey, value.data()) < 0) refuse("reading a BPF map", errno);
+  return value;
+}
+
+Fd map_of(const BpfAlgorithm& algorithm, const char* name) {
+  const auto found = algorithm.maps.find(name);
+  if (found == algorithm.maps.end())
+    throw Error(fmt::format("{} has no map {}: it was loaded from another version of delaycc",
+                            algorithm.kernel, name));
+  return open_map(found->second);
+}
+
+// The members of a loaded tcp_congestion_ops that are needed here.
+struct OpsLayout {
+  uint32_t type_id = 0;  // of struct bpf_struct_ops_tcp_congestion_ops
+  uint32_t data = 0;     // where the ops begin in it
+  uint32_t name = 0;
+  std::vector<uint32_t> programs;
+};
+
+OpsLayout ops_layout(const btf* types) {
+  OpsLayout layout;
+  const int id =
+      btf__find_by_name_kind(types, "bpf_struct_ops_tcp_congestion_ops", BTF_KIND_STRUCT);
+  if (id < 0)
+    throw BpfUnsupported(
+        "this kernel cannot take TCP's congestion control from BPF: it has to be built with "
+        "CONFIG_BPF_JIT and CONFIG_DEBUG_INFO_BTF");
+  layout.type_id = static_cast<uint32_t>(id);
+  layout.data = member_offset(types, btf__type_by_id(types, layout.type_id), "data").value_or(0);
+  const btf_type* ops = tcp_ops_type(types);
+  layout.name = member_offset(types, ops, "name").value_or(0);
+  for (const char* member : {"init", "release", "cong_control", "min_tso_segs", "set_state",
+                             "cwnd_event", "ssthresh", "undo_cwnd"})
+    if (const auto at = member_offset(types, ops, member)) layout.programs.push_back(*at);
+  return layout;
+}
+
+constexpr uint32_t kStateInUse = 1;  // enum bpf_struct_ops_state
+
+// What the struct_ops map is about, if it is ours and registered.
+std::optional<BpfAlgorithm> describe(uint32_t id, int fd, const OpsLayout& layout) {
+  const std::vector<char> value = first_value(fd);
+  uint32_t refcnt = 0, state = 0;
+  memcpy(&refcnt, value.data(), sizeof(refcnt));
+  memcpy(&state, value.data() + sizeof(refcnt), sizeof(state));
+  if (state != kStateInUse) return std::nullopt;
+  BpfAlgorithm found;
+  found.ops_id = id;
+  const char* name = value.data() + layout.data + layout.name;
+  found.kernel.assign(name, strnlen(name, 16));
+  // The map itself is one of them.
+  found.users = refcnt > 0 ? refcnt - 1 : 0;
+  std::set<uint32_t> map_ids;
+  for (const uint32_t at : layout.programs) {
+    uint64_t program = 0;
+    memcpy(&program, value.data() + layout.data + at, sizeof(program));
+    if (program == 0) continue;
+    const Fd opened(bpf_prog_get_fd_by_id(static_cast<uint32_t>(program)));
+    if (!opened) refuse("opening a BPF program", errno);
+    std::vector<uint32_t> used;
+    const bpf_prog_info info = program_info(opened.get(), &used);
+    found.programs++;
+    found.instructions += info.verified_insns;
+    map_ids.insert(used.begin(), used.end());
+  }
+  uint32_t rodata_id = 0, bss_id = 0;
+  for (const uint32_t map_id : map_ids) {
+    const Fd map = open_map(map_id);
+    const std::string map_name = map_info(map.get()).name;
+    const auto ends = [&](const std::string& end) {
+      return map_name.size() >= end.size() &&
+             map_name.compare(map_name.size() - end.size(), end.size(), end) == 0;
+    };
+    if (ends(".rodata")) rodata_id = map_id;
+    if (ends(".bss")) bss_id = map_id;
+    found.maps[map_name] = map_id;
+  }
+  if (!rodata_id || !found.maps.count(DELAYCC_BPF_SETTINGS)) return std::nullopt;
+  const Fd rodata = open_map(rodata_id);
+  const Btf types(btf__load_from_kernel_by_id(map_info(rodata.get()).btf_id));
+  if (!types) return std::nullopt;
+  const std::vector<char> constants = first_value(rodata.get());
+  const auto table = variable(types.get(), ".rodata", "dcc_param_table");
+  const auto version = variable(types.get(), ".rodata", "dcc_version");
+  const auto own_name = variable(types.get(), ".rodata", "dcc_algorithm");
+  if (!table || !version || !own_name) return std::nullopt;
+  found.name = text_of(constants, *own_name);
+  found.version = text_of(constants, *version);
+  found.parameters = parameters_of(constants, *table);
+  const std::vector<char> settings = first_value(map_of(found, DELAYCC_BPF_SETTINGS).get());
+  for (const BpfParameter& p : found.parameters) {
+    uint32_t set = 0;
+    memcpy(&set, settings.data() + p.offset, sizeof(set));
+    found.values.push_back(set);
+  }
+  if (bss_id) {
+    const std::vector<char> counts = first_value(open_map(bss_id).get());
+    for (const std::string& name_of : variables(types.get(), ".bss")) {
+      const auto at = variable(types.get(), ".bss", name_of.c_str());
+      if (at->size != sizeof(uint64_t)) continue;
+      uint64_t count = 0;
+      memcpy(&count, counts.data() + at->offset, sizeof(count));
+      found.counters[name_of.rfind("dcc_", 0) == 0 ? name_of.substr(4) : name_of] = count;
+    }
+  }
+  return found;
+}
+
+// ---- objects ---------------------------------------------------------------
+
+Object open_object(const std::string& file) {
+  listen_to_libbpf();
+  Object object(bpf_object__open_file(file.c_str(), nullptr));
+  if (!object) {
+    const int error = errno;
+    throw Error(fmt::format("{}: cannot be opened as a BPF object: {}", file, strerror(error)));
+  }
+  return object;
+}
+
+bpf_map* map_ending(bpf_object* object, const std::string& end) {
+  bpf_map* map = nullptr;
+  bpf_object__for_each_map(map, object) {
+    const std::string name = bpf_map__name(map);
+    if (name.size() >= end.size() && name.compare(name.size() - end.size(), end.size(), end) == 0)
+      return map;
+  }
+  throw Error("the BPF object has no map " + end + ": it is of another version of delaycc");
+}
+
+struct Constants {
+  std::vector<char> bytes;
+  std::string name, kernel, version;
+  std::vector<BpfParameter> parameters;
+};
+
+Constants constants_of(bpf_object* object, const std::string& file) {
+  Constants found;
+  size_t size = 0;
+  bpf_map* rodata = map_ending(object, ".rodata");
+  const auto* bytes = static_cast<const char*>(bpf_map__initial_value(rodata, &size));
+  found.bytes.assign(bytes, bytes + size);
+  const btf* types = bpf_object__btf(object);
+  const auto table = variable(types, ".rodata", "dcc_param_table");
+  const auto name = variable(types, ".rodata", "dcc_name");
+  const auto own_name = variable(types, ".rodata", "dcc_algorithm");
+  const auto version = variable(types, ".rodata", "dcc_version");
+  if (!table || !name || !own_name || !version)
+    throw Error(
+        file +
+        ": is no algorithm of delaycc: it lacks dcc_param_table, dcc_name, dcc_algorithm or "
+        "dcc_version");
+  found.name = text_of(found.bytes, *own_name);
+  found.kernel = text_of(found.bytes, *name);
+  found.version = text_of(found.bytes, *version);
+  found.parameters = parameters_of(found.bytes, *table);
+  return found;
+}
+
+void load_object(bpf_object* object, const std::string& what) {
+  const int error = -bpf_object__load(object);
+  if (error == 0) return;
+  if (error == EPERM || error == EACCES || error == ENOSYS || error == EOPNOTSUPP) {
+    // The verifier says EACCES, too, but it says why.
+    if (error == EPERM || said().empty()) refuse("loading " + what, error);
+  }
+  throw Error(fmt::format("the kernel refuses {} ({}); its last lines:\n  {}", what,
+                          strerror(error), last_lines()));
+}
+
+bool registered(const std::string& kernel_name) {
+  std::ifstream file("/proc/sys/net/ipv4/tcp_available_congestion_control");
+  for (std::string name; file >> name;)
+    if (name == kernel_name) return true;
+  return false;
+}
+
+uint32_t own_netns() {
+  struct stat found;
+  if (stat("/proc/self/ns/net", &found) < 0) throw system_error("stat", "/proc/self/ns/net");
+  return static_cast<uint32_t>(found.st_ino);
+}
+
+void put(int settings, const std::vector<BpfParameter>& parameters, const std::string& algorithm,
+         const std::vector<BpfSetting>& wanted) {
+  std::vector<char> value = first_value(settings);
+  for (const auto& [key, number] : wanted)
+    memcpy(value.data() + parameter_named(algorithm, parameters, key).offset, &number,
+           sizeof(number));
+  uint32_t generation = 0;
+  memcpy(&generation, value.data() + offsetof(dcc_settings_head, generation), sizeof(generation));
+  generation++;
+  memcpy(value.data() + offsetof(dcc_settings_head, generation), &generation, sizeof(generation));
+  if (bpf_map_update_elem(settings, &kKey, value.data(), BPF_EXIST) < 0)
+    refuse("writing the settings", errno);
+}
+
+void pin_maps(bpf_object* object, const std::string& folder) {
+  std::error_code ignored;
+  fs::create_directories(folder, ignored);
+  bpf_map* map = nullptr;
+  bpf_object__for_each_map(map, object) {
+    const std::string name = bpf_map__name(map);
+    if (name.rfind("dcc_", 0) != 0) continue;
+    const std::string path = folder + "/" + name;
+    fs::remove(path, ignored);
+    if (bpf_obj_pin(bpf_map__fd(map), path.c_str()) < 0) {
+      const int error = errno;
+      throw Error(fmt::format(
+          "{}: cannot be pinned: {}: is a BPF file system mounted? mount -t bpf bpf /sys/fs/bpf",
+          path, strerror(error)));
+    }
+  }
+}
+
+}  // namespace
+
+BpfSetting parse_bpf_setting(const std::string& text) {
+  const size_t equals = text.find('=');
+  uint32_t value = 0;
+  const char* end = text.data() + text.size();
+  if (equals != std::string::npos && equals > 0 && equals + 1 < text.size()) {
+    const auto [at, error] = std::from_chars(text.data() + equals + 1, end, value);
+    if (error == std::errc() && at == end) return {text.substr(0, equals), value};
+  }
+  throw BpfInputError("\"" + text + "\": allowed is KEY=NUMBER, a whole number below 2^32");
+}
+
+std::map<std::string, uint32_t> device_speeds_mbps() {
+  std::map<std::string, uint32_t> speeds;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator("/sys/class/net", error)) {
+    // Devices that are down or have no speed give an error or -1.
+    std::ifstream file(entry.path() / "speed");
+    int64_t mbps = 0;
+    if (file >> mbps && mbps > 0) speeds[entry.path().filename()] = static_cast<uint32_t>(mbps);
+  }
+  return speeds;
+}
+
+BpfAlgorithm load_bpf(const std::string& file, const BpfLoadOptions& options) {
+  const Object object = open_object(file);
+  const Constants constants = constants_of(object.get(), file);
+  check(constants.kernel, constants.parameters, options.settings);
+  const Btf types = kernel_types();
+  const bool is_long = cong_control_is_long(types.get());
+  if (registered(constants.kernel))
+    throw BpfInputError(fmt::format("{} is registered already: delaycc unload {} takes it away",
+                                    constants.kernel, constants.name));
+
+  const auto at = variable(bpf_object__btf(object.get()), ".rodata", "dcc_cong_control_is_long");
+  if (!at) throw Error(file + ": lacks dcc_cong_control_is_long");
+  std::vector<char> rodata = constants.bytes;
+  rodata[at->offset] = is_long ? 1 : 0;
+  if (bpf_map__set_initial_value(map_ending(object.get(), ".rodata"), rodata.data(),
+                                 rodata.size()) < 0)
+    refuse("preparing " + constants.kernel, errno);
+  bpf_program__set_autoload(bpf_object__find_program_by_name(object.get(), "dcc_flows"), false);
+  listen_to_libbpf();
+  load_object(object.get(), constants.kernel);
+
+  bpf_test_run_opts defaults = {};
+  defaults.sz = sizeof(defaults);
+  const bpf_program* program = bpf_object__find_program_by_name(object.get(), "dcc_defaults");
+  if (bpf_prog_test_run_opts(bpf_program__fd(program), &defaults) < 0 || defaults.retval != 0)
+    refuse("setting the defaults", errno);
+  put(bpf_map__fd(map_ending(object.get(), DELAYCC_BPF_SETTINGS)), constants.parameters,
+      constants.kernel, options.settings);
+  const uint32_t netns = own_netns();
+  for (const auto& [device, mbps] : options.speeds_mbps) {
+    const dcc_link_key key = {netns, if_nametoindex(device.c_str())};
+    if (key.ifindex && bpf_map_update_elem(bpf_map__fd(map_ending(object.get(), DELAYCC_BPF_LINKS)),
+                                           &key, &mbps, BPF_ANY) < 0)
+      refuse("writing a device's speed", errno);
+  }
+  const std::string pins = std::string(kBpfPins) + "/" + constants.name;
+  std::error_code ignored;
+  try {
+    if (options.pin) pin_maps(object.get(), pins);
+    bpf_link* link = bpf_map__attach_struct_ops(map_ending(object.get(), DELAYCC_BPF_OPS));
+    if (link == nullptr) {
+      const int error = errno;
+      if (error == EEXIST) throw BpfInputError(constants.kernel + " is registered already");
+      refuse("registering " + constants.kernel, error);
+    }
+    // Registered it stays.
+    bpf_link__disconnect(link);
+    bpf_link__destroy(link);
+  } catch (...) {
+    if (options.pin) fs::remove_all(pins, ignored);
+    throw;
+  }
+  return find_bpf(constants.name);
+}
+
+std::vector<BpfAlgorithm> loaded_bpf() {
+  listen_to_libbpf();
+  const Btf types = kernel_types();
+  const OpsLayout layout = ops_layout(types.get());
+  std::vector<BpfAlgorithm> found;
+  for (uint32_t id = 0; bpf_map_get_next_id(id, &id) == 0;) {
+    const Fd fd(bpf_map_get_fd_by_id(id));
+    if (!fd) {
+      if (errno == ENOENT) continue;  // gone since
+      refuse("looking for BPF maps", errno);
+    }
+    const bpf_map_info info = map_info(fd.get());
+    if (info.type != BPF_MAP_TYPE_STRUCT_OPS || info.btf_vmlinux_value_type_id != layout.type_id ||
+        strcmp(info.name, DELAYCC_BPF_OPS) != 0)
+      continue;
+    if (auto algorithm = describe(id, fd.get(), layout)) found.push_back(std::move(*algorithm));
+  }
+  if (errno == EPERM) refuse("looking for BPF maps", errno);
+  std::sort(found.begin(), found.end(),
+            [](const BpfAlgorithm& a, const BpfAlgorithm& b) { return a.name < b.name; });
+  return found;
+}
+
+BpfAlgorithm find_bpf(const std::string& name) {
+  std::vector<std::string> names;
+  for (BpfAlgorithm& algorithm : loaded_bpf()) {
+    if (algorithm.name == name || algorithm.kernel == name) return std::move(algorithm);
+    names.push_back(algorithm.name);
+  }
+  throw BpfInputError(fmt::format(
+      "{}: is not loaded, {}", name,
+      names.empty() ? "nothing is" : fmt::format("loaded are {}", fmt::join(names, ", "))));
+}
+
+void set_bpf(const BpfAlgorithm& algorithm, const std::vector<BpfSetting>& settings) {
+  check(algorithm.kernel, algorithm.parameters, settings);
+  put(map_of(algorithm, DELAYCC_BPF_SETTINGS).get(), algorithm.parameters, algorithm.kernel,
+      settings);
+}
+
+void unload_bpf(const BpfAlgorithm& algorithm) {
+  std::ifstream file("/proc/sys/net/ipv4/tcp_congestion_control");
+  std::string used;
+  if (file >> used && used == algorithm.kernel)
+    throw BpfInputError(
+        fmt::format("{} is the default of this namespace: set another first, sysctl -w "
+                    "net.ipv4.tcp_congestion_control=cubic",
+                    algorithm.kernel));
+  const Fd map = open_map(algorithm.ops_id);
+  if (bpf_map_delete_elem(map.get(), &kKey) < 0) refuse("taking away " + algorithm.kernel, errno);
+  std::error_code ignored;
+  fs::remove_all(std::string(kBpfPins) + "/" + algorithm.name, ignored);
+}
+
+// ---- paths -------------------------------------------------------------------
+
+namespace {
+
+dcc_path_key path_key(const std::string& text) {
+  const size_t slash = text.find('/');
+  const std::string address = text.substr(0, slash);
+  dcc_path_key key = {};
+  uint32_t most = 128, shift = 0;
+  if (in_addr four; inet_pton(AF_INET, address.c_str(), &four) == 1) {
+    key.address[10] = key.address[11] = 0xff;
+    memcpy(key.address + 12, &four, sizeof(four));
+    most = 32;
+    shift = kMappedBits;
+  } else if (inet_pton(AF_INET6, address.c_str(), key.address) != 1) {
+    throw BpfInputError("\"" + text + "\": is no prefix such as 10.0.1.0/24 or fd00:1::/64");
+  }
+  uint32_t bits = most;
+  if (slash != std::string::npos) {
+    const char* end = text.data() + text.size();
+    const auto [at, error] = std::from_chars(text.data() + slash + 1, end, bits);
+    if (error != std::errc() || at != end || bits > most)
+      throw BpfInputError(fmt::format("\"{}\": the prefix's length is 0 to {}", text, most));
+  }
+  key.bits = bits + shift;
+  for (uint32_t bit = key.bits; bit < 128; bit++)
+    if (key.address[bit / 8] & (0x80 >> bit % 8))
+      throw BpfInputError(fmt::format("\"{}\": has bits behind the prefix's {}", text, bits));
+  return key;
+}
+
+std::string path_text(const dcc_path_key& key) {
+  char text[INET6_ADDRSTRLEN];
+  static const uint8_t kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+  if (key.bits >= kMappedBits && !memcmp(key.address, kMapped, sizeof(kMapped)))
+    return fmt::format("{}/{}", inet_ntop(AF_INET, key.address + 12, text, sizeof(text)),
+                       key.bits - kMappedBits);
+  return fmt::format("{}/{}", inet_ntop(AF_INET6, key.address, text, sizeof(text)), key.bits);
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, uint32_t>> bpf_paths(const BpfAlgorithm& algorithm) {
+  const Fd map = map_of(algorithm, DELAYCC_BPF_PATHS);
+  std::vector<std::pair<dcc_path_key, uint32_t>> found;
+  dcc_path_key key = {}, next = {};
+  for (const void* before = nullptr; bpf_map_get_next_key(map.get(), before, &next) == 0;
+       before = &key) {
+    key = next;
+    uint32_t rtt_ns = 0;
+    if (bpf_map_lookup_elem(map.get(), &key, &rtt_ns) == 0) found.emplace_back(key, rtt_ns);
+  }
+  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
+    const int order = memcmp(a.first.address, b.first.address, sizeof(a.first.address));
+    return order != 0 ? order < 0 : a.first.bits < b.first.bits;
+  });
+  std::vector<std::pair<std::string, uint32_t>> paths;
+  for (const auto& [each, rtt_ns] : found) paths.emplace_back(path_text(each), rtt_ns);
+  return paths;
+}
+
+void set_bpf_paths(const BpfAlgorithm& algorithm,
+                   const std::vector<std::pair<std::string, uint32_t>>& paths) {
+  std::vector<dcc_path_key> keys;
+  for (const auto& [text, rtt_ns] : paths) {
+    keys.push_back(path_key(text));
+    if (rtt_ns != 0 && (rtt_ns < kPathMinNs || rtt_ns > kPathMaxNs))
+      throw BpfInputError(
+          fmt::format("{}: {} ns, allowed is {} to {}", text, rtt_ns, kPathMinNs, kPathMaxNs));
+  }
+  const Fd map = map_of(algorithm, DELAYCC_BPF_PATHS);
+  for (size_t i = 0; i < keys.size(); i++) {
+    const uint32_t rtt_ns = paths[i].second;
+    if (rtt_ns == 0) {
+      if (bpf_map_delete_elem(map.get(), &keys[i]) < 0 && errno != ENOENT)
+        refuse("writing the paths", errno);
+    } else if (bpf_map_update_elem(map.get(), &keys[i], &rtt_ns, BPF_ANY) < 0) {
+      if (errno == ENOSPC)
+        throw BpfInputError(fmt::format("there is room for {} prefixes", DELAYCC_BPF_PATHS_MAX));
+      refuse("writing the paths", errno);
+    }
+  }
+  // Open sockets look again.
+  set_bpf(algorithm, {});
+}
+
+// ---- flows ---------------------------------------------------------------------
+
+std::vector<dcc_flow> bpf_flows(const BpfAlgorithm& algorithm, const std::string& file) {
+  const Object object = open_object(file);
+  const Constants constants = constants_of(object.get(), file);
+  const Fd sockets = map_of(algorithm, kSockets);
+  bpf_map* map = map_ending(object.get(), kSockets);
+  const std::string other =
+      fmt::format("{}: is another build than {} in the kernel ({}): unload it and load it again",
+                  file, algorithm.kernel, algorithm.version);
+  if (constants.version != algorithm.version ||
+      bpf_map__value_size(map) != map_info(sockets.get()).value_size)
+    throw Error(other);
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, object.get())
+      bpf_program__set_autoload(program, !strcmp(bpf_program__name(program), "dcc_flows"));
+  bpf_map* each = nullptr;
+  bpf_object__for_each_map(each, object.get()) {
+    const std::string name = bpf_map__name(each);
+    if (name.rfind("dcc_", 0) == 0) bpf_map__set_autocreate(each, false);
+  }
+  if (bpf_map__reuse_fd(map, sockets.get()) < 0) throw Error(other);
+  load_object(object.get(), algorithm.kernel + "'s list of flows");
+
+  bpf_iter_link_info info = {};
+  info.map.map_fd = static_cast<uint32_t>(sockets.get());
+  bpf_iter_attach_opts options = {};
+  options.sz = sizeof(options);
+  options.link_info = &info;
+  options.link_info_len = sizeof(info);
+  program = bpf_object__find_program_by_name(object.get(), "dcc_flows");
+  const std::unique_ptr<bpf_link, int (*)(bpf_link*)> link(
+      bpf_program__attach_iter(program, &options), bpf_link__destroy);
+  if (!link) refuse("listing the flows", errno);
+  const Fd iterator(bpf_iter_create(bpf_link__fd(link.get())));
+  if (!iterator) refuse("listing the flows", errno);
+  std::vector<dcc_flow> flows;
+  std::string bytes;
+  char buffer[64 * sizeof(dcc_flow)];
+  for (ssize_t n; (n = read(iterator.get(), buffer, sizeof(buffer))) != 0;) {
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+    if (n < 0) refuse("listing the flows", errno);
+    bytes.append(buffer, static_cast<size_t>(n));
+  }
+  flows.resize(bytes.size() / sizeof(dcc_flow));
+  memcpy(flows.data(), bytes.data(), flows.size() * sizeof(dcc_flow));
+  return flows;
+}
+
+// ---- cgroups -------------------------------------------------------------------
+
+namespace {
+
+constexpr char kCgroupMap[] = "dcc_cgroup";
+struct Attachment {
+  const char* program;
+  bpf_attach_type type;
+};
+constexpr Attachment kAttachments[] = {{"dcc_sock_create", BPF_CGROUP_INET_SOCK_CREATE},
+                                       {"dcc_sock_ops", BPF_CGROUP_SOCK_OPS}};
+
+Fd open_cgroup(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0)
+    throw BpfInputError(fmt::format(
+        "{}: {}: a folder of the cgroup file system (version 2) is needed", path, strerror(errno)));
+  return Fd(fd);
+}
+
+// Ours among the programs of this kind that are attached to the cgroup.
+std::vector<Fd> attached(int cgroup, const Attachment& kind) {
+  std::vector<Fd> found;
+  uint32_t ids[64], n = std::size(ids), flags = 0;
+  if (bpf_prog_query(cgroup, kind.type, 0, &flags, ids, &n) < 0) {
+    if (errno == EPERM) refuse("looking for a cgroup's programs", errno);
+    return found;  // no cgroup of version 2
+  }
+  for (uint32_t i = 0; i < n; i++) {
+    Fd program(bpf_prog_get_fd_by_id(ids[i]));
+    if (program && !strcmp(program_info(program.get(), nullptr).name, kind.program))
+      found.push_back(std::move(program));
+  }
+  return found;
+}
+
+bool detach_all(int cgroup) {
+  bool any = false;
+  for (const Attachment& kind : kAttachments)
+    for (const Fd& program : attached(cgroup, kind)) {
+      if (bpf_prog_detach2(program.get(), cgroup, kind.type) < 0)
+        refuse("taking a program from a cgroup", errno);
+      any = true;
+    }
+  return any;
+}
+
+}  // namespace
+
+void attach_bpf_cgroup(const std::string& file, const std::string& cgroup,
+                       const std::string& kernel_name, int priority) {
+  const Fd folder = open_cgroup(cgroup);
+  if (kernel_name.size() >= sizeof(dcc_cgroup::algorithm))
+    throw BpfInputError(kernel_name + ": is too long for an algorithm's name");
+  if (!kernel_name.empty() && !registered(kernel_name))
+    throw BpfInputError(kernel_name + ": this kernel has no such algorithm now");
+  const Object object = open_object(file);
+  load_object(object.get(), "the cgroup's programs");
+  dcc_cgroup wanted = {};
+  memcpy(wanted.algorithm, kernel_name.data(), kernel_name.size());
+  wanted.has_priority = priority >= 0;
+  wanted.priority = priority >= 0 ? static_cast<uint32_t>(priority) : 0;
+  if (bpf_map_update_elem(bpf_map__fd(map_ending(object.get(), kCgroupMap)), &kKey, &wanted,
+                          BPF_ANY) < 0)
+    refuse("writing the cgroup's settings", errno);
+  detach_all(folder.get());
+  for (const Attachment& kind : kAttachments) {
+    const bpf_program* program = bpf_object__find_program_by_name(object.get(), kind.program);
+    if (bpf_prog_attach(bpf_program__fd(program), folder.get(), kind.type, BPF_F_ALLOW_MULTI) < 0) {
+      const int error = errno;
+      detach_all(folder.get());
+      if (error == EBADF || error == EINVAL)
+        throw BpfInputError(cgroup + ": is no folder of the cgroup file system of version 2");
+      refuse("attaching to " + cgroup, error);
+    }
+  }
+}
+
+bool detach_bpf_cgroup(const std::string& cgroup) { return detach_all(open_cgroup(cgroup).get()); }
+
+std::map<std::string, std::string> bpf_cgroups() {
+  std::map<std::string, std::string> found;
+  std::ifstream mounts("/proc/self/mounts");
+  for (std::string device, where, kind, rest;
+       mounts >> device >> where >> kind && std::getline(mounts, rest);) {
+    if (kind != "cgroup2") continue;
+    std::vector<fs::path> folders = {where};
+    std::error_code ignored;
+    for (fs::recursive_directory_iterator
+             at(where, fs::directory_options::skip_permission_denied, ignored),
+         end;
+         at != end; at.increment(ignored))
+      if (at->is_directory(ignored)) folders.push_back(at->path());
+    for (const fs::path& folder : folders) {
+      const Fd opened(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+      if (!opened) continue;
+      for (const Fd& program : attached(opened.get(), kAttachments[1])) {
+        std::vector<uint32_t> maps;
+        program_info(program.get(), &maps);
+        for (const uint32_t id : maps) {
+          const Fd map = open_map(id);
+          if (strcmp(map_info(map.get()).name, kCgroupMap) != 0) continue;
+          const std::vector<char> value = first_value(map.get());
+          dcc_cgroup wanted;
+          memcpy(&wanted, value.data(), sizeof(wanted));
+          std::string text = wanted.algorithm[0]
+                                 ? std::string(wanted.algorithm, strnlen(wanted.algorithm, 16))
+                                 : "its own";
+          if (wanted.has_priority) text += fmt::format(", priority {}", wanted.priority);
+          found[folder] = text;
+        }
+      }
+    }
+  }
+  return found;
+}
+
+}  // namespace delaycc

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Algorithms as BPF programs: from an object file into the kernel, what runs there, and its
+// settings.
+//
+// What is in the kernel stays there without this program and without a pin: a registered struct_ops
+// map holds its programs, and they hold the maps of bpf/delaycc_bpf.h. All of it is found again by
+// the kernel's ids, so that no file has to be kept in step.
+#ifndef DELAYCC_USER_BPF_LOADER_H_
+#define DELAYCC_USER_BPF_LOADER_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/posix.h"
+#include "delaycc_bpf.h"
+
+namespace delaycc {
+
+// A mistake of who asks: a name, a key, a value. Other trouble is Error.
+class BpfInputError : public Error {
+ public:
+  using Error::Error;
+};
+
+// This machine cannot do it: no BTF, an old kernel, no permission. what() has the remedy.
+class BpfUnsupported : public Error {
+ public:
+  using Error::Error;
+};
+
+// What can be set of an algorithm, as its object says.
+struct BpfParameter {
+  std::string name;
+  uint32_t offset = 0;  // in the settings
+  uint32_t min = 0, max = 0;
+  bool zero_ok = false;
+};
+
+// "line_rate_mbps=10000" taken apart.
+using BpfSetting = std::pair<std::string, uint32_t>;
+
+// Throws BpfInputError for what is no KEY=NUMBER.
+BpfSetting parse_bpf_setting(const std::string& text);
+
+// An algorithm that the kernel has.
+struct BpfAlgorithm {
+  std::string name;     // "oscar"
+  std::string kernel;   // "bpf_oscar", for TCP_CONGESTION, sysctls and routes
+  std::string version;  // of the object that it was loaded from
+  uint32_t ops_id = 0;  // of the struct_ops map
+  // Of its maps, by their names in delaycc_bpf.h, and "dcc_sockets_map".
+  std::map<std::string, uint32_t> maps;
+  uint64_t users = 0;                        // sockets and namespaces' defaults
+  std::map<std::string, uint64_t> counters;  // "sockets", "acks" ..., since it was loaded
+  std::vector<BpfParameter> parameters;
+  std::vector<uint32_t> values;  // of the parameters, in their order
+  uint64_t instructions = 0;     // that the verifier looked at; 0: the kernel is too old
+  uint32_t programs = 0;
+};
+
+// Speeds of this namespace's devices that tell one, in Mbit/s, by name.
+std::map<std::string, uint32_t> device_speeds_mbps();
+
+struct BpfLoadOptions {
+  std::vector<BpfSetting> settings;
+  std::map<std::string, uint32_t> speeds_mbps;  // of devices: device_speeds_mbps()
+  bool pin = false;                             // maps below kBpfPins/NAME
+};
+
+inline constexpr char kBpfPins[] = "/sys/fs/bpf/delaycc";
+
+// Loads and registers the object `file` under the name that it has. Settings are checked before
+// anything is loaded. Throws BpfInputError, BpfUnsupported, or Error with the verifier's last
+// lines.
+BpfAlgorithm load_bpf(const std::string& file, const BpfLoadOptions& options);
+
+// What the kernel has, by name. Throws BpfUnsupported without the permission to look.
+std::vector<BpfAlgorithm> loaded_bpf();
+// One of them; throws BpfInputError if it is not loaded.
+BpfAlgorithm find_bpf(const std::string& name);
+
+// All or nothing: values that open sockets follow from their next ACK on. Throws BpfInputError.
+void set_bpf(const BpfAlgorithm& algorithm, const std::vector<BpfSetting>& settings);
+
+// Takes it off the kernel's list, and its pins; sockets keep it until they close. Throws
+// BpfInputError while it is the default of this namespace.
+void unload_bpf(const BpfAlgorithm& algorithm);
+
+// Base RTTs of destination prefixes, "10.0.0.0/8" or "fd00::/64" -> ns.
+std::vector<std::pair<std::string, uint32_t>> bpf_paths(const BpfAlgorithm& algorithm);
+// Throws BpfInputError for what is no prefix, has bits behind it, or a time that is out of range.
+// A time of 0 takes the prefix away. All are checked before the first is changed.
+void set_bpf_paths(const BpfAlgorithm& algorithm,
+                   const std::vector<std::pair<std::string, uint32_t>>& paths);
+
+// Its open sockets. `file` is the object that it was loaded from. Throws Error if that is another
+// build than what runs.
+std::vector<dcc_flow> bpf_flows(const BpfAlgorithm& algorithm, const std::string& file);
+
+// For all of a cgroup's (version 2) new sockets, connecting and accepting: the algorithm, if its
+// name is not empty, and the priority (SO_PRIORITY), if it is not negative. `file` is cgroup.bpf.o.
+// What an earlier call attached to this cgroup is replaced.
+void attach_bpf_cgroup(const std::string& file, const std::string& cgroup,
+                       const std::string& kernel_name, int priority);
+// Takes that away again; false: there was nothing.
+bool detach_bpf_cgroup(const std::string& cgroup);
+// Cgroups with such programs, and what they set: "bpf_prioplus, priority 5".
+std::map<std::string, std::string> bpf_cgroups();
+
+}  // namespace delaycc
+
+#endif  // DELAYCC_USER_BPF_LOADER_H_
