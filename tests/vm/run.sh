@@ -17,7 +17,8 @@
 # --prepare builds modules, programs and the initial file system and boots nothing;
 # --boot boots what was built, so that one building serves many machines, also side by
 # side.  The script needs the programs and the kernel's modules that its lines
-# "# programs: ..." and "# modules: ..." name.
+# "# programs: ..." and "# modules: ..." name, and the files of "# files: SOURCE:TARGET ...":
+# a pattern below the source tree, and a folder of the machine.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -33,6 +34,7 @@ esac
 guest=${1:-$here/guest.sh}
 programs=$(sed -n 's/^# programs: //p' "$guest")
 modules_wanted=$(sed -n 's/^# modules: //p' "$guest")
+files_wanted=$(sed -n 's/^# files: //p' "$guest")
 
 die()
 {
@@ -119,6 +121,11 @@ make_file_system()
 	ln -s dash "$tree/usr/bin/sh"
 	cp "$work/xfer" "$work/refused" "$work/mirror" "$work/sockets" "$work/bulk" "$tree/usr/bin"
 	mkdir -p "$tree/usr/share"
+	for file in $files_wanted; do
+		mkdir -p "$tree${file#*:}"
+		# shellcheck disable=SC2086 # a pattern
+		cp "$root"/${file%%:*} "$tree${file#*:}"
+	done
 	cp "$here/common.sh" "$tree/common.sh"
 	cp "$guest" "$tree/init"
 	chmod +x "$tree/init"
