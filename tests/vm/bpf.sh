@@ -70,4 +70,27 @@ if delaycc cgroup /sys/fs/cgroup/some --cc reno --priority 3 >"$out" 2>&1 && del
 else
 	echo "FAIL cgroup: $(tr '\n' ' ' <"$out")"
 fi
+# The module beside it.
+modules_flow()
+{
+	modprobe tcp_oscar && in_a sysctl -q -w net.ipv4.delaycc.line_rate_mbps=1000 net.ipv4.delaycc.base_rtt_ns=2000000 || return 1
+	(exec ip netns exec b xfer recv 5001 >/tmp/received) &
+	receiver=$!
+	for _ in $(seq 100); do
+		in_b ss -ltn | grep -q ':5001 ' && break
+		sleep 0.02
+	done
+	(exec ip netns exec a xfer send -w 20 -c oscar 10.0.0.2 5001 100000 1 >/tmp/sent) &
+	sender=$!
+	wait_for ok /tmp/sent
+	in_a delaycc top oscar --count 1 --csv >/tmp/top
+	kill $receiver $sender
+	# Base RTT and line rate as set; no gradient, branch, priority.
+	grep -q '^1,10.0.0.1:[0-9]* > 10.0.0.2:5001,oscar,[a-z]*,0.000,[0-9.]*,[0-9.]*,[0-9.]*,2000.0,,[0-9.]*,,,0$' /tmp/top || no "top: $(cat /tmp/top)"
+}
+if modules_flow >"$out" 2>&1; then
+	echo "PASS module"
+else
+	echo "FAIL module: ${why:-$(tr '\n' ' ' <"$out")}"
+fi
 stop_machine

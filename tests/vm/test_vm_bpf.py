@@ -41,3 +41,7 @@ def test_every_object_serves_a_transfer(lines):
 
 def test_a_cgroup_takes_its_programs(lines):
     assert "PASS cgroup" in lines and "PASS kernel_has_not_complained" in lines
+
+
+def test_top_shows_a_modules_flow_too(lines):
+    assert "PASS module" in lines

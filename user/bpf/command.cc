@@ -18,9 +18,11 @@
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/suggest.h"
 #include "bpf/loader.h"
+#include "bpf/modules.h"
 #include "command_line.h"
 #include "manual.h"
 #include "scenario/scenario_file.h"
@@ -243,6 +245,7 @@ int status(const BpfArguments& arguments) {
 // A flow at a look; the rate is of the time since the look before.
 struct ShownFlow {
   dcc_flow flow;
+  bool of_module = false;  // what only a program tells is missing
   double rate_bps = 0;
 };
 
@@ -277,6 +280,7 @@ struct Column {
   int width;
   double (*value)(const ShownFlow&);
   int digits;
+  bool of_program = false;  // not known of a module's flow
 };
 
 constexpr Column kColumns[] = {
@@ -291,17 +295,24 @@ constexpr Column kColumns[] = {
     {"rtt", "RTT,us", 10, [](const ShownFlow& s) { return s.flow.rtt_ns / 1000.0; }, 1},
     {"delay", "delay,us", 10, [](const ShownFlow& s) { return delay_ns(s.flow) / 1000.0; }, 1},
     {"base", "base,us", 10, [](const ShownFlow& s) { return s.flow.base_rtt_ns / 1000.0; }, 1},
-    {"gradient", "gradient", 9, [](const ShownFlow& s) { return s.flow.gradient_q16 / 65536.0; },
-     3},
+    {"gradient", "gradient", 9, [](const ShownFlow& s) { return s.flow.gradient_q16 / 65536.0; }, 3,
+     true},
     {"window", "window", 9,
      [](const ShownFlow& s) { return static_cast<double>(s.flow.cwnd_q16) / 65536.0; }, 2},
     {"branch", "branch", 7, [](const ShownFlow& s) { return static_cast<double>(s.flow.branch); },
-     0},
+     0, true},
     {"priority", "prio", 5, [](const ShownFlow& s) { return static_cast<double>(s.flow.priority); },
-     0},
+     0, true},
     {"retrans", "retrans", 8,
      [](const ShownFlow& s) { return static_cast<double>(s.flow.total_retrans); }, 0},
 };
+
+bool has(const ShownFlow& s, const Column& c) { return !s.of_module || !c.of_program; }
+
+// The column's figure, or nothing where it is not known.
+std::string text_of(const ShownFlow& s, const Column& c) {
+  return has(s, c) ? fmt::format("{:.{}f}", c.value(s), c.digits) : "";
+}
 
 std::string state_of(const dcc_flow& f) {
   return f.probe_ns ? "stopped" : f.packets_out ? "sends" : "idle";
@@ -312,7 +323,7 @@ json flow_json(const ShownFlow& s) {
               {"state", state_of(s.flow)},   {"line_rate_bps", s.flow.line_rate_bps},
               {"pace_bps", s.flow.pace_bps}, {"netns", s.flow.netns},
               {"cookie", s.flow.cookie}};
-  for (const Column& c : kColumns) row[c.key] = c.value(s);
+  for (const Column& c : kColumns) row[c.key] = has(s, c) ? json(c.value(s)) : json();
   return row;
 }
 
@@ -333,22 +344,25 @@ std::string prometheus_text(const std::vector<BpfAlgorithm>& all,
       if (algorithm == s.flow.algorithm) result = take(result, s);
     return result;
   };
+  std::set<std::string> names;
+  for (const BpfAlgorithm& a : all) names.insert(a.kernel);
+  for (const ShownFlow& s : flows) names.insert(s.flow.algorithm);
   begin("flows", "gauge", "Open sockets that run the algorithm.");
-  for (const BpfAlgorithm& a : all)
-    each("flows", a.kernel,
+  for (const std::string& name : names)
+    each("flows", name,
          over_flows(
-             a.kernel, [](double n, const ShownFlow&) { return n + 1; }, 0));
-  begin("stopped_flows", "gauge", "Flows that have stopped and probe.");
+             name, [](double n, const ShownFlow&) { return n + 1; }, 0));
+  begin("stopped_flows", "gauge", "Flows of a BPF program that have stopped and probe.");
   for (const BpfAlgorithm& a : all)
     each("stopped_flows", a.kernel,
          over_flows(
              a.kernel, [](double n, const ShownFlow& s) { return n + (s.flow.probe_ns != 0); }, 0));
   begin("delay_max_seconds", "gauge", "Largest delay over the base RTT among the flows.");
-  for (const BpfAlgorithm& a : all)
-    each("delay_max_seconds", a.kernel,
+  for (const std::string& name : names)
+    each("delay_max_seconds", name,
          over_flows(
-             a.kernel,
-             [](double m, const ShownFlow& s) { return std::max(m, delay_ns(s.flow) / 1e9); }, 0));
+             name, [](double m, const ShownFlow& s) { return std::max(m, delay_ns(s.flow) / 1e9); },
+             0));
   for (const auto& [key, help] : std::initializer_list<std::pair<const char*, const char*>>{
            {"sockets", "Sockets that it has served."},
            {"refused", "Sockets left to reno, for want of a line rate."},
@@ -376,19 +390,26 @@ class Top {
 
   void look() {
     const auto now = std::chrono::steady_clock::now();
-    std::vector<BpfAlgorithm> all;
-    for (BpfAlgorithm& a : loaded_bpf())
-      if (arguments_.names.empty() ||
-          std::count(arguments_.names.begin(), arguments_.names.end(), a.name))
-        all.push_back(std::move(a));
-    for (const std::string& name : arguments_.names)
-      if (std::none_of(all.begin(), all.end(),
-                       [&](const BpfAlgorithm& a) { return a.name == name; }))
-        find_bpf(name);
     std::vector<ShownFlow> flows;
+    for (const dcc_flow& flow : module_flows())
+      if (is_wanted(flow.algorithm)) flows.push_back({flow, true, 0});
+    std::vector<BpfAlgorithm> all;
     uint64_t served = 0;
+    try {
+      for (BpfAlgorithm& a : loaded_bpf())
+        if (is_wanted(a.name)) all.push_back(std::move(a));
+    } catch (const BpfUnsupported&) {
+      // Modules need no BPF.
+      if (flows.empty()) throw;
+    }
+    for (const std::string& name : arguments_.names)
+      if (!is_registered(name) && std::none_of(all.begin(), all.end(), [&](const BpfAlgorithm& a) {
+            return a.name == name;
+          }))
+        find_bpf(name);
     for (const BpfAlgorithm& a : all) {
-      for (const dcc_flow& flow : bpf_flows(a, object_file(a.name))) flows.push_back({flow, 0});
+      for (const dcc_flow& flow : bpf_flows(a, object_file(a.name)))
+        flows.push_back({flow, false, 0});
       const auto counted = a.counters.find("sockets");
       if (counted != a.counters.end()) served += counted->second;
     }
@@ -399,7 +420,7 @@ class Top {
       const auto before = bytes_.find(s.flow.cookie);
       bytes[s.flow.cookie] = s.flow.bytes_acked;
       if (before == bytes_.end())
-        began++;
+        began += !s.of_module;
       else if (seconds > 0)
         s.rate_bps = static_cast<double>(s.flow.bytes_acked - before->second) * 8 / seconds;
     }
@@ -415,6 +436,11 @@ class Top {
   }
 
  private:
+  bool is_wanted(const std::string& name) const {
+    return arguments_.names.empty() ||
+           std::count(arguments_.names.begin(), arguments_.names.end(), name);
+  }
+
   void show(std::vector<ShownFlow>& flows, uint64_t unseen) {
     const size_t total = flows.size();
     if (!arguments_.filter.empty())
@@ -441,7 +467,7 @@ class Top {
       }
       for (const ShownFlow& s : flows) {
         fmt::print("{},{},{},{}", looks_, flow_name(s.flow), s.flow.algorithm, state_of(s.flow));
-        for (const Column& c : kColumns) fmt::print(",{:.{}f}", c.value(s), c.digits);
+        for (const Column& c : kColumns) fmt::print(",{}", text_of(s, c));
         fmt::print("\n");
       }
     } else if (arguments_.prometheus.empty()) {
@@ -466,7 +492,7 @@ class Top {
     for (size_t i = 0; i < std::min(rows, flows.size()); i++) {
       const ShownFlow& s = flows[i];
       fmt::print("{:<44} {:<15} {:<8}", flow_name(s.flow), s.flow.algorithm, state_of(s.flow));
-      for (const Column& c : kColumns) fmt::print("{:>{}.{}f}", c.value(s), c.width, c.digits);
+      for (const Column& c : kColumns) fmt::print("{:>{}}", text_of(s, c), c.width);
       fmt::print("\n");
     }
   }
@@ -559,7 +585,8 @@ void add_bpf_commands(CLI::App& app, BpfArguments& arguments) {
                                "which algorithms are loaded, who uses them, with what parameters");
   command->add_flag("--json", arguments.json, "as JSON");
 
-  command = app.add_subcommand("top", "the flows of loaded algorithms, live");
+  command = app.add_subcommand(
+      "top", "the flows of loaded algorithms, and of modules in this namespace, live");
   command->add_option("names", arguments.names, "of these algorithms alone");
   command->add_option("--sort", arguments.sort, "by this column, the largest first (default rate)")
       ->check(CLI::IsMember(sort_keys()));

@@ -407,13 +407,6 @@ void load_object(bpf_object* object, const std::string& what) {
                           strerror(error), last_lines()));
 }
 
-bool registered(const std::string& kernel_name) {
-  std::ifstream file("/proc/sys/net/ipv4/tcp_available_congestion_control");
-  for (std::string name; file >> name;)
-    if (name == kernel_name) return true;
-  return false;
-}
-
 uint32_t own_netns() {
   struct stat found;
   if (stat("/proc/self/ns/net", &found) < 0) throw system_error("stat", "/proc/self/ns/net");
@@ -454,6 +447,13 @@ void pin_maps(bpf_object* object, const std::string& folder) {
 
 }  // namespace
 
+bool is_registered(const std::string& kernel_name) {
+  std::ifstream file("/proc/sys/net/ipv4/tcp_available_congestion_control");
+  for (std::string name; file >> name;)
+    if (name == kernel_name) return true;
+  return false;
+}
+
 BpfSetting parse_bpf_setting(const std::string& text) {
   const size_t equals = text.find('=');
   uint32_t value = 0;
@@ -483,7 +483,7 @@ BpfAlgorithm load_bpf(const std::string& file, const BpfLoadOptions& options) {
   check(constants.kernel, constants.parameters, options.settings);
   const Btf types = kernel_types();
   const bool is_long = cong_control_is_long(types.get());
-  if (registered(constants.kernel))
+  if (is_registered(constants.kernel))
     throw BpfInputError(fmt::format("{} is registered already: delaycc unload {} takes it away",
                                     constants.kernel, constants.name));
 
@@ -775,7 +775,7 @@ void attach_bpf_cgroup(const std::string& file, const std::string& cgroup,
   const Fd folder = open_cgroup(cgroup);
   if (kernel_name.size() >= sizeof(dcc_cgroup::algorithm))
     throw BpfInputError(kernel_name + ": is too long for an algorithm's name");
-  if (!kernel_name.empty() && !registered(kernel_name))
+  if (!kernel_name.empty() && !is_registered(kernel_name))
     throw BpfInputError(kernel_name + ": this kernel has no such algorithm now");
   const Object object = open_object(file);
   load_object(object.get(), "the cgroup's programs");

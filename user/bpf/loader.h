@@ -85,6 +85,9 @@ BpfAlgorithm find_bpf(const std::string& name);
 // All or nothing: values that open sockets follow from their next ACK on. Throws BpfInputError.
 void set_bpf(const BpfAlgorithm& algorithm, const std::vector<BpfSetting>& settings);
 
+// Whether the kernel has an algorithm of this name, from whatever source.
+bool is_registered(const std::string& kernel_name);
+
 // Takes it off the kernel's list, and its pins; sockets keep it until they close. Throws
 // BpfInputError while it is the default of this namespace.
 void unload_bpf(const BpfAlgorithm& algorithm);
