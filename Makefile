@@ -49,7 +49,7 @@ tools: $(BUILD)/CMakeCache.txt ## build the C++ part: build/delaycc and the test
 # What `make run` needs of it, without waiting for the tests.
 .PHONY: command
 command: $(BUILD)/CMakeCache.txt
-	@cmake --build $(BUILD) -j$(JOBS) --target delaycc delaycc-runner -- --no-print-directory
+	@cmake --build $(BUILD) -j$(JOBS) --target delaycc delaycc-runner delaycc-host-runner -- --no-print-directory
 
 .PHONY: modules
 modules: ## build the kernel modules (KDIR=/lib/modules/.../build)

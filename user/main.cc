@@ -191,7 +191,8 @@ std::string repeat_command(const RunArguments& arguments, const std::string& pat
   if (options.timeout_s != RunOptions().timeout_s)
     text += fmt::format(" --timeout {}", options.timeout_s);
   if (arguments.backend != kDefaultBackend)
-    text += fmt::format(" --backend {} {}", arguments.backend, shell_quoted(arguments.records));
+    text += " --backend " + arguments.backend +
+            (arguments.records.empty() ? "" : " " + shell_quoted(arguments.records));
   return text;
 }
 
@@ -205,8 +206,11 @@ int run(RunArguments& arguments) {
     if (const std::string mistake = algorithms_mistake(options.algorithms); !mistake.empty())
       throw ScenarioError("--cc: " + mistake);
   if (options.out.empty()) options.out = "results/" + main.name;
-  if (options.jobs <= 0) options.jobs = std::max(1u, std::thread::hardware_concurrency());
   const std::unique_ptr<Backend> backend = make_backend(arguments.backend, arguments.records);
+  if (options.jobs <= 0)
+    options.jobs = backend->capabilities().parallel
+                       ? static_cast<int>(std::max(1u, std::thread::hardware_concurrency()))
+                       : 1;
 
   struct sigaction action = {};
   action.sa_handler = request_stop;
@@ -305,8 +309,9 @@ int main_checked(int argc, char** argv) {
       ->check(CLI::Range(1, 86400));
   run_command
       ->add_option("--backend", arguments.backend,
-                   "what runs the trials: lab (default), or replay DIR: the records in DIR that\n"
-                   "an earlier run kept with --keep are read again")
+                   "what runs the trials: lab (default); host: network namespaces of this kernel,\n"
+                   "in wall time, as root; replay DIR: the records in DIR that an earlier run\n"
+                   "kept with --keep are read again")
       ->check(CLI::IsMember(backend_names()))
       ->allow_extra_args(false);
   run_command

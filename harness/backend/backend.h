@@ -25,6 +25,10 @@ struct Capabilities {
   bool exact = true;
   // Runs plans anew, and so can trace (--trace) and has records to keep (--keep).
   bool measures = true;
+  // Trials may run side by side.
+  bool parallel = true;
+  // What else a reader of its figures has to know, sentences.
+  std::vector<std::string> notes;
   // Metrics that its records do not show, by the name without a class, with the reason.
   std::map<std::string, std::string> missing_metrics;
 };

@@ -21,6 +21,7 @@ void keep_trial(const std::string& folder, const Plan& plan, const Backend& back
                        {"build", backend.build()},
                        {"time", can.time == Capabilities::Time::kVirtual ? "virtual" : "wall"},
                        {"exact", can.exact},
+                       {"notes", can.notes},
                        {"missing_metrics", can.missing_metrics}};
   write_file(folder + "/origin.json", origin.dump(1) + "\n");
   write_records(folder, records);
@@ -38,6 +39,7 @@ Origin read_origin(const std::string& folder) {
     file.at("build").get_to(origin.build);
     if (file.at("time") == "wall") origin.can.time = Capabilities::Time::kWall;
     file.at("exact").get_to(origin.can.exact);
+    if (file.contains("notes")) file.at("notes").get_to(origin.can.notes);
     file.at("missing_metrics").get_to(origin.can.missing_metrics);
     return origin;
   } catch (const json::exception& e) {

@@ -23,13 +23,15 @@ const MetricFamily& suppression_family();
 const MetricFamily& priorities_family();
 const MetricFamily& gradient_family();
 const MetricFamily& importance_family();
+const MetricFamily& noise_family();
 const MetricFamily& rates_family();
 
 const std::vector<const MetricFamily*>& metric_families() {
   static const std::vector<const MetricFamily*> families = {
       &recovery_family(),   &throughput_family(), &queue_family(),      &rtt_family(),
       &fairness_family(),   &completion_family(), &losses_family(),     &suppression_family(),
-      &priorities_family(), &gradient_family(),   &importance_family(), &rates_family()};
+      &priorities_family(), &gradient_family(),   &importance_family(), &noise_family(),
+      &rates_family()};
   return families;
 }
 
@@ -107,7 +109,8 @@ std::string records_text(unsigned records) {
   const std::pair<RecordKind, const char*> kinds[] = {{kFlowRecords, "flows"},
                                                       {kBottleneckPackets, "bottleneck"},
                                                       {kEndPackets, "both ends"},
-                                                      {kDecisions, "decisions"}};
+                                                      {kDecisions, "decisions"},
+                                                      {kEchoRecords, "echoes"}};
   for (const auto& [kind, name] : kinds)
     if (records & kind) text += (text.empty() ? "" : ", ") + std::string(name);
   return text;

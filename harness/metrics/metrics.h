@@ -18,6 +18,9 @@ namespace delaycc {
 // change of what a metric means, or of how it is computed.
 inline constexpr int kMetricsVersion = 2;
 
+// The metric that says how far a machine's noise is in its figures.
+inline constexpr char kNoiseShare[] = "noise_share";
+
 struct MetricValue {
   double value = 0;
   // What was waited for did not happen within the horizon; value is a lower bound.

@@ -22,6 +22,7 @@ enum RecordKind : unsigned {
   kBottleneckPackets = 2,  // packets at the bottleneck port
   kEndPackets = 4,         // data and ACKs at both ends of each sender's RTT
   kDecisions = 8,          // what the algorithm decided on each ACK
+  kEchoRecords = 16,       // what the machine adds to RTTs
 };
 
 struct Parameter {

@@ -69,6 +69,7 @@ unsigned kinds_of(LogChoice log, const Records& records) {
   if (log != LogChoice::kNone) kinds |= kBottleneckPackets;
   if (log >= LogChoice::kAll) kinds |= kEndPackets;
   if (!records.decisions.empty()) kinds |= kDecisions;
+  if (records.calibration.echoes > 0) kinds |= kEchoRecords;
   return kinds;
 }
 

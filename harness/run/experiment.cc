@@ -26,6 +26,10 @@ RunResult prepare(const ScenarioFile& file, const RunOptions& options, const Bac
       if (given)
         throw ScenarioError(fmt::format("{}: the backend {} runs nothing that could be recorded",
                                         option, backend.name()));
+  if (!backend.capabilities().parallel && options.jobs > 1)
+    throw ScenarioError(
+        fmt::format("--jobs {}: trials of the backend {} share this machine, allowed is 1",
+                    options.jobs, backend.name()));
   RunResult result;
   result.sweep = options.sweep && cases.size() > 1;
   result.seed = options.seed;
@@ -39,6 +43,29 @@ RunResult prepare(const ScenarioFile& file, const RunOptions& options, const Bac
   const Scenario& main = result.cases.front().scenario;
   result.algorithms = options.algorithms.empty() ? main.algorithms : options.algorithms;
   return result;
+}
+
+// A share of the base RTT; more of it than that is in the figures.
+constexpr double kMuchNoise = 0.05;
+
+// The trials in which the machine itself was too much of what was measured.
+void note_noise(RunResult* result) {
+  int noisy = 0, all = 0;
+  double worst = 0;
+  for (const CaseResult& c : result->cases)
+    for (const auto& [algorithm, trials] : c.trials)
+      for (const TrialResult& trial : trials) {
+        const auto share = trial.metrics.find(kNoiseShare);
+        if (share == trial.metrics.end()) continue;
+        all++;
+        noisy += share->second.value > kMuchNoise;
+        worst = std::max(worst, share->second.value);
+      }
+  if (noisy > 0)
+    result->limits.push_back(fmt::format(
+        "in {} of {} trials the machine's noise was above {:.0f} % of the base RTT (up to {:.0f} "
+        "%): delays and what follows from them are of the machine as much as of the algorithm",
+        noisy, all, kMuchNoise * 100, worst * 100));
 }
 
 class Run {
@@ -73,6 +100,7 @@ class Run {
             std::move(*results_[i]));
         results_[i].reset();
       }
+    note_noise(&outcome_.result);
     return std::move(outcome_);
   }
 

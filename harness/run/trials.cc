@@ -77,6 +77,7 @@ std::vector<std::string> limits_of(const Capabilities& can) {
   if (!can.exact)
     limits.push_back(
         "measured with a clock that is not exact: equal trials differ, and small times are noise");
+  limits.insert(limits.end(), can.notes.begin(), can.notes.end());
   for (const auto& [metric, reason] : can.missing_metrics)
     limits.push_back(metric + ": not measured: " + reason);
   return limits;

@@ -26,6 +26,7 @@
 #include "base/posix.h"
 #include "plan/plan.h"
 #include "runner/netlink.h"
+#include "runner/network.h"
 #include "runner/traffic.h"
 #include "trace/records.h"
 
@@ -36,10 +37,6 @@ namespace {
 // empty folders of /proc.
 constexpr char kTrial[] = "/proc/fs";
 constexpr char kTracing[] = "/proc/driver";
-// The far end of every link, for the neighbour that its permanent entry names.
-constexpr char kGateway[] = "169.254.0.1";
-constexpr int kLoopbackIndex = 1;
-
 void make_mount(const char* type, const std::string& where, const std::string& data) {
   if (mount("none", where.c_str(), type, 0, data.c_str()) < 0)
     throw system_error("mount", std::string(type) + " on " + where);
@@ -90,27 +87,6 @@ void load_module(const std::string& directory, const std::string& wanted,
   if (syscall(SYS_finit_module, fd.get(), "", 0) < 0) throw system_error("finit_module", file);
 }
 
-void write_sysctls(const std::map<std::string, std::string>& sysctls) {
-  for (const auto& [name, value] : sysctls) {
-    std::string path = "/proc/sys/" + name;
-    for (size_t i = strlen("/proc/sys/"); i < path.size(); i++)
-      if (path[i] == '.') path[i] = '/';
-    Fd fd;
-    try {
-      fd = open_file(path, O_WRONLY);
-    } catch (const Error& e) {
-      throw Error("sysctl " + name + ": " + e.what());
-    }
-    if (write(fd.get(), value.data(), value.size()) < 0)
-      throw system_error("write", "sysctl " + name + " = " + value);
-  }
-}
-
-Fd new_namespace() {
-  if (unshare(CLONE_NEWNET) < 0) throw system_error("unshare", "CLONE_NEWNET");
-  return open_file("/proc/self/ns/net", O_RDONLY);
-}
-
 tc_dccport_parms port_parms(const PortPlan& port) {
   tc_dccport_parms parms = {};
   parms.rate_bps = port.rate_bps;
@@ -148,61 +124,13 @@ void begin_loss(const Plan& plan, const std::vector<Fd>& netns) {
     }
 }
 
-std::vector<Fd> build_network(const Plan& plan) {
-  std::vector<Fd> netns;
-  for (const NodePlan& node : plan.nodes) {
-    netns.push_back(new_namespace());
-    write_sysctls(node.sysctls);
-  }
-
-  NetlinkBatch links;
-  for (const LinkPlan& link : plan.links) {
-    auto veth_end = [&](const EndPlan& end) {
-      return NetlinkBatch::VethEnd{netns.at(end.node).get(), end.ifindex, end.ifname, end.mac};
-    };
-    links.add_veth(veth_end(link.a), veth_end(link.b), plan.mtu_bytes, plan.gso);
-  }
-  links.flush();
-
-  struct Interface {
-    const EndPlan* here;
-    const EndPlan* there;
-  };
-  std::vector<std::vector<Interface>> interfaces(plan.nodes.size());
-  for (const LinkPlan& link : plan.links) {
-    interfaces.at(link.a.node).push_back({&link.a, &link.b});
-    interfaces.at(link.b.node).push_back({&link.b, &link.a});
-  }
-  std::vector<std::vector<const RoutePlan*>> routes(plan.nodes.size());
-  for (const RoutePlan& route : plan.routes) routes.at(route.node).push_back(&route);
-
-  for (size_t i = 0; i < plan.nodes.size(); i++) {
-    if (setns(netns[i].get(), CLONE_NEWNET) < 0) throw system_error("setns", plan.nodes[i].name);
-    const bool host = !plan.nodes[i].address.empty();
-    NetlinkBatch batch;
-    // Without an address there is no local routing table, and every gateway is "invalid".
-    batch.set_up(kLoopbackIndex);
-    for (const Interface& interface : interfaces[i]) {
-      batch.set_up(interface.here->ifindex);
-      if (host) batch.add_address(interface.here->ifindex, plan.nodes[i].address);
-      batch.add_neighbour(interface.here->ifindex, kGateway, interface.there->mac);
-      tc_dccport_parms parms = port_parms(interface.here->port);
-      parms.loss_ppm = 0;  // see begin_loss()
-      batch.add_port(interface.here->ifindex, parms, port_noise(interface.here->port));
-      if (interface.here->port.bands > 0)
-        batch.add_prio(interface.here->ifindex, interface.here->port.bands);
-    }
-    NetlinkBatch::RouteMetrics metrics;
-    if (host) {
-      metrics.quickack = plan.quickack;
-      metrics.initcwnd = plan.initcwnd;
-      metrics.rto_min_ms = plan.rto_min_ms;
-    }
-    for (const RoutePlan* route : routes[i])
-      batch.add_route(route->destination, kGateway, route->ifindexes, metrics);
-    batch.flush();
-  }
-  return netns;
+std::vector<Fd> build_ports(const Plan& plan) {
+  return build_network(plan, [](const NodePlan&, const EndPlan& end, NetlinkBatch& batch) {
+    tc_dccport_parms parms = port_parms(end.port);
+    parms.loss_ppm = 0;  // see begin_loss()
+    batch.add_port(end.ifindex, parms, port_noise(end.port));
+    if (end.port.bands > 0) batch.add_prio(end.ifindex, end.port.bands);
+  });
 }
 
 void start_trace() {
@@ -239,7 +167,7 @@ void run_trial() {
   std::set<std::string> loaded;
   for (const std::string& name : plan.modules) load_module(modules, name, &loaded);
   write_sysctls(plan.sysctls);
-  const std::vector<Fd> netns = build_network(plan);
+  const std::vector<Fd> netns = build_ports(plan);
   if (plan.trace) start_trace();
 
   Traffic traffic(plan, netns, [&] {

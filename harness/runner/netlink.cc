@@ -10,6 +10,7 @@
 #include <net/if.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -26,6 +27,14 @@ constexpr uint32_t kPortHandle = 0x10000;
 // What a band of prio holds, in packets; the kernel allows no more to be set later.
 constexpr uint32_t kQueuePackets = 32767;
 constexpr size_t kLargestRequest = 4096;
+
+// Of netem and fq, which have limits in packets: more than any path or socket holds.
+constexpr uint32_t kWirePackets = 1U << 24;
+
+// A probability as netem has it.
+uint32_t scaled_loss(uint32_t ppm) {
+  return static_cast<uint32_t>(uint64_t{ppm} * UINT32_MAX / 1'000'000);
+}
 
 uint32_t parse_ipv4(const std::string& text) {
   in_addr address;
@@ -197,6 +206,93 @@ void NetlinkBatch::add_route(const std::string& destination, const std::string& 
   });
 }
 
+void NetlinkBatch::set_qdisc(unsigned flags, const char* kind, int ifindex, uint32_t parent,
+                             uint32_t handle, const std::function<void(nlmsghdr*)>& options) {
+  add(std::string("set qdisc ") + kind, RTM_NEWQDISC, flags, [&](nlmsghdr* nlh) {
+    auto* info = static_cast<tcmsg*>(mnl_nlmsg_put_extra_header(nlh, sizeof(tcmsg)));
+    info->tcm_family = AF_UNSPEC;
+    info->tcm_ifindex = ifindex;
+    info->tcm_parent = parent;
+    info->tcm_handle = handle;
+    mnl_attr_put_strz(nlh, TCA_KIND, kind);
+    options(nlh);
+  });
+}
+
+void NetlinkBatch::add_netem(int ifindex, uint32_t parent, uint32_t handle, int64_t delay_ns,
+                             uint32_t loss_ppm) {
+  set_netem(NLM_F_CREATE | NLM_F_REPLACE, ifindex, parent, handle, delay_ns, loss_ppm);
+}
+
+void NetlinkBatch::change_netem(int ifindex, uint32_t parent, uint32_t handle, int64_t delay_ns,
+                                uint32_t loss_ppm) {
+  set_netem(0, ifindex, parent, handle, delay_ns, loss_ppm);
+}
+
+void NetlinkBatch::set_netem(unsigned flags, int ifindex, uint32_t parent, uint32_t handle,
+                             int64_t delay_ns, uint32_t loss_ppm) {
+  set_qdisc(flags, "netem", ifindex, parent, handle, [&](nlmsghdr* nlh) {
+    // The structure, and the attributes behind it.
+    nlattr* nest = mnl_attr_nest_start(nlh, TCA_OPTIONS);
+    tc_netem_qopt qopt = {};
+    qopt.limit = kWirePackets;
+    qopt.loss = scaled_loss(loss_ppm);
+    memcpy(mnl_nlmsg_get_payload_tail(nlh), &qopt, sizeof(qopt));
+    nlh->nlmsg_len += MNL_ALIGN(sizeof(qopt));
+    mnl_attr_put(nlh, TCA_NETEM_LATENCY64, sizeof(delay_ns), &delay_ns);
+    mnl_attr_nest_end(nlh, nest);
+  });
+}
+
+void NetlinkBatch::add_tbf(int ifindex, uint32_t parent, uint32_t handle, uint64_t rate_bps,
+                           uint32_t burst_bytes, uint32_t limit_bytes) {
+  set_qdisc(NLM_F_CREATE | NLM_F_REPLACE, "tbf", ifindex, parent, handle, [&](nlmsghdr* nlh) {
+    nlattr* nest = mnl_attr_nest_start(nlh, TCA_OPTIONS);
+    const uint64_t bytes_per_s = rate_bps / 8;
+    tc_tbf_qopt qopt = {};
+    qopt.limit = limit_bytes;
+    qopt.rate.linklayer = TC_LINKLAYER_ETHERNET;
+    qopt.rate.rate = static_cast<uint32_t>(std::min<uint64_t>(bytes_per_s, UINT32_MAX));
+    mnl_attr_put(nlh, TCA_TBF_PARMS, sizeof(qopt), &qopt);
+    if (bytes_per_s > UINT32_MAX) mnl_attr_put_u64(nlh, TCA_TBF_RATE64, bytes_per_s);
+    mnl_attr_put_u32(nlh, TCA_TBF_BURST, burst_bytes);
+    mnl_attr_nest_end(nlh, nest);
+  });
+}
+
+void NetlinkBatch::add_red(int ifindex, uint32_t parent, uint32_t handle, uint32_t mark_bytes,
+                           uint32_t limit_bytes) {
+  set_qdisc(NLM_F_CREATE | NLM_F_REPLACE, "red", ifindex, parent, handle, [&](nlmsghdr* nlh) {
+    nlattr* nest = mnl_attr_nest_start(nlh, TCA_OPTIONS);
+    // With a weight of 1 the average is the backlog, and above qth_max every packet is marked.
+    tc_red_qopt qopt = {};
+    qopt.limit = limit_bytes;
+    qopt.qth_min = mark_bytes;
+    qopt.qth_max = mark_bytes + 1;
+    mnl_attr_put(nlh, TCA_RED_PARMS, sizeof(qopt), &qopt);
+    // Idle time takes an average of before to 0 at once.
+    uint8_t decay[256];
+    memset(decay, 31, sizeof(decay));
+    mnl_attr_put(nlh, TCA_RED_STAB, sizeof(decay), decay);
+    mnl_attr_put_u32(nlh, TCA_RED_MAX_P, UINT32_MAX);
+    // What cannot be marked passes.
+    const nla_bitfield32 flags = {TC_RED_ECN | TC_RED_NODROP, TC_RED_ECN | TC_RED_NODROP};
+    mnl_attr_put(nlh, TCA_RED_FLAGS, sizeof(flags), &flags);
+    mnl_attr_nest_end(nlh, nest);
+  });
+}
+
+void NetlinkBatch::add_fq(int ifindex, uint32_t parent, uint32_t handle) {
+  set_qdisc(NLM_F_CREATE | NLM_F_REPLACE, "fq", ifindex, parent, handle, [&](nlmsghdr* nlh) {
+    nlattr* nest = mnl_attr_nest_start(nlh, TCA_OPTIONS);
+    mnl_attr_put_u32(nlh, TCA_FQ_PLIMIT, kWirePackets);
+    mnl_attr_put_u32(nlh, TCA_FQ_FLOW_PLIMIT, kWirePackets);
+    // TCP paces where the algorithm asks for it; fq would pace every flow, cubic's too.
+    mnl_attr_put_u32(nlh, TCA_FQ_RATE_ENABLE, 0);
+    mnl_attr_nest_end(nlh, nest);
+  });
+}
+
 void NetlinkBatch::add_port(int ifindex, const tc_dccport_parms& parms,
                             const std::vector<tc_dccport_quantile>& noise) {
   add("add qdisc " DCCPORT_KIND " with port_id " + std::to_string(parms.port_id), RTM_NEWQDISC,
@@ -229,6 +325,94 @@ void NetlinkBatch::add_prio(int ifindex, uint32_t bands) {
       options.priomap[dscp] = static_cast<uint8_t>(bands - 1 - std::min(dscp, bands - 1));
     mnl_attr_put(nlh, TCA_OPTIONS, sizeof(options), &options);
   });
+}
+
+namespace {
+
+template <size_t N>
+using Attributes = std::array<const nlattr*, N>;
+
+// The attributes of a list, by type; nullptr: it is not there.
+template <size_t N>
+Attributes<N> by_type(const void* list, size_t bytes) {
+  Attributes<N> found = {};
+  const auto* attr = static_cast<const nlattr*>(list);
+  const char* end = static_cast<const char*>(list) + bytes;
+  for (; mnl_attr_ok(attr, static_cast<int>(end - reinterpret_cast<const char*>(attr)));
+       attr = mnl_attr_next(attr))
+    if (mnl_attr_get_type(attr) < N) found[mnl_attr_get_type(attr)] = attr;
+  return found;
+}
+
+// The first bytes of an attribute as a structure; zeros where it is shorter.
+template <typename T>
+T structure(const nlattr* attr) {
+  T value = {};
+  if (attr)
+    memcpy(&value, mnl_attr_get_payload(attr),
+           std::min<size_t>(sizeof(value), mnl_attr_get_payload_len(attr)));
+  return value;
+}
+
+void read_options(const nlattr* options, QdiscState* state) {
+  const char* list = static_cast<const char*>(mnl_attr_get_payload(options));
+  const size_t bytes = mnl_attr_get_payload_len(options);
+  if (state->kind == "netem" && bytes >= sizeof(tc_netem_qopt)) {
+    state->loss = structure<tc_netem_qopt>(options).loss;
+    const size_t head = MNL_ALIGN(sizeof(tc_netem_qopt));
+    const auto found = by_type<TCA_NETEM_MAX + 1>(list + head, bytes - head);
+    state->delay_ns = structure<int64_t>(found[TCA_NETEM_LATENCY64]);
+  } else if (state->kind == "tbf") {
+    const auto found = by_type<TCA_TBF_MAX + 1>(list, bytes);
+    const auto qopt = structure<tc_tbf_qopt>(found[TCA_TBF_PARMS]);
+    state->limit_bytes = qopt.limit;
+    state->rate_bps =
+        8 * (found[TCA_TBF_RATE64] ? structure<uint64_t>(found[TCA_TBF_RATE64]) : qopt.rate.rate);
+  } else if (state->kind == "red") {
+    const auto found = by_type<TCA_RED_MAX + 1>(list, bytes);
+    const auto qopt = structure<tc_red_qopt>(found[TCA_RED_PARMS]);
+    state->limit_bytes = qopt.limit;
+    state->mark_bytes = qopt.qth_min;
+  }
+}
+
+}  // namespace
+
+std::vector<QdiscState> read_qdiscs() {
+  std::unique_ptr<mnl_socket, int (*)(mnl_socket*)> socket(
+      mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC), &mnl_socket_close);
+  if (!socket || mnl_socket_bind(socket.get(), 0, MNL_SOCKET_AUTOPID) < 0)
+    throw system_error("socket", "NETLINK_ROUTE");
+  std::vector<char> buffer(64 << 10);
+  nlmsghdr* request = mnl_nlmsg_put_header(buffer.data());
+  request->nlmsg_type = RTM_GETQDISC;
+  request->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+  mnl_nlmsg_put_extra_header(request, sizeof(tcmsg));
+  if (mnl_socket_sendto(socket.get(), request, request->nlmsg_len) < 0)
+    throw system_error("sendto", "NETLINK_ROUTE");
+  std::vector<QdiscState> result;
+  for (;;) {
+    const ssize_t n = mnl_socket_recvfrom(socket.get(), buffer.data(), buffer.size());
+    if (n < 0) throw system_error("recvfrom", "NETLINK_ROUTE");
+    int left = static_cast<int>(n);
+    for (auto* nlh = reinterpret_cast<nlmsghdr*>(buffer.data()); mnl_nlmsg_ok(nlh, left);
+         nlh = mnl_nlmsg_next(nlh, &left)) {
+      if (nlh->nlmsg_type == NLMSG_DONE) return result;
+      if (nlh->nlmsg_type == NLMSG_ERROR)
+        throw system_error("rtnetlink", "list of qdiscs",
+                           -static_cast<nlmsgerr*>(mnl_nlmsg_get_payload(nlh))->error);
+      const auto* info = static_cast<const tcmsg*>(mnl_nlmsg_get_payload(nlh));
+      const auto found = by_type<TCA_MAX + 1>(mnl_nlmsg_get_payload_offset(nlh, sizeof(tcmsg)),
+                                              mnl_nlmsg_get_payload_len(nlh) - sizeof(tcmsg));
+      QdiscState state;
+      state.ifindex = info->tcm_ifindex;
+      state.parent = info->tcm_parent;
+      state.handle = info->tcm_handle;
+      if (found[TCA_KIND]) state.kind = mnl_attr_get_str(found[TCA_KIND]);
+      if (found[TCA_OPTIONS]) read_options(found[TCA_OPTIONS], &state);
+      result.push_back(state);
+    }
+  }
 }
 
 }  // namespace delaycc

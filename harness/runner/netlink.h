@@ -47,6 +47,22 @@ class NetlinkBatch {
   void add_prio(int ifindex, uint32_t bands);
   void add_port(int ifindex, const tc_dccport_parms& parms,
                 const std::vector<tc_dccport_quantile>& noise);
+  // The kernel's own. `parent` is TC_H_ROOT or a class ("2:1" is 0x20001), `handle` "3:" 0x30000.
+  // Each replaces what is there. Netem: `delay_ns` for each packet, and random loss.
+  void add_netem(int ifindex, uint32_t parent, uint32_t handle, int64_t delay_ns,
+                 uint32_t loss_ppm);
+  // The same of a netem that is there: what it holds stays.
+  void change_netem(int ifindex, uint32_t parent, uint32_t handle, int64_t delay_ns,
+                    uint32_t loss_ppm);
+  // `rate_bps` on the wire; the bucket has `burst_bytes`, what waits at most `limit_bytes`.
+  void add_tbf(int ifindex, uint32_t parent, uint32_t handle, uint64_t rate_bps,
+               uint32_t burst_bytes, uint32_t limit_bytes);
+  // Marks every packet that comes when `mark_bytes` wait, and drops none for that.
+  void add_red(int ifindex, uint32_t parent, uint32_t handle, uint32_t mark_bytes,
+               uint32_t limit_bytes);
+  // Serves flows in turn, paces none, and has no limit of its own: TCP's small queues are the
+  // limit.
+  void add_fq(int ifindex, uint32_t parent, uint32_t handle);
 
   // Sends what is left; must be called before destruction, or requests are lost.
   void flush();
@@ -55,6 +71,11 @@ class NetlinkBatch {
   // `build` appends the request's header and attributes to the message.
   void add(std::string what, unsigned type, unsigned flags,
            const std::function<void(nlmsghdr*)>& build);
+  // `options` appends the attributes of the kind, or the structure that stands for them.
+  void set_qdisc(unsigned flags, const char* kind, int ifindex, uint32_t parent, uint32_t handle,
+                 const std::function<void(nlmsghdr*)>& options);
+  void set_netem(unsigned flags, int ifindex, uint32_t parent, uint32_t handle, int64_t delay_ns,
+                 uint32_t loss_ppm);
 
   struct Close {
     void operator()(mnl_socket* s) const { mnl_socket_close(s); }
@@ -65,6 +86,22 @@ class NetlinkBatch {
   unsigned next_seq_ = 1;
   std::vector<std::string> pending_;  // descriptions of the requests in buffer_
 };
+
+// A qdisc as the kernel shows it; numbers that its kind does not have are 0.
+struct QdiscState {
+  int ifindex = 0;
+  uint32_t parent = 0;
+  uint32_t handle = 0;
+  std::string kind;
+  int64_t delay_ns = 0;      // netem
+  uint32_t loss = 0;         // netem; of 2^32
+  uint64_t rate_bps = 0;     // tbf
+  uint32_t limit_bytes = 0;  // tbf, red
+  uint32_t mark_bytes = 0;   // red
+};
+
+// All of the namespace that the caller is in. Throws Error.
+std::vector<QdiscState> read_qdiscs();
 
 }  // namespace delaycc
 

@@ -168,6 +168,12 @@ void Traffic::schedule(int64_t at_ns, Action action, size_t flow) {
   timed_.push({at_ns, next_order_++, action, flow});
 }
 
+void Traffic::every(int64_t period_ns, std::function<void()> what) {
+  period_ns_ = period_ns;
+  each_period_ = std::move(what);
+  schedule(plan_.connect_ns, Action::kPeriod, 0);
+}
+
 void Traffic::arm_timer() {
   const int64_t end_ns = plan_.zero_ns + plan_.end_ns;
   const int64_t at_ns = timed_.empty() ? end_ns : std::min(end_ns, timed_.top().at_ns);
@@ -187,6 +193,7 @@ void Traffic::run() {
   for (;;) {
     epoll_event events[64];
     const int n = epoll_wait(epoll_.get(), events, 64, -1);
+    if (n < 0 && errno == EINTR) continue;
     if (n < 0) throw system_error("epoll_wait", "");
     bool timer = false;
     for (int i = 0; i < n; i++) {
@@ -260,6 +267,10 @@ void Traffic::act(Action action, size_t index) {
     case Action::kStop:
       stop(flows_[index]);
       break;
+    case Action::kPeriod:
+      each_period_();
+      schedule(monotonic_ns() + period_ns_, Action::kPeriod, 0);
+      break;
   }
 }
 
@@ -301,7 +312,9 @@ ssize_t Traffic::send_payload(const Flow& flow, int64_t bytes) {
   msghdr message = {};
   message.msg_iov = blocks;
   message.msg_iovlen = count;
-  return sendmsg(flow.client.get(), &message, MSG_NOSIGNAL);
+  const ssize_t n = sendmsg(flow.client.get(), &message, MSG_NOSIGNAL);
+  if (n < 0 && errno != EAGAIN) throw system_error("send", name(flow));
+  return std::max<ssize_t>(n, 0);
 }
 
 void Traffic::warm(size_t index) {
@@ -309,7 +322,6 @@ void Traffic::warm(size_t index) {
   if (flow.warm_to_send == 0) return;
   const int64_t wanted = std::min(kWarmChunkBytes, flow.warm_to_send);
   const ssize_t n = send_payload(flow, wanted);
-  if (n < 0) throw system_error("send", "warm-up of " + name(flow));
   flow.warm_to_send -= n;
   if (flow.warm_to_send > 0) schedule(monotonic_ns() + kWarmPeriodNs, Action::kWarm, index);
 }
@@ -370,6 +382,7 @@ void Traffic::accept(int listener) {
   socklen_t length = sizeof(peer);
   Fd server(
       accept4(listener, reinterpret_cast<sockaddr*>(&peer), &length, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (!server && errno == EAGAIN) return;
   if (!server) throw system_error("accept4", "");
   const size_t index = static_cast<size_t>(ntohs(peer.sin_port) - kClientPort);
   if (index >= flows_.size())
@@ -395,7 +408,6 @@ void Traffic::send_some(size_t index) {
   int64_t wanted = send_chunk_bytes_;
   if (flow.plan->size_bytes != kNever) wanted = std::min(wanted, flow.to_send);
   const ssize_t n = send_payload(flow, wanted);
-  if (n < 0) throw system_error("send", name(flow));
   if (flow.plan->size_bytes == kNever) return;
   const bool whole = flow.to_send == flow.plan->size_bytes;
   flow.to_send -= n;
@@ -414,6 +426,7 @@ void Traffic::receive_some(size_t index) {
   Flow& flow = flows_[index];
   // MSG_TRUNC: TCP drops the data without a copy, so the length is no buffer's.
   const ssize_t n = recv(flow.server.get(), nullptr, size_t{1} << 30, MSG_TRUNC);
+  if (n < 0 && errno == EAGAIN) return;
   if (n <= 0) throw system_error("recv", name(flow), n == 0 ? ECONNRESET : errno);
   const int64_t now_ns = monotonic_ns() - plan_.zero_ns;
   const int64_t of_warm_up = std::min<int64_t>(n, flow.warm_to_receive);

@@ -18,12 +18,15 @@ namespace delaycc {
 
 // Connects every flow early, warms the connections up, and at the plan's time 0 starts the
 // experiment. No system call is issued that can be known to fail: in the lab such a call costs
-// time.
+// time. One that would block all the same is tried again when the socket is ready.
 class Traffic {
  public:
   // `netns` has the network namespace of each node. `at_zero` is called once, shortly before the
   // plan's time 0.
   Traffic(const Plan& plan, const std::vector<Fd>& netns, std::function<void()> at_zero);
+
+  // Calls `what` every `period_ns` from the plan's first connection on. Before run().
+  void every(int64_t period_ns, std::function<void()> what);
 
   // Returns at the plan's end; throws Error on any failure of a flow.
   void run();
@@ -32,7 +35,7 @@ class Traffic {
   std::vector<FlowRecord> records() const;
 
  private:
-  enum class Action { kConnect, kWarm, kPrepare, kStart, kPace, kStop };
+  enum class Action { kConnect, kWarm, kPrepare, kStart, kPace, kStop, kPeriod };
   struct Timed {
     int64_t at_ns;
     uint64_t order;  // of insertion: what is due at the same time keeps its order
@@ -83,6 +86,8 @@ class Traffic {
   const Plan& plan_;
   const std::vector<Fd>& netns_;
   std::function<void()> at_zero_;
+  int64_t period_ns_ = 0;
+  std::function<void()> each_period_;
   Fd epoll_;
   Fd timer_;
   int64_t armed_ns_ = 0;  // when timer_ expires; 0: it has expired

@@ -16,6 +16,8 @@ namespace delaycc {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FlowRecord, id, cc, start_ns, stop_ns, received_ns,
                                    received_bytes, retransmits)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Calibration, echoes, base_rtt_ns, noise_p50_ns, noise_p99_ns,
+                                   floor_p50_ns, floor_p99_ns)
 
 namespace {
 
@@ -68,10 +70,11 @@ std::vector<Record> read_record_file(const std::string& path, Kind kind) {
 
 }  // namespace
 
-std::string flows_to_json(const std::string& kernel, const std::vector<FlowRecord>& flows) {
-  return nlohmann::json{{"version", kRecordsVersion}, {"kernel", kernel}, {"flows", flows}}.dump(
-             1) +
-         "\n";
+std::string flows_to_json(const std::string& kernel, const std::vector<FlowRecord>& flows,
+                          const Calibration& calibration) {
+  nlohmann::json json = {{"version", kRecordsVersion}, {"kernel", kernel}, {"flows", flows}};
+  if (calibration.echoes > 0) json["calibration"] = calibration;
+  return json.dump(1) + "\n";
 }
 
 void read_flows(const std::string& path, Records* records) {
@@ -83,6 +86,7 @@ void read_flows(const std::string& path, Records* records) {
                   ", this delaycc reads " + std::to_string(kRecordsVersion));
     json.at("kernel").get_to(records->kernel);
     json.at("flows").get_to(records->flows);
+    if (json.contains("calibration")) json.at("calibration").get_to(records->calibration);
   } catch (const nlohmann::json::exception& e) {
     throw Error(path + ": " + e.what());
   }
@@ -120,7 +124,8 @@ std::vector<Decision> parse_trace(const std::string& text) {
 }
 
 void write_records(const std::string& directory, const Records& records) {
-  write_file(directory + "/flows.json", flows_to_json(records.kernel, records.flows));
+  write_file(directory + "/flows.json",
+             flows_to_json(records.kernel, records.flows, records.calibration));
   write_record_file(directory + "/packets.bin", kPackets, records.packets);
   if (!records.decisions.empty())
     write_record_file(directory + "/decisions.bin", kDecisions, records.decisions);

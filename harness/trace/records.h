@@ -78,15 +78,29 @@ struct Decision {
 };
 static_assert(sizeof(Decision) == 32, "the layout is part of the format");
 
+// What the machine itself added to round-trip times before a trial in wall time, by echoes over the
+// same path. 0 everywhere: not measured.
+struct Calibration {
+  int64_t echoes = 0;
+  int64_t base_rtt_ns = 0;   // what the wires of the path take of an echo
+  int64_t noise_p50_ns = 0;  // of echoes, above base_rtt_ns
+  int64_t noise_p99_ns = 0;
+  int64_t floor_p50_ns = 0;  // RTT of echoes without any qdisc in the way
+  int64_t floor_p99_ns = 0;
+};
+
 struct Records {
   std::string kernel;                 // uname release
   std::vector<FlowRecord> flows;      // by id
   std::vector<PacketRecord> packets;  // in order of arrival
   std::vector<Decision> decisions;    // in order of time; only of a trial with a trace
+  Calibration calibration;
 };
 
-// flows.json: the kernel's release and the flows. Reading throws Error naming the file.
-std::string flows_to_json(const std::string& kernel, const std::vector<FlowRecord>& flows);
+// flows.json: the kernel's release, the flows, and the calibration if there was one. Reading throws
+// Error naming the file.
+std::string flows_to_json(const std::string& kernel, const std::vector<FlowRecord>& flows,
+                          const Calibration& calibration = {});
 void read_flows(const std::string& path, Records* records);
 
 // The events delaycc:ack of a trace; other lines are passed over. Throws Error with the first event

@@ -2,14 +2,7 @@
 #include "backend/lab/lab.h"
 
 #include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <sys/personality.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,6 +17,8 @@
 #include <vector>
 
 #include "backend/lab/port_log.h"
+#include "backend/programs.h"
+#include "base/child.h"
 #include "base/module_info.h"
 
 namespace delaycc {
@@ -71,95 +66,6 @@ std::string console_tail(const std::string& directory) {
   }
   return text;
 }
-
-// Clock ticks of processor time that a process and all below it have used.
-uint64_t processor_ticks(pid_t pid) {
-  const std::string folder = "/proc/" + std::to_string(pid);
-  uint64_t ticks = 0;
-  try {
-    // "pid (name) state ppid ...": the twelfth to the fifteenth word behind the name are utime,
-    // stime, and those of children that have ended.
-    const std::string stat = read_file(folder + "/stat");
-    std::istringstream words(stat.substr(std::min(stat.rfind(')') + 1, stat.size())));
-    std::string word;
-    for (int i = 1; words >> word && i <= 15; i++)
-      if (i >= 12) ticks += strtoull(word.c_str(), nullptr, 10);
-    std::istringstream children(read_file(folder + "/task/" + std::to_string(pid) + "/children"));
-    for (pid_t child = 0; children >> child;) ticks += processor_ticks(child);
-  } catch (const Error&) {
-    // It has ended, or this kernel does not tell.
-  }
-  return ticks;
-}
-
-// A child in its own process group, killed with all its descendants by its owner. The kernel ends
-// it when this process ends, however that happens, and any process of it that uses more than
-// `processor_s` seconds of processor time.
-class Child {
- public:
-  Child(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
-        const std::string& output, int processor_s) {
-    // Everything is allocated before fork(): between fork() and exec() only the child's thread is
-    // left of this process.
-    std::vector<char*> argv, envp;
-    for (const std::string& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));
-    argv.push_back(nullptr);
-    for (const std::string& e : environment) envp.push_back(const_cast<char*>(e.c_str()));
-    envp.push_back(nullptr);
-    Fd out = open_file(output, O_WRONLY | O_CREAT | O_TRUNC);
-    Fd in = open_file("/dev/null", O_RDONLY);
-    const pid_t parent = getpid();
-    const auto limit_s = static_cast<rlim_t>(processor_s);
-    const rlimit processor = {limit_s, limit_s + 5};
-    pid_ = fork();
-    if (pid_ < 0) throw system_error("fork", arguments.front());
-    if (pid_ == 0) {
-      setsid();
-      prctl(PR_SET_PDEATHSIG, SIGKILL);
-      if (getppid() != parent) _exit(127);
-      // Addresses of the lab's stack and heap reach its hash functions.
-      personality(ADDR_NO_RANDOMIZE);
-      setrlimit(RLIMIT_CPU, &processor);
-      dup2(in.get(), 0);
-      dup2(out.get(), 1);
-      dup2(out.get(), 2);
-      sigset_t none;
-      sigemptyset(&none);
-      sigprocmask(SIG_SETMASK, &none, nullptr);
-      execve(argv[0], argv.data(), envp.data());
-      _exit(127);
-    }
-    pidfd_ = Fd(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
-    if (!pidfd_) throw system_error("pidfd_open", arguments.front());
-  }
-
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
-
-  ~Child() {
-    kill(-pid_, SIGKILL);
-    if (!reaped_) waitpid(pid_, nullptr, 0);
-  }
-
-  pid_t pid() const { return pid_; }
-  // That it ended by the limit of processor time.
-  bool used_up() const { return reaped_ && WIFSIGNALED(status_) && WTERMSIG(status_) == SIGXCPU; }
-
-  // True when it ended within `timeout_ms`.
-  bool wait_for(int timeout_ms) {
-    pollfd poll_fd = {pidfd_.get(), POLLIN, 0};
-    if (poll(&poll_fd, 1, timeout_ms) <= 0) return false;
-    if (waitpid(pid_, &status_, 0) < 0) throw system_error("waitpid", "");
-    reaped_ = true;
-    return true;
-  }
-
- private:
-  pid_t pid_ = -1;
-  Fd pidfd_;
-  bool reaped_ = false;
-  int status_ = 0;
-};
 
 // What the lab puts into each plan: the qdisc that every link end has.
 constexpr char kPortModule[] = "sch_dccport";
@@ -390,11 +296,8 @@ Records Lab::run(const Plan& plan, const std::string& directory, int timeout_s,
 }
 
 Paths find_paths() {
-  const fs::path program = fs::read_symlink("/proc/self/exe").parent_path();
-  // In PREFIX/libexec of an installed PREFIX/bin/delaycc, otherwise beside the command.
-  const fs::path libexec = program.parent_path() / "libexec/delaycc";
-  const bool installed = is_file((libexec / "delaycc-runner").string());
-  const fs::path folder = installed ? libexec : program;
+  const auto [path, installed] = program_folder();
+  const fs::path folder = path;
   Paths paths;
   paths.runner = (folder / "delaycc-runner").string();
   const char* given = getenv("DELAYCC_LAB");

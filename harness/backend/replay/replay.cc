@@ -77,6 +77,10 @@ class Replay : public Backend {
       builds.insert(origin.backend + " " + origin.build);
       if (origin.can.time == Capabilities::Time::kWall) capabilities_.time = origin.can.time;
       capabilities_.exact = capabilities_.exact && origin.can.exact;
+      for (const std::string& note : origin.can.notes)
+        if (std::find(capabilities_.notes.begin(), capabilities_.notes.end(), note) ==
+            capabilities_.notes.end())
+          capabilities_.notes.push_back(note);
       capabilities_.missing_metrics.insert(origin.can.missing_metrics.begin(),
                                            origin.can.missing_metrics.end());
     }

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The TCP packets that a namespace's interfaces send and receive, with the kernel's stamps.
+#ifndef DELAYCC_HARNESS_RUNNER_HOST_TAP_H_
+#define DELAYCC_HARNESS_RUNNER_HOST_TAP_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/posix.h"
+
+namespace delaycc {
+
+// One packet at one interface. One that is sent is seen below the qdisc, on its way to the driver.
+struct SeenPacket {
+  int64_t time_ns = 0;  // CLOCK_REALTIME
+  int ifindex = 0;
+  bool outgoing = false;
+  bool congested = false;  // ECN CE
+  uint32_t len_bytes = 0;  // frame, Ethernet header included
+  uint32_t source = 0;     // IPv4 addresses, in network order
+  uint32_t destination = 0;
+  uint32_t seq = 0;
+  uint32_t ack_seq = 0;
+  uint16_t payload_bytes = 0;
+  uint16_t sport = 0;
+  uint16_t dport = 0;
+  uint16_t ip_id = 0;
+  uint16_t flags = 0;  // PacketFlag of SYN, FIN and RST
+};
+
+// Taps every interface of the namespace that its maker is in. Packets wait in a ring of `packets`
+// until take() is called.
+class Tap {
+ public:
+  // Throws Error, also for a kernel without packet sockets.
+  Tap(const std::string& name, size_t packets);
+  Tap(const Tap&) = delete;
+  Tap& operator=(const Tap&) = delete;
+  Tap(Tap&& other) noexcept;
+  Tap& operator=(Tap&&) = delete;
+  ~Tap();
+
+  // Appends what came since the last call, in its order.
+  void take(std::vector<SeenPacket>* packets);
+  // Throws Error when the ring was full at any time: packets are missing.
+  void check_complete() const;
+
+ private:
+  std::string name_;
+  Fd socket_;
+  char* ring_ = nullptr;
+  size_t frames_ = 0;
+  size_t next_ = 0;
+};
+
+}  // namespace delaycc
+
+#endif  // DELAYCC_HARNESS_RUNNER_HOST_TAP_H_
