@@ -21,6 +21,7 @@
 #include "command_line.h"
 #include "doctor.h"
 #include "eval_command.h"
+#include "export_command.h"
 #include "manual.h"
 #include "metrics/catalogue.h"
 #include "mininet_command.h"
@@ -337,6 +338,9 @@ int main_checked(int argc, char** argv) {
   MininetArguments mininet_arguments;
   CLI::App* mininet_app = add_mininet_command(app, mininet_arguments);
 
+  ExportArguments export_arguments;
+  CLI::App* export_app = add_export_command(app, export_arguments);
+
   BpfArguments bpf_arguments;
   add_bpf_commands(app, bpf_arguments);
 
@@ -398,6 +402,7 @@ int main_checked(int argc, char** argv) {
     mininet_arguments.command = mininet_app->remaining();
     return run_mininet(mininet_arguments);
   }
+  if (*export_app) return run_export(export_arguments);
   if (const int status = run_bpf(app, bpf_arguments); status >= 0) return status;
   if (*task_command) return eval_task(manifest);
   if (*list_command)

@@ -7,9 +7,11 @@
 `delaycc mininet SCRIPT.py` runs a Mininet script in the lab, in virtual time; the same script runs as it is on a machine with Mininet.
 """
 
+from .graph import GraphTopo
 from .links import CapabilityError, PortIntf, PortLink, in_lab
 from .nodes import CcHost, Router, write_sysctls
 from .topologies import Dumbbell, FatTree, Incast, LeafSpine, ParkingLot
+from .traffic import run_flows
 
-__all__ = ["CapabilityError", "CcHost", "Dumbbell", "FatTree", "Incast", "LeafSpine", "ParkingLot", "PortIntf", "PortLink", "Router", "in_lab",
-           "write_sysctls"]
+__all__ = ["CapabilityError", "CcHost", "Dumbbell", "FatTree", "GraphTopo", "Incast", "LeafSpine", "ParkingLot", "PortIntf", "PortLink", "Router", "in_lab",
+           "run_flows", "write_sysctls"]

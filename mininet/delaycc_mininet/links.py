@@ -42,6 +42,7 @@ class PortIntf(Intf):
     loss: per cent of the packets that are lost before the queue
     jitter: uniform extra delay of 0 to this (lab: packets keep their order)
     noise: extra delay by its quantiles, ((ppm, ns), ...) from 0 to 1000000 ppm (lab)
+    reorder: per cent of the packets that are late by reorder_delay_ns (lab)
     spray: a router behind this port spreads packets, not flows, over equal paths (lab)
     gso: segmentation offload of the sender (default False in the lab: packets leave one by one)
     log: the lab writes each TCP packet down, for the report (default True)
@@ -53,7 +54,7 @@ class PortIntf(Intf):
 
     # pylint: disable=arguments-differ,too-many-locals
     def config(self, rate=None, bw=None, delay=None, delay_ns=None, buffer_bytes=None, max_queue_size=None, ecn_bytes=0, loss=0,
-               jitter=None, noise=(), spray=False, gso=False, log=True, seed=1, **params):
+               jitter=None, noise=(), reorder=0, reorder_delay_ns=0, spray=False, gso=False, log=True, seed=1, **params):
         for name in ("use_hfsc", "use_tbf", "latency_ms", "speedup", "gro", "txo", "rxo", "disable_gro"):
             params.pop(name, None)  # how TCIntf does it, not what
         for name in ("enable_ecn", "enable_red"):
@@ -76,12 +77,14 @@ class PortIntf(Intf):
         if max_queue_size is not None:
             buffer_bytes = max_queue_size * FULL_PACKET_BYTES
         in_range(float(loss), 0, 100, f"{self.name}: loss in per cent")
+        in_range(float(reorder), 0, 100, f"{self.name}: reorder in per cent")
         if jitter is not None:
             noise = ((0, 0), (1_000_000, time_ns(jitter, "jitter")))
         if in_lab():
-            self._port(buffer_bytes or 0, ecn_bytes, round(float(loss) * 10_000), tuple(noise), spray, gso, log, seed)
+            late = {"reorder_ppm": round(float(reorder) * 10_000), "reorder_delay_ns": reorder_delay_ns}
+            self._port(buffer_bytes or 0, ecn_bytes, round(float(loss) * 10_000), tuple(noise), late, spray, gso, log, seed)
         else:
-            self._netem(max_queue_size, buffer_bytes, ecn_bytes, float(loss), jitter, noise, spray)
+            self._netem(max_queue_size, buffer_bytes, ecn_bytes, float(loss), jitter, noise, reorder, spray)
         self._tell_line_rate()
         what = [f"{self.rate_bps / 1e6:g}Mbit"] if self.rate_bps else []
         info("(" + " ".join(what + [f"{self.delay_ns / 1000:g}us delay"] + ([f"{loss}% loss"] if loss else [])) + ") ")
@@ -90,7 +93,7 @@ class PortIntf(Intf):
     def netns(self):
         return labnet.Netns(self.node.pid)
 
-    def _port(self, limit_bytes, ecn_bytes, loss_ppm, noise, spray, gso, log, seed):
+    def _port(self, limit_bytes, ecn_bytes, loss_ppm, noise, late, spray, gso, log, seed):
         number = next(PortIntf.numbers, None)
         if number is None:
             raise CapabilityError(f"{self.name}: more than {PORT_IDS} link ends")
@@ -102,14 +105,14 @@ class PortIntf(Intf):
                 if not gso:
                     labnet.gso_max_segs(self.name, 1)
                 labnet.port(self.name, rate_bps=self.rate_bps, delay_ns=self.delay_ns, limit_bytes=limit_bytes, ecn_bytes=ecn_bytes,
-                            loss_ppm=loss_ppm, noise=noise, seed=seed + number, port_id=number, log_flags=flags)
+                            loss_ppm=loss_ppm, noise=noise, **late, seed=seed + number, port_id=number, log_flags=flags)
         finally:
             ns.close()
         if log:
             PortIntf.logged[number] = {"name": self.name, "rate_bps": self.rate_bps, "delay_ns": self.delay_ns}
 
-    def _netem(self, packets, limit_bytes, ecn_bytes, loss, jitter, noise, spray):
-        for name, value in (("ecn_bytes", ecn_bytes), ("noise", noise and not jitter), ("spray", spray)):
+    def _netem(self, packets, limit_bytes, ecn_bytes, loss, jitter, noise, reorder, spray):
+        for name, value in (("ecn_bytes", ecn_bytes), ("noise", noise and not jitter), ("reorder", reorder), ("spray", spray)):
             if value:
                 raise CapabilityError(f"{self.name}: {name} is of the lab's links only (delaycc mininet); netem has no such thing")
         if limit_bytes and not packets:

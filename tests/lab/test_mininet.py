@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """delaycc mininet: Mininet's scripts in the lab, unmodified and with our hosts, links and topologies."""
 
+import json
 import os
 import pathlib
 import re
@@ -159,3 +160,56 @@ print(" ".join(asked[-2]))
     assert "Specified qdisc kind is unknown" in unknown
     assert "asked for delay 1000000ns rate 1000000000bit" in lost, "a delay that the kernel dropped is found out"
     assert words == "tc qdisc replace dev h1-eth0 root netem delay 1000000ns rate 1000000000bit limit 50"
+
+
+SCENARIO = """
+name = "exported"
+title = "A long flow and a burst"
+trials = 1
+cc = ["cubic"]
+[topology]
+kind = "{kind}"
+{shape}
+base_rtt_ns = 12000
+[link]
+rate_gbps = 100
+{link}
+[[flows]]
+name = "long"
+from = "{long}"
+to = "{to}"
+[[flows]]
+name = "burst"
+count = 2
+from = "{burst}"
+to = "{to}"
+start_us = 300
+size_bytes = 200000
+[measure]
+duration_us = 1000
+"""
+DUMBBELL = dict(kind="dumbbell", shape="senders = 3", link="", long="senders[0]", burst="senders[1-2]", to="receivers")
+LEAF_SPINE = dict(kind="leaf-spine", shape="leaves = 2\nspines = 2\nhosts = 3", link="", long="leaf0[0]", burst="leaf0[1-2]", to="leaf1[0]")
+
+
+@pytest.mark.parametrize("shape", (DUMBBELL, LEAF_SPINE), ids=("dumbbell", "leaf-spine"))
+def test_a_scenario_s_script_does_what_the_scenario_does(tmp_path, shape):
+    scenario, exported = tmp_path / "exported.toml", tmp_path / "exported.py"
+    scenario.write_text(SCENARIO.format(**shape))
+    exported.write_text(owned.run([DELAYCC, "export", scenario, "--mininet"]).stdout)
+    done = mininet(tmp_path / "out", exported)
+    flows = re.findall(r"flow (\d): (\d+) bytes(?:, complete after ([\d.]+) us)?", done.stdout)
+    assert [flow[0] for flow in flows] == ["0", "1", "2"] and [flow[1] for flow in flows[1:]] == ["200000"] * 2
+    run = owned.run([DELAYCC, "run", scenario, "--quiet", "--json", "--out", tmp_path / "lab"])
+    by_lab = json.loads(run.stdout)["algorithms"]["cubic"]
+    assert sum(float(flow[2]) - 300 for flow in flows[1:]) / 2 == pytest.approx(by_lab["fct_mean_us"]["mean"], rel=0.2)
+    received_gbps = sum(int(flow[1]) for flow in flows) * 8 / 1e6
+    assert received_gbps == pytest.approx(by_lab["goodput_gbps"]["mean"], rel=0.1)
+
+
+def test_what_a_script_cannot_have_is_refused_by_name(tmp_path):
+    infinite = SCENARIO.format(**DUMBBELL).replace("rate_gbps = 100", "rate_gbps = 0\n[bottleneck]\nrate_gbps = 100")
+    (tmp_path / "exported.toml").write_text(infinite)
+    done = owned.run([DELAYCC, "export", tmp_path / "exported.toml", "--mininet"])
+    assert done.returncode == 2 and "is infinitely fast, a PortLink has a rate" in done.stderr and not done.stdout
+    assert "--mininet is required" in owned.run([DELAYCC, "export", "oscar-fig07"]).stderr
