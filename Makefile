@@ -181,6 +181,10 @@ vm-test: ## the modules in Debian's stock kernel under QEMU (KERNEL=6.12, QEMU=t
 harm-table: ## what each algorithm gets where no sysctl is set, beside cubic and bbr (docs/research/does-no-harm.md)
 	/usr/bin/python3 tests/vm/harm.py --jobs $(JOBS) --page $(ARGS)
 
+.PHONY: host-table
+host-table: command lab ## the backend host beside the lab: in virtual time, and in Debian's kernel under QEMU (docs/research/host.md)
+	/usr/bin/python3 tests/vm/host_table.py
+
 .PHONY: smp-kernel
 smp-kernel: ## build and cache the debug kernels with several processors (for make smp-test)
 	@tests/smp/kernel/build.sh kasan

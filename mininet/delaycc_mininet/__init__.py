@@ -13,5 +13,5 @@ from .nodes import CcHost, Router, write_sysctls
 from .topologies import Dumbbell, FatTree, Incast, LeafSpine, ParkingLot
 from .traffic import run_flows
 
-__all__ = ["CapabilityError", "CcHost", "Dumbbell", "FatTree", "GraphTopo", "Incast", "LeafSpine", "ParkingLot", "PortIntf", "PortLink", "Router", "in_lab",
-           "run_flows", "write_sysctls"]
+__all__ = ["CapabilityError", "CcHost", "Dumbbell", "FatTree", "GraphTopo", "Incast", "LeafSpine", "ParkingLot", "PortIntf", "PortLink", "Router",
+           "in_lab", "run_flows", "write_sysctls"]

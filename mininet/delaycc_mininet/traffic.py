@@ -6,9 +6,9 @@
         print(flow["id"], flow["received_bytes"], flow["done_ns"])
 
 A flow has id, from, to, start_ns, and may have size_bytes, stop_ns, cc, priority, dscp, pacing_bps (of payload), pacing_steps
-([[ns, bps], ...]). ack_dscp is of what receivers send. All connections are made before time 0 and
-carry warm_bytes, so that receive windows are open; then they rest until slow start begins anew. Run as a program, this file is what one host does; it gets
-its part as JSON on standard input.
+([[ns, bps], ...]). ack_dscp is of what receivers send. All connections are made before time 0 and carry warm_bytes, so that receive
+windows are open; then they rest until slow start begins anew. Run as a program, this file is what one host does; it gets its part as
+JSON on standard input.
 """
 
 import ctypes
@@ -162,8 +162,8 @@ def run_flows(net, flows, duration_ns, warm_bytes=300_000, ack_dscp=0):
         if "size_bytes" in flow:
             hosts[flow["to"]]["sizes"][str(flow["id"])] = flow["size_bytes"]
     connect_ns = now_ns() + SETTLE_NS
-    times = {"connect_ns": connect_ns, "zero_ns": connect_ns + len(flows) * SPACING_NS + QUIET_NS, "duration_ns": duration_ns, "warm_bytes": warm_bytes,
-             "ack_dscp": ack_dscp}
+    times = {"connect_ns": connect_ns, "zero_ns": connect_ns + len(flows) * SPACING_NS + QUIET_NS, "duration_ns": duration_ns,
+             "warm_bytes": warm_bytes, "ack_dscp": ack_dscp}
     running = []
     for name, job in hosts.items():
         child = net[name].popen([sys.executable, __file__], stdin=subprocess.PIPE)

@@ -2,7 +2,6 @@
 """The backend `host`: the lab's own kernel, in virtual time, is the running kernel; its figures against those of the lab's ports."""
 
 import json
-import os
 import pathlib
 import subprocess
 

@@ -28,7 +28,8 @@ def files_below(folder):
 
 
 def wanted_files():
-    names = {"bin/delaycc", "libexec/delaycc/delaycc-runner", "libexec/delaycc/delaycc-host-runner", "share/man/man1/delaycc.1", "share/bash-completion/completions/delaycc",
+    names = {"bin/delaycc", "libexec/delaycc/delaycc-runner", "libexec/delaycc/delaycc-host-runner", "share/man/man1/delaycc.1",
+             "share/bash-completion/completions/delaycc",
              "share/delaycc/installed"}
     names |= {f"share/delaycc/scenarios/{file.name}" for file in (ROOT / "harness" / "scenarios").glob("*.toml")}
     names |= {f"share/delaycc/mininet/{file.relative_to(ROOT / 'mininet')}" for file in (ROOT / "mininet").rglob("*.py")}
@@ -60,7 +61,8 @@ def test_exactly_the_listed_files_are_installed(installed):
     assert files_below(prefix) == wanted_files()
     assert files_below(destdir) == {f"{PREFIX[1:]}/{name}" for name in wanted_files()}
     assert (prefix / "share/delaycc/installed").read_text().splitlines() == sorted(f"{PREFIX}/{name}" for name in wanted_files())
-    programs = {"bin/delaycc", "libexec/delaycc/delaycc-runner", "libexec/delaycc/delaycc-host-runner", "share/delaycc/mininet/delaycc_mininet/init.py"}
+    programs = {"bin/delaycc", "libexec/delaycc/delaycc-runner", "libexec/delaycc/delaycc-host-runner",
+                "share/delaycc/mininet/delaycc_mininet/init.py"}
     programs |= {f"share/delaycc/mininet/examples/{file.name}" for file in (ROOT / "mininet" / "examples").glob("*.py")}
     assert {name for name in wanted_files() if os.access(prefix / name, os.X_OK)} == programs
 

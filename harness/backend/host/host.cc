@@ -173,7 +173,7 @@ class Host : public Backend {
 
   // The machine's name is in it: another's noise is another.
   std::string identity(const Plan& plan) const override {
-    const ShapedNetwork possible(plan);
+    const ShapedNetwork possible(plan, timer_lateness_ns());
     const utsname kernel = kernel_name();
     std::string text = std::string("host ") + kernel.nodename + " " + kernel.release + " " +
                        kernel.version + " runner " + hash_of(runner_);

@@ -13,6 +13,9 @@
 // - Tbf sends a packet when its serialisation begins (its bucket holds one full packet), so that
 //   packet's serialisation is part of the wire. An ACK that shares a port with data is taken for a
 //   full packet.
+// - Where timers are late, a bucket of one packet loses the time by which each is late, and the
+//   rate with it. There the bucket also holds what the rate carries in that time; so much leaves a
+//   queue earlier.
 #ifndef DELAYCC_HARNESS_BACKEND_HOST_SHAPING_H_
 #define DELAYCC_HARNESS_BACKEND_HOST_SHAPING_H_
 
@@ -28,7 +31,7 @@ namespace delaycc {
 struct Shaping {
   bool host = false;         // tbf and fq; else netem, tbf and perhaps red
   uint64_t rate_bps = 0;     // of tbf; 0: there is none
-  uint32_t burst_bytes = 0;  // of tbf: one full packet
+  uint32_t burst_bytes = 0;  // of tbf: full packets
   uint32_t limit_bytes = 0;  // of what waits in tbf
   uint32_t mark_bytes = 0;   // red marks from here on; 0: there is none
   int64_t wire_ns = 0;       // netem's delay
@@ -36,10 +39,14 @@ struct Shaping {
   uint32_t loss_ppm = 0;     // of netem
 };
 
+// How late timers of the running kernel may be: 0 in the lab, where time is virtual.
+int64_t timer_lateness_ns();
+
 class ShapedNetwork {
  public:
-  // Throws Error naming what a plan asks for and the kernel's own qdiscs do not do.
-  explicit ShapedNetwork(const Plan& plan);
+  // Timers are at most `late_ns` late. Throws Error naming what a plan asks for and the kernel's
+  // own qdiscs do not do.
+  ShapedNetwork(const Plan& plan, int64_t late_ns);
 
   const Shaping& port(uint32_t id) const { return ports_.at(id); }
   // How much earlier than in the plan data packets come to the switches.

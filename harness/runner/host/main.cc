@@ -254,7 +254,7 @@ class Trace {
 
 void run_trial(const std::string& folder) {
   const Plan plan = plan_from_json(read_file(folder + "/plan.json"));
-  const ShapedNetwork shaped(plan);
+  const ShapedNetwork shaped(plan, timer_lateness_ns());
   const rlimit files = {1 << 17, 1 << 17};
   if (setrlimit(RLIMIT_NOFILE, &files) < 0) throw system_error("setrlimit", "RLIMIT_NOFILE");
   const char* modules = getenv("DCC_MODULES");
