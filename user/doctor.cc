@@ -22,9 +22,12 @@
 #include <fstream>
 #include <set>
 #include <string>
+#include <vector>
 
+#include "backend/host/host.h"
 #include "backends.h"
 #include "base/temporary_directory.h"
+#include "mininet_command.h"
 #include "plan/plan.h"
 
 namespace delaycc {
@@ -124,20 +127,42 @@ void host() {
        headers ? modules + "/build"
                : std::string("for \"make modules\": apt-get install linux-headers-") +
                      kernel.release + ", or those of where this kernel comes from");
-  for (const char* module : {"sch_netem", "sch_fq"}) {
-    // In the kernel itself, loaded, or loadable.
-    bool there = exists(std::string("/sys/module/") + module);
-    const bool loadable = in_child([&] {
-      const int null = open("/dev/null", O_RDWR);
-      dup2(null, 1);
-      dup2(null, 2);
-      execlp("modinfo", "modinfo", module, nullptr);
-      return false;
-    });
-    there = there || loadable;
-    line(there, module,
-         there ? "available" : "this kernel was built without it; experiments run in the lab");
+}
+
+// Empty: the backend works here. Else the one command that makes it work.
+std::string host_remedy() {
+  std::vector<BackendPart> parts;
+  try {
+    parts = host_parts();
+  } catch (const Error& e) {
+    line(false, "host runner", e.what());
+    return "make command";
   }
+  std::string missing;
+  for (const BackendPart& part : parts) {
+    // Root has a line of its own.
+    if (part.what != "root") line(part.there, "host " + part.what, part.detail);
+    if (!part.there && missing.empty()) missing = part.what;
+  }
+  if (missing.empty()) return "";
+  if (missing == "root") return "sudo delaycc doctor tells more: only root sees it";
+  return "apt-get install linux-image-amd64, and boot it: Debian's kernel has " + missing;
+}
+
+// Each way to run something, and the command that runs it or makes it run.
+void backends(bool lab_works, const std::string& host) {
+  line(lab_works, "backend lab", lab_works ? "delaycc run oscar-fig07" : "make lab");
+  line(host.empty(), "backend host", host.empty() ? "delaycc run SCENARIO --backend host" : host);
+  line(true, "backend replay", "delaycc run SCENARIO --backend replay DIR, of a run with --keep");
+  std::string mininet;
+  try {
+    need_mininet();
+    if (!lab_works) mininet = "make lab";
+  } catch (const Error& e) {
+    mininet = e.what();
+  }
+  line(mininet.empty(), "Mininet in the lab",
+       mininet.empty() ? "delaycc mininet SCRIPT.py" : mininet);
 }
 
 void virtual_machine() {
@@ -240,10 +265,12 @@ void timestamps() {
 int doctor() {
   const bool ready = lab();
   host();
+  const std::string host_lacks = host_remedy();
   virtual_machine();
   bpf();
   line_rates();
   timestamps();
+  backends(ready, host_lacks);
   fmt::print("\n{}\n", ready ? "Experiments in the lab can run."
                              : "Experiments in the lab cannot run yet; see the first lines.");
   return ready ? 0 : 1;

@@ -49,18 +49,6 @@ bool in_path(const std::string& program) {
   return false;
 }
 
-void need_mininet() {
-  std::vector<std::string> missing;
-  for (const char* program : kPrograms)
-    if (!in_path(program)) missing.push_back(program);
-  if (!fs::exists("/usr/lib/python3/dist-packages/mininet/net.py")) missing.push_back("mininet");
-  if (!missing.empty())
-    throw Error(
-        fmt::format("missing for Mininet: {}. On Debian: apt-get install mininet "
-                    "bridge-utils net-tools iproute2 iputils-ping",
-                    fmt::join(missing, ", ")));
-}
-
 // The script: a file, or a program of the PATH (mn).
 fs::path find_script(const std::string& name) {
   if (name.find('/') == std::string::npos && !fs::exists(name))
@@ -129,6 +117,18 @@ std::string repeat_command(const MininetArguments& arguments, const fs::path& sc
 }
 
 }  // namespace
+
+void need_mininet() {
+  std::vector<std::string> missing;
+  for (const char* program : kPrograms)
+    if (!in_path(program)) missing.push_back(program);
+  if (!fs::exists("/usr/lib/python3/dist-packages/mininet/net.py")) missing.push_back("mininet");
+  if (!missing.empty())
+    throw Error(
+        fmt::format("missing for Mininet: {}. On Debian: apt-get install mininet "
+                    "bridge-utils net-tools iproute2 iputils-ping",
+                    fmt::join(missing, ", ")));
+}
 
 CLI::App* add_mininet_command(CLI::App& app, MininetArguments& arguments) {
   CLI::App* command = app.add_subcommand(

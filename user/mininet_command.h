@@ -20,6 +20,9 @@ struct MininetArguments {
   bool quiet = false;
 };
 
+// Throws Error naming what of Mininet is not installed here, and the command that installs it.
+void need_mininet();
+
 CLI::App* add_mininet_command(CLI::App& app, MininetArguments& arguments);
 // Returns the script's exit code, or one of delaycc's own.
 int run_mininet(MininetArguments& arguments);

@@ -399,12 +399,26 @@ def test_doctor_says_what_is_there_and_what_to_do_about_the_rest(tmp_path):
     lines = [line.split(maxsplit=1) for line in result.stdout.splitlines()[:-2]]
     assert {state for state, _ in lines} <= {"ok", "missing", "denied"}
     for what in ["lab kernel", "lab trial", "lab module delaycc", "kernel headers", "QEMU", "KVM", "BTF", "clang", "bpftool",
-                 "time stamps"]:
+                 "time stamps",
+                 "host veth", "backend lab", "backend host", "backend replay", "Mininet in the lab"]:
         assert any(text.startswith(what) for _, text in lines), what
     result = delaycc("doctor", env={**os.environ, "DELAYCC_LAB": str(tmp_path)})
     assert result.returncode == 1
+    assert "missing  backend lab            make lab\n" in result.stdout
     assert f'missing  lab kernel             no lab kernel at {tmp_path}/linux; build it with "make lab"' in result.stdout
     assert result.stdout.endswith("\nExperiments in the lab cannot run yet; see the first lines.\n")
+
+
+@needs_root
+def test_doctor_and_the_backend_host_agree(scenario, tmp_path):
+    """What the one says is missing is what the other is refused for."""
+    said = [line.split(maxsplit=2) for line in delaycc("doctor").stdout.splitlines() if " host " in line]
+    missing = [words[2].split()[0] for words in said if words[:2] == ["missing", "host"]]
+    result = delaycc("run", scenario, "--backend", "host", "--trials", "1", "--out", tmp_path / "out", "--set", "topology.base_rtt_ns=2000000")
+    if missing:
+        assert result.returncode == 1 and all(f"{name} (" in result.stderr for name in missing), result.stderr
+    else:
+        assert "lacks" not in result.stderr
 
 
 def test_doctor_says_what_a_devices_line_rate_is_worth():
