@@ -187,7 +187,7 @@ class HostTeller {
       return;
     }
     if (base_rtt == BaseRtt::kLongest) {
-      const int64_t ns = longest_base_rtt_ns(network_, plan_.mtu_bytes);
+      const int64_t ns = longest_ns();
       if (allowed(host, ns)) (*sysctls)[kBaseRtt] = std::to_string(ns);
       return;
     }
@@ -222,6 +222,15 @@ class HostTeller {
     std::set<std::string> texts;  // what is no number: a table of paths
     std::set<int> hosts;
   };
+
+  // Of hosts whose own links are longer, flows may have longer paths than the topology's longest.
+  int64_t longest_ns() const {
+    int64_t ns = longest_base_rtt_ns(network_, plan_.mtu_bytes);
+    for (const auto& [source, destinations] : destinations_)
+      for (int destination : destinations)
+        ns = std::max(ns, base_rtt_ns(network_, source, destination, plan_.mtu_bytes));
+    return ns;
+  }
 
   // Of the host's link. Through an infinitely fast one packets leave as fast as the next port takes
   // them: of the host's paths the greatest of the least rates. 0: no link on them has a rate.

@@ -15,6 +15,11 @@ std::string mac_of(int ifindex) {
   return text;
 }
 
+std::vector<std::pair<uint32_t, uint32_t>> quantiles(
+    const std::vector<std::pair<double, double>>& noise) {
+  return {noise.begin(), noise.end()};
+}
+
 class Builder {
  public:
   int add_switch(const std::string& name) {
@@ -45,8 +50,7 @@ class Builder {
     LinkPlan link;
     link.a = end(a, b, spec);
     link.b = end(b, a, spec);
-    for (const auto& [ppm, ns] : spec.noise)
-      link.a.port.noise.emplace_back(static_cast<uint32_t>(ppm), static_cast<uint32_t>(ns));
+    link.a.port.noise = quantiles(spec.noise);
     const int port = static_cast<int>(link.a.port.id);
     network.links.push_back(std::move(link));
     return port;
@@ -372,6 +376,22 @@ int64_t ideal_fct_ns(const Network& network, int source, int destination, int mt
   return static_cast<int64_t>(std::ceil(last_ns));
 }
 
+namespace {
+
+void set_host_link(Network& network, int host, const HostLinkSpec& spec) {
+  for (LinkPlan& link : network.links) {
+    if (link.a.node != host && link.b.node != host) continue;
+    PortPlan& port = link.a.node == host ? link.a.port : link.b.port;
+    if (spec.rate_gbps >= 0)
+      link.a.port.rate_bps = link.b.port.rate_bps =
+          static_cast<uint64_t>(std::llround(spec.rate_gbps * 1e9));
+    port.delay_ns += static_cast<uint64_t>(spec.extra_delay_ns);
+    if (spec.noise) port.noise = quantiles(*spec.noise);
+  }
+}
+
+}  // namespace
+
 Network build_network(const TopologySpec& spec, const HostsSpec& hosts) {
   Builder builder;
   build_shape(spec, builder);
@@ -385,6 +405,8 @@ Network build_network(const TopologySpec& spec, const HostsSpec& hosts) {
                   network.links.front().a.port.name + "\"");
     network.port(id).rate_bps = static_cast<uint64_t>(std::llround(gbps * 1e9));
   }
+  for (const HostLinkSpec& host_link : spec.host_links)
+    for (int host : network.select(host_link.hosts)) set_host_link(network, host, host_link);
   return network;
 }
 

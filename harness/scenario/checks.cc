@@ -52,12 +52,14 @@ void check_workload(const Scenario& s, const Network& network, Section& section)
 }  // namespace
 
 void check_network(const Scenario& s, Section& root, std::vector<Section>& port_sections,
-                   std::vector<Section>& flow_sections, Section& workload) {
+                   std::vector<Section>& host_sections, std::vector<Section>& flow_sections,
+                   Section& workload) {
   Network network;
   Section topology = root.section("topology");
   try {
     TopologySpec links = s.topology;
     links.port_gbps.clear();
+    links.host_links.clear();
     network = build_network(links, s.hosts);
   } catch (const Error& e) {
     topology.complain("base_rtt_ns", e.what());
@@ -69,6 +71,11 @@ void check_network(const Scenario& s, Section& root, std::vector<Section>& port_
       section.complain("name", "\"" + name + "\" is no port, allowed is one such as \"" +
                                    network.links.front().a.port.name + "\"");
   }
+  for (Section& section : host_sections) try {
+      network.select(section.text("hosts", ""));
+    } catch (const Error& e) {
+      section.complain("hosts", e.what());
+    }
   if (network.bottleneck_port >= 0 && network.port(network.bottleneck_port).rate_bps == 0)
     topology.complain("", "the bottleneck is infinitely fast, allowed is a rate_gbps above 0");
   if (s.workload.present) check_workload(s, network, workload);

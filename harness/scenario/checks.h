@@ -12,7 +12,8 @@ namespace delaycc {
 // Tells the sections of the mistakes that it finds. `port_sections` are those of [[port]],
 // `flow_sections` those of [[flows]], in the order of the scenario.
 void check_network(const Scenario& s, Section& root, std::vector<Section>& port_sections,
-                   std::vector<Section>& flow_sections, Section& workload);
+                   std::vector<Section>& host_sections, std::vector<Section>& flow_sections,
+                   Section& workload);
 
 }  // namespace delaycc
 

@@ -14,6 +14,21 @@ namespace {
 constexpr int64_t kMaxBytes = int64_t{1} << 40;
 constexpr double kMaxNoiseNs = 1e9;
 
+// jitter_ns, or noise_ns and noise_scale; none of them: nothing.
+std::optional<std::vector<std::pair<double, double>>> read_noise(Section& section) {
+  const double jitter_ns = section.number("jitter_ns", 0, 0, kMaxNoiseNs);
+  const double scale = section.number("noise_scale", 1, 0, 1000);
+  auto noise = section.quantiles("noise_ns", kMaxNoiseQuantiles, kMaxNoiseNs);
+  if (section.has("jitter_ns") && section.has("noise_ns"))
+    section.complain("jitter_ns", "and noise_ns are both given, allowed is one of the two");
+  if (section.has("noise_scale") && !section.has("noise_ns"))
+    section.complain("noise_scale", "is of no use without noise_ns");
+  if (!section.has("jitter_ns") && !section.has("noise_ns")) return std::nullopt;
+  for (auto& [ppm, ns] : noise) ns = std::min(ns * scale, kMaxNoiseNs);
+  if (jitter_ns > 0) noise = {{0, 0}, {1e6, jitter_ns}};
+  return noise;
+}
+
 LinkSpec read_link(Section section, LinkSpec link) {
   link.rate_gbps = section.number("rate_gbps", link.rate_gbps, 0, 1600);
   link.delay_ns = section.integer("delay_ns", link.delay_ns, 0, 10'000'000'000);
@@ -24,16 +39,7 @@ LinkSpec read_link(Section section, LinkSpec link) {
   link.reorder_ppm = section.integer("reorder_ppm", link.reorder_ppm, 0, 1'000'000);
   link.reorder_delay_ns =
       section.integer("reorder_delay_ns", link.reorder_delay_ns, 0, 1'000'000'000);
-  const double jitter_ns = section.number("jitter_ns", 0, 0, kMaxNoiseNs);
-  const double scale = section.number("noise_scale", 1, 0, 1000);
-  auto noise = section.quantiles("noise_ns", kMaxNoiseQuantiles, kMaxNoiseNs);
-  if (section.has("jitter_ns") && section.has("noise_ns"))
-    section.complain("jitter_ns", "and noise_ns are both given, allowed is one of the two");
-  if (section.has("noise_scale") && !section.has("noise_ns"))
-    section.complain("noise_scale", "is of no use without noise_ns");
-  for (auto& [ppm, ns] : noise) ns = std::min(ns * scale, kMaxNoiseNs);
-  if (jitter_ns > 0) noise = {{0, 0}, {1e6, jitter_ns}};
-  if (section.has("jitter_ns") || section.has("noise_ns")) link.noise = noise;
+  if (const auto noise = read_noise(section)) link.noise = *noise;
   const bool prio =
       section.choice("qdisc", link.bands > 0 ? "prio" : "fifo", {"fifo", "prio"}) == "prio";
   const int bands =
@@ -109,6 +115,16 @@ TopologySpec read_topology(Section& root) {
     section.complain("base_rtt_ns",
                      "is missing, allowed is base_rtt_ns here or delay_ns in [link]");
   return topology;
+}
+
+HostLinkSpec read_host_link(Section& section) {
+  HostLinkSpec host;
+  host.hosts = section.required_text("hosts", "a selector such as senders[0-3]");
+  if (section.has("rate_gbps")) host.rate_gbps = section.number("rate_gbps", 1, 0.001, 1600);
+  host.extra_delay_ns = section.integer("extra_delay_ns", 0, 0, 10'000'000'000);
+  host.noise = read_noise(section);
+  section.finish();
+  return host;
 }
 
 FlowSpec read_flow(Section& section, size_t index) {

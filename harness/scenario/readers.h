@@ -12,6 +12,7 @@ namespace delaycc {
 LineRate read_line_rate(Section& section, LineRate fallback);
 BaseRtt read_base_rtt(Section& section, BaseRtt fallback);
 TopologySpec read_topology(Section& root);
+HostLinkSpec read_host_link(Section& section);
 FlowSpec read_flow(Section& section, size_t index);
 WorkloadSpec read_workload(Section& section, const std::string& file, bool has_bottleneck);
 EventSpec read_event(Section section);

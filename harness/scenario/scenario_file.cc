@@ -311,6 +311,9 @@ Scenario ScenarioFile::Document::read(const Parameters& parameters, Diagnostics*
     section.finish();
   }
 
+  std::vector<Section> host_sections = root.sections("host");
+  for (Section& section : host_sections) s.topology.host_links.push_back(read_host_link(section));
+
   Section hosts = root.section("hosts");
   s.hosts.mtu_bytes = static_cast<int>(hosts.integer("mtu", s.hosts.mtu_bytes, 576, 9000));
   s.hosts.quickack = hosts.boolean("quickack", s.hosts.quickack);
@@ -420,7 +423,8 @@ Scenario ScenarioFile::Document::read(const Parameters& parameters, Diagnostics*
         section.complain("sender_sysctl", "\"" + group + "\" is no flow group, allowed is one of " +
                                               flow_group_names);
   }
-  if (!mistakes.any()) check_network(s, root, port_sections, flow_sections, workload);
+  if (!mistakes.any())
+    check_network(s, root, port_sections, host_sections, flow_sections, workload);
   if (s.subject.empty() && !s.algorithms.empty()) s.subject = s.algorithms.front();
   s.overrides = set;
   return s;

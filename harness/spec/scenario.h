@@ -35,6 +35,15 @@ struct LinkSpec {
   int bands = 0;  // of the prio qdisc that switches have here; 0: one queue
 };
 
+// Hosts that differ from the others: of their own link.
+struct HostLinkSpec {
+  std::string hosts;           // a selector
+  double rate_gbps = -1;       // of both directions; -1: that of host_link
+  int64_t extra_delay_ns = 0;  // of all that the hosts send, beside what the topology gives
+  // As in LinkSpec, of what the hosts send; none: that of host_link.
+  std::optional<std::vector<std::pair<double, double>>> noise;
+};
+
 enum class TopologyKind { kDumbbell, kIncast, kParkingLot, kLeafSpine, kFatTree };
 
 struct TopologySpec {
@@ -52,6 +61,7 @@ struct TopologySpec {
   LinkSpec host_link;                       // at hosts
   LinkSpec bottleneck;                      // dumbbell, incast, parking lot
   std::map<std::string, double> port_gbps;  // of single ports, by name, in place of their link's
+  std::vector<HostLinkSpec> host_links;     // of single hosts
 };
 
 // What the bench tells the hosts of their line rate, unless the scenario sets the sysctl.

@@ -264,6 +264,61 @@ TEST(Scenario, ReadsNoiseOfLinksScaledAndOneWay) {
     }
 }
 
+TEST(Scenario, ReadsHostsThatDiffer) {
+  const std::string text =
+      replaced(kMinimal, "kind = \"dumbbell\"", "kind = \"dumbbell\"\nsenders = 3") +
+      "[host_link]\njitter_ns = 70\n"
+      "[[host]]\nhosts = \"senders[1-2]\"\nrate_gbps = 200\n"
+      "extra_delay_ns = 600\n"
+      "[[host]]\nhosts = \"senders[2]\"\njitter_ns = 0\n"
+      "[[host]]\nhosts = \"receivers\"\n"
+      "noise_ns = [[0, 0], [1000000, 5]]\nnoise_scale = 10\n";
+  const Scenario s = resolve(text);
+  Trial trial;
+  trial.algorithm = "cubic";
+  const Plan plan = compile_trial(s, trial, [](const std::string&) { return false; }).plan;
+  std::map<std::string, const PortPlan*> ports;
+  for (const LinkPlan& link : plan.links)
+    for (const EndPlan* end : {&link.a, &link.b}) ports[end->port.name] = &end->port;
+  using Noise = std::vector<std::pair<uint32_t, uint32_t>>;
+  const uint64_t delay_ns = ports["senders[0]->left"]->delay_ns;
+  EXPECT_EQ(ports["senders[0]->left"]->rate_bps, 100000000000u);
+  EXPECT_EQ(ports["senders[0]->left"]->noise, (Noise{{0, 0}, {1000000, 70}}));
+  EXPECT_EQ(ports["senders[1]->left"]->rate_bps, 200000000000u);
+  EXPECT_EQ(ports["left->senders[1]"]->rate_bps, 200000000000u);
+  EXPECT_EQ(ports["senders[1]->left"]->delay_ns, delay_ns + 600);
+  EXPECT_EQ(ports["left->senders[1]"]->delay_ns, delay_ns);
+  EXPECT_EQ(ports["senders[1]->left"]->noise, (Noise{{0, 0}, {1000000, 70}}));
+  EXPECT_EQ(ports["senders[2]->left"]->delay_ns, delay_ns + 600);
+  EXPECT_EQ(ports["senders[2]->left"]->noise, Noise{});
+  EXPECT_EQ(ports["receivers[0]->right"]->noise, (Noise{{0, 0}, {1000000, 50}}));
+  EXPECT_EQ(ports["right->receivers[0]"]->noise, Noise{});
+}
+
+TEST(Scenario, TheReceiversNoiseIsOfAcksAlone) {
+  const std::string text = replaced(kMinimal, "kind = \"dumbbell\"", "kind = \"incast\"") +
+                           "[[host]]\nhosts = \"receivers\"\njitter_ns = 5\n";
+  const Scenario s = resolve(text);
+  Trial trial;
+  trial.algorithm = "cubic";
+  for (const LinkPlan& link :
+       compile_trial(s, trial, [](const std::string&) { return false; }).plan.links)
+    for (const EndPlan* end : {&link.a, &link.b})
+      EXPECT_EQ(end->port.noise.empty(), end->port.name != "receivers[0]->switch")
+          << end->port.name;
+}
+
+TEST(Scenario, RefusesHostsThatAreNotThere) {
+  EXPECT_NE(mistakes(std::string(kMinimal) + "[[host]]\nhosts = \"pod0\"\n")
+                .find("file.toml:15: host[0].hosts: \"pod0\" selects no hosts"),
+            std::string::npos);
+  EXPECT_NE(mistakes(std::string(kMinimal) + "[[host]]\nrate_gbps = 0\n").find("host[0].hosts"),
+            std::string::npos);
+  EXPECT_NE(mistakes(std::string(kMinimal) + "[[host]]\nhosts = \"senders\"\nrate_gbps = 0\n")
+                .find("file.toml:16: host[0].rate_gbps"),
+            std::string::npos);
+}
+
 TEST(Scenario, RefusesNoiseThatIsNoDistribution) {
   for (const char* noise :
        {"[[0, 0]]", "[[1, 0], [1000000, 5]]", "[[0, 0], [999999, 5]]", "[[0, 5], [1000000, 4]]",
