@@ -56,7 +56,8 @@
  *			     | the rest of the queue is other flows' old packets
  *   11  u += U_AI	   | per tau since the reference state; larger where few flows share
  *			     | shares are equal three times sooner
- *   12  max(.., BDP)	   | min(.., BDP) | the paper's prose says so
+ *   12  max(.., BDP)	   | min(.., BDP of the least delay seen) | the paper's prose says
+ *			     min; a base RTT that is told too low must not cap a lone flow
  *   -			   | when the queue has drained, u = the share that its slope
  *			     predicted | the paper's law needs RTT + tau for each step there
  *
@@ -188,6 +189,8 @@ static DCC_NOINLINE void dcc_oscar_close(struct dcc_oscar *s, const struct dcc_p
 	struct dcc_estimate e;
 
 	dcc_batch_close(&s->batch, &e);
+	if (!s->drain.least_ns || e.delay_ns < s->drain.least_ns)
+		s->drain.least_ns = e.delay_ns;
 	if (DCC_UNLIKELY(dcc_oscar_scale_stale(&s->scale, path, p))) {
 		/* The ratio is still the best guess; the batch's scales may not be. */
 		DCC_BPF_SUBPROG(dcc_oscar_derive)(&s->scale, path, p);

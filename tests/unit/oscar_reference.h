@@ -216,7 +216,9 @@ class OscarReference {
   double window() const {
     double w = u_ * target_ * mu_ / packet_;
     if (probe_ == DCC_OSCAR_PROBE_SENDING) w = std::max(w, 1.5 * probe_u_ * base_ * mu_ / packet_);
-    return std::min(w, base_ * mu_ / packet_);
+    // The BDP of the least delay that was seen.
+    const double longest = paper_ || !least_ ? base_ : std::clamp(least_, base_, target_);
+    return std::min(w, longest * mu_ / packet_);
   }
   double rate() const {
     return std::max(1000.0, (probe_ == DCC_OSCAR_PROBE_SENDING ? probe_u_ : u_) * mu_ * 8e9);
@@ -240,6 +242,7 @@ class OscarReference {
     cut_ = core.steer.cut_ns;
     drained_ = core.steer.drained_ns;
     delay_ = core.last.delay_ns;
+    least_ = core.drain.least_ns;
     probe_ = core.probe.phase;
     probe_u_ = core.probe.ratio_q24 / kOne;
     probe_from_ = core.probe.from_ns;
@@ -257,6 +260,7 @@ class OscarReference {
     bool decided = false;
     if (!paper_) decided = Watch(ack);
     if (const auto e = batch_.Add(ack)) {
+      if (!least_ || e->delay < least_) least_ = e->delay;
       Decide(*e, ack);
       decided = true;
     }
@@ -556,7 +560,7 @@ class OscarReference {
   std::deque<Ratio> ratios_;
   std::deque<Point> points_;
   u64 raised_ = 0, high_send_ = 0, loss_ = 0;
-  double predicted_ = 0, delivered_ = 0, delay_ = 0;
+  double predicted_ = 0, delivered_ = 0, delay_ = 0, least_ = 0;
   bool loss_holds_ = false, knife_edge_ = false;
 
   // Of oscar alone.

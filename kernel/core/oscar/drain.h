@@ -31,6 +31,7 @@ static inline void dcc_oscar_drain_init(struct dcc_oscar_drain *d, u32 base_ns)
 	d->sample_ns = base_ns;
 	d->peak_ns = 0;
 	d->predicted_q24 = 0;
+	d->least_ns = 0;
 	d->delivered_bytes = 0;
 	for (i = 0; i < DCC_OSCAR_POINTS; i++) {
 		d->point_send_ns[i] = 0;

@@ -66,6 +66,7 @@ struct dcc_oscar_drain {
 	u32 sample_ns;	     /* delay of the newest sample */
 	u32 peak_ns;	     /* upper bound of the delays in the ring, of those up to high_ns */
 	u32 predicted_q24;   /* share that the draining queue predicts; 0: none */
+	u32 least_ns;	     /* the least delay of a batch since the start; 0: none yet */
 	u32 delivered_bytes; /* modulo 2^32; only differences within the ring are used */
 	u64 point_send_ns[DCC_OSCAR_POINTS];
 	u32 point_delay_ns[DCC_OSCAR_POINTS]; /* 0: sent before a pause of the flow's own */
@@ -116,6 +117,22 @@ static_assert(sizeof(struct dcc_oscar) <= 640, "state is one object of at most 6
 
 /* ---- window and rate --------------------------------------------------- */
 
+/*
+ * The largest window.  One BDP already fills the link; more would only stand in the queue.  But if
+ * the base RTT is configured too low, one BDP of it does not fill the link, and a lone flow never
+ * gets what is left.  So the BDP is that of the least delay that was seen, if it is longer than the
+ * base RTT, and no longer than D_target.
+ */
+static inline u64 dcc_oscar_cap_q16(const struct dcc_oscar *s)
+{
+	const struct dcc_oscar_scale *c = &s->scale;
+
+	if (s->drain.least_ns <= c->base_ns || c->params.paper)
+		return c->bdp_window_q16;
+	return dcc_muldiv_u64(c->target_window_q16, dcc_min_u32(s->drain.least_ns, c->target_ns),
+			      c->target_ns);
+}
+
 static inline void dcc_oscar_control(const struct dcc_oscar *s, struct dcc_control *out)
 {
 	const struct dcc_oscar_scale *c = &s->scale;
@@ -131,8 +148,9 @@ static inline void dcc_oscar_control(const struct dcc_oscar *s, struct dcc_contr
 		window = dcc_max_u64(window, dcc_scale_q24(c->bdp_window_q16,
 							   probe_q24 + probe_q24 / 2));
 	}
-	/* A window of one BDP already fills the link; more would only stand in the queue. */
-	out->cwnd_q16 = dcc_max_u64(dcc_min_u64(window, c->bdp_window_q16), 1);
+	if (window > c->bdp_window_q16)
+		window = dcc_min_u64(window, dcc_oscar_cap_q16(s));
+	out->cwnd_q16 = dcc_max_u64(window, 1);
 	out->pacing_bps = dcc_max_u64(rate, 1000);
 	out->probe_ns = 0;
 }
