@@ -11,7 +11,7 @@
  *	ACK		dcc_tcp_sample(), made of
  *			  dcc_tcp_note_retrans(), dcc_tcp_delivered_bytes(),
  *			  dcc_tcp_may_be_held(), dcc_tcp_send_ns(), dcc_tcp_is_held(),
- *			  dcc_tcp_accept_rtt()
+ *			  dcc_tcp_accept_rtt(), dcc_tcp_note_noise()
  *	loss		dcc_tcp_state_event()
  *	idle		dcc_tcp_restarts()
  *	control		dcc_tcp_pace(), dcc_tcp_burst(), dcc_tcp_window(),
@@ -75,6 +75,45 @@
 /* The longest wait between two packets that a window below one packet may ask for. */
 #define DCC_TCP_HOLD_MAX_NS 100000000U
 
+/*
+ * Noise of hosts (dcc_tcp_note_noise()).  A round has so many samples at least.  It is low if its
+ * rate is at most two thirds of the best one, and noisy if its RTTs spread by more than an eighth
+ * of the least RTT and by more than 1.5 us, which is a queue's own unrest.  So many low and noisy
+ * rounds in a row, or two of them that last so many RTTs, are proof of noise.
+ */
+#define DCC_TCP_ROUND_SAMPLES 12U
+#define DCC_TCP_SPREAD_PART 8U
+#define DCC_TCP_SPREAD_MIN_NS 1500U
+#define DCC_TCP_LOW_ROUNDS 8U
+#define DCC_TCP_LOW_RTTS 16U
+
+/* The best rate falls by a 64th per round: a share that is long gone is no measure. */
+#define DCC_TCP_BEST_SHIFT 6
+
+/* The noise is at most so many times the spread, and no longer than interrupts are put off. */
+#define DCC_TCP_NOISE_SPREADS 3U
+#define DCC_TCP_NOISE_MAX_NS 250000U
+
+/* The samples of one RTT or more. */
+struct dcc_tcp_round {
+	u64 start_ns;
+	u64 sum_rtt_ns;
+	u64 acked_bytes;
+	u32 least_rtt_ns;
+	u32 samples;
+};
+
+/* What the hosts add to the RTT on average, beside what they add at least. */
+struct dcc_tcp_noise {
+	struct dcc_tcp_round round;
+	u64 best_bps;	   /* the greatest rate of a round, on its way down */
+	u64 low_since_ns;  /* low and noisy rounds: the first one's start, */
+	u32 low_rounds;	   /* their number, */
+	u32 low_excess_ns; /* the least mean RTT above the least RTT, */
+	u32 low_spread_ns; /* and the least mean RTT above its own round's least */
+	u32 mean_ns;	   /* the noise in use */
+};
+
 /* What the hooks remember of a socket between two ACKs.  Zeroed before dcc_tcp_begin(). */
 struct dcc_tcp {
 	struct dcc_path path; /* for the core; valid once base RTT, line rate and packet are set */
@@ -87,9 +126,12 @@ struct dcc_tcp {
 	u32 mss;	      /* payload of a full packet, bytes; never 0 */
 	u32 header_bytes;     /* on the wire, beside the payload */
 	u32 rtt_ns;	      /* the newest valid RTT */
+	u32 least_rtt_ns;     /* measured; path.base_rtt_ns is longer by noise.mean_ns */
+	struct dcc_tcp_noise noise;
 	u64 last_ack_ns;      /* the newest ACK that a core saw; 0: none */
 	u8 base_fixed;	      /* the base RTT is configured: do not measure it */
-	u8 base_measured;     /* path.base_rtt_ns comes from data packets */
+	u8 base_measured;     /* path.base_rtt_ns comes from full packets of data */
+	u8 base_small;	      /* path.base_rtt_ns comes from packets of data that were not full */
 	u8 retransmitted;     /* an RTT up to retrans_seq may be ambiguous */
 	u8 delayed_acks;      /* the peer has held back an ACK */
 	u8 stretched_acks;    /* the peer does not acknowledge each packet at once */
@@ -152,6 +194,10 @@ static inline void dcc_tcp_set_base_rtt(struct dcc_tcp *s, u32 base_rtt_ns, bool
 	} else if (s->base_fixed || moved) {
 		s->base_fixed = 0;
 		s->base_measured = 0;
+		s->base_small = 0;
+		s->noise.mean_ns = 0;
+		s->noise.low_rounds = 0;
+		s->noise.round.samples = 0;
 	}
 }
 
@@ -287,15 +333,38 @@ static inline bool dcc_tcp_is_held(const struct dcc_tcp *s, u32 rtt_ns, u32 flig
 	       (flight_packets == 1 || may_be_held);
 }
 
-/* The base RTT follows the smallest RTT, unless it is configured. */
-static inline void dcc_tcp_measure_base_rtt(struct dcc_tcp *s, u32 rtt_ns)
+/*
+ * Did this ACK deliver a packet that was not full?  Such a packet takes less time on each link: by
+ * 1.2 ms on one of 10 Mbit/s.  acked_bytes is dcc_tcp_delivered_bytes().
+ */
+static inline bool dcc_tcp_acked_small(const struct dcc_tcp *s, const struct dcc_tcp_view *v,
+				       u32 acked_bytes)
 {
-	rtt_ns = dcc_clamp_u32(rtt_ns, DCC_PATH_RTT_MIN_NS, DCC_PATH_RTT_MAX_NS);
-	if (s->base_fixed)
+	return acked_bytes < (u64)v->acked_sacked * (s->mss + s->header_bytes);
+}
+
+/* The base RTT in use: the least RTT and the hosts' noise. */
+static inline void dcc_tcp_apply_noise(struct dcc_tcp *s)
+{
+	s->path.base_rtt_ns =
+		(u32)dcc_min_u64((u64)s->least_rtt_ns + s->noise.mean_ns, DCC_PATH_RTT_MAX_NS);
+}
+
+/*
+ * The base RTT follows the smallest RTT of full packets, unless it is configured.  Until a full
+ * packet was measured, the smallest RTT of the others serves.
+ */
+static inline void dcc_tcp_measure_base_rtt(struct dcc_tcp *s, u32 rtt_ns, bool small)
+{
+	if (s->base_fixed || (small && s->base_measured))
 		return;
-	if (!s->base_measured || rtt_ns < s->path.base_rtt_ns)
-		s->path.base_rtt_ns = rtt_ns;
-	s->base_measured = 1;
+	rtt_ns = dcc_clamp_u32(rtt_ns, DCC_PATH_RTT_MIN_NS, DCC_PATH_RTT_MAX_NS);
+	if (!(small ? s->base_small : s->base_measured) || rtt_ns < s->least_rtt_ns) {
+		s->least_rtt_ns = rtt_ns;
+		dcc_tcp_apply_noise(s);
+	}
+	s->base_small = small;
+	s->base_measured = !small;
 }
 
 /* The answer to a small packet: the best base RTT that is known until a full packet's. */
@@ -306,11 +375,96 @@ static inline void dcc_tcp_guess_base_rtt(struct dcc_tcp *s, u32 rtt_ns)
 						    DCC_PATH_RTT_MAX_NS);
 }
 
-/* Takes an RTT of the path as the newest. */
-static inline void dcc_tcp_accept_rtt(struct dcc_tcp *s, u32 rtt_ns)
+/* Takes an RTT of the path as the newest.  small: of a packet that was not full. */
+static inline void dcc_tcp_accept_rtt(struct dcc_tcp *s, u32 rtt_ns, bool small)
 {
 	s->rtt_ns = dcc_max_u32(rtt_ns, 1);
-	dcc_tcp_measure_base_rtt(s, s->rtt_ns);
+	dcc_tcp_measure_base_rtt(s, s->rtt_ns, small);
+}
+
+/* Rounds in a row that are low and noisy; true when they prove noise. */
+static inline bool dcc_tcp_count_low(struct dcc_tcp_noise *n, u64 now_ns, u32 mean_ns,
+				     u32 excess_ns, u32 spread_ns)
+{
+	if (!n->low_rounds) {
+		n->low_since_ns = n->round.start_ns;
+		n->low_excess_ns = excess_ns;
+		n->low_spread_ns = spread_ns;
+	}
+	n->low_rounds++;
+	n->low_excess_ns = dcc_min_u32(n->low_excess_ns, excess_ns);
+	n->low_spread_ns = dcc_min_u32(n->low_spread_ns, spread_ns);
+	return n->low_rounds >= DCC_TCP_LOW_ROUNDS ||
+	       (n->low_rounds > 1 &&
+		now_ns - n->low_since_ns >= (u64)mean_ns * DCC_TCP_LOW_RTTS);
+}
+
+/* A round is complete. */
+static DCC_NOINLINE void dcc_tcp_close_round(struct dcc_tcp *s, u64 now_ns)
+{
+	struct dcc_tcp_noise *n = &s->noise;
+	struct dcc_tcp_round *r = &n->round;
+	u32 mean_ns = (u32)dcc_div_u64(r->sum_rtt_ns, dcc_max_u32(r->samples, 1));
+	u32 excess_ns = dcc_sub_sat_u32(mean_ns, s->least_rtt_ns);
+	u32 spread_ns = dcc_sub_sat_u32(mean_ns, r->least_rtt_ns);
+	u32 unrest_ns = dcc_max_u32(s->least_rtt_ns / DCC_TCP_SPREAD_PART, DCC_TCP_SPREAD_MIN_NS);
+	u64 bps = dcc_muldiv_u64(r->acked_bytes, DCC_BITS_PER_BYTE * DCC_NS_PER_S,
+				 dcc_max_u64(now_ns - r->start_ns, 1));
+
+	n->best_bps = dcc_max_u64(n->best_bps - (n->best_bps >> DCC_TCP_BEST_SHIFT), bps);
+	if (bps > n->best_bps / 3 * 2 || spread_ns <= unrest_ns) {
+		n->low_rounds = 0;
+	} else if (dcc_tcp_count_low(n, now_ns, mean_ns, excess_ns, spread_ns)) {
+		u64 noise_ns = dcc_min_u64(n->low_excess_ns,
+					   (u64)n->low_spread_ns * DCC_TCP_NOISE_SPREADS);
+
+		noise_ns = dcc_min_u64(noise_ns, DCC_TCP_NOISE_MAX_NS);
+		n->mean_ns = dcc_max_u32(n->mean_ns, (u32)noise_ns);
+		/* For more noise the rate has to fall once more. */
+		n->best_bps = bps;
+		n->low_rounds = 0;
+	}
+	/* No noise is longer than all that is above the least RTT. */
+	if (excess_ns < n->mean_ns)
+		n->mean_ns -= (n->mean_ns - excess_ns) / 4;
+	dcc_tcp_apply_noise(s);
+	r->samples = 0;
+}
+
+/*
+ * Learns the noise of the hosts where the base RTT is measured.  Interrupts and timestamps make
+ * each RTT longer than the least one, by microseconds or tens of them.  A law takes that for a
+ * queue which no cut drains, and cuts for ever.
+ *
+ * What tells noise from a queue: when the flow, and all others with it, have cut their rates, the
+ * queue drains and the noise stays.  And a queue that others hold up is level, while noise is not.
+ * So what is left of the delay in rounds at a low rate whose RTTs spread is noise; it is a part of
+ * the base RTT.
+ */
+static inline void dcc_tcp_note_noise(struct dcc_tcp *s, const struct dcc_ack *ack)
+{
+	struct dcc_tcp_round *r = &s->noise.round;
+
+	if (DCC_UNLIKELY(!r->samples)) {
+		r->start_ns = ack->now_ns;
+		r->sum_rtt_ns = 0;
+		r->acked_bytes = 0;
+		r->least_rtt_ns = ack->rtt_ns;
+	}
+	r->samples++;
+	r->sum_rtt_ns += ack->rtt_ns;
+	r->acked_bytes += ack->acked_bytes;
+	r->least_rtt_ns = dcc_min_u32(r->least_rtt_ns, ack->rtt_ns);
+	if (r->samples >= DCC_TCP_ROUND_SAMPLES && ack->send_ns >= r->start_ns)
+		dcc_tcp_close_round(s, ack->now_ns);
+}
+
+/* A sample of the path's RTT.  What the application made slow says nothing of the hosts. */
+static inline void dcc_tcp_take_sample(struct dcc_tcp *s, const struct dcc_ack *ack, bool small)
+{
+	dcc_tcp_accept_rtt(s, ack->rtt_ns, small);
+	if (!small && !s->base_fixed && !(ack->flags & DCC_ACK_APP_LIMITED))
+		dcc_tcp_note_noise(s, ack);
 }
 
 /*
@@ -360,7 +514,7 @@ static inline bool dcc_tcp_sample(struct dcc_tcp *s, const struct dcc_tcp_view *
 	    (may_be_held && v->all_sent && ack->rtt_ns > s->rtt_ns))
 		ack->flags |= DCC_ACK_DELAYED;
 	else
-		dcc_tcp_accept_rtt(s, ack->rtt_ns);
+		dcc_tcp_take_sample(s, ack, dcc_tcp_acked_small(s, v, ack->acked_bytes));
 	return true;
 }
 

@@ -62,6 +62,107 @@ dcc_ack Sample(dcc_tcp* s, const dcc_tcp_view& v, u64 noted_ns) {
 
 }  // namespace
 
+// ---- noise of the hosts
+
+namespace {
+
+// A flow that measures its base RTT, at any rate, with any delays.
+class NoisyFlow {
+ public:
+  NoisyFlow() {
+    dcc_tcp_set_base_rtt(&s_, 0, false);
+    // The path when it was idle.
+    Feed(kBase, 1, 20000);
+  }
+
+  // So many packets, `gap_ns` apart, whose RTTs are uniform from low_ns to high_ns.
+  void Feed(u32 low_ns, int packets, u64 gap_ns, u32 high_ns = 0, bool app_limited = false) {
+    std::uniform_int_distribution<u32> rtt(low_ns, std::max(low_ns, high_ns));
+    for (int i = 0; i < packets; ++i) {
+      now_ += gap_ns;
+      dcc_ack ack = {};
+      ack.now_ns = now_;
+      ack.rtt_ns = rtt(random_);
+      ack.send_ns = now_ - ack.rtt_ns;
+      ack.acked_bytes = kWire;
+      ack.flags = app_limited ? DCC_ACK_APP_LIMITED : 0;
+      dcc_tcp_take_sample(&s_, &ack, false);
+      longest_ns_ = std::max(longest_ns_, s_.path.base_rtt_ns);
+    }
+  }
+
+  u32 base_ns() const { return s_.path.base_rtt_ns; }
+  u32 longest_ns() const { return longest_ns_; }
+  dcc_tcp* tcp() { return &s_; }
+
+ private:
+  dcc_tcp s_ = Socket();
+  u64 now_ = kNow;
+  u32 longest_ns_ = 0;
+  std::mt19937 random_{7};
+};
+
+}  // namespace
+
+TEST(TcpNoise, WhatIsLeftOfTheDelayAtALowRateIsNoise) {
+  NoisyFlow flow;
+  flow.Feed(kBase, 500, 1000, kBase + 10000);
+  EXPECT_EQ(flow.base_ns(), kBase);  // at its best rate a flow may have made a queue
+  flow.Feed(kBase, 500, 2000, kBase + 10000);
+  EXPECT_GT(flow.base_ns(), kBase + 3000);  // the mean is 5 us
+  EXPECT_LE(flow.base_ns(), kBase + 6000);
+}
+
+TEST(TcpNoise, AQueueThatFollowsTheRateIsNone) {
+  NoisyFlow flow;
+  flow.Feed(kBase, 500, 1000, kBase + 10000);
+  flow.Feed(kBase, 500, 2000);  // drained
+  EXPECT_EQ(flow.longest_ns(), kBase);
+}
+
+TEST(TcpNoise, ALevelQueueOfOthersIsNone) {
+  NoisyFlow flow;
+  flow.Feed(kBase, 500, 1000);
+  // Newcomers: a tenth of the rate, and their target queue with its unrest.
+  flow.Feed(kBase + 5500, 500, 10000, kBase + 6500);
+  EXPECT_EQ(flow.longest_ns(), kBase);
+}
+
+TEST(TcpNoise, AnApplicationsPausesAreNone) {
+  NoisyFlow flow;
+  flow.Feed(kBase, 500, 1000, kBase + 10000);
+  flow.Feed(kBase, 500, 5000, kBase + 10000, true);
+  EXPECT_EQ(flow.longest_ns(), kBase);
+}
+
+TEST(TcpNoise, GoesWhenTheDelayIsShorter) {
+  NoisyFlow flow;
+  flow.Feed(kBase, 500, 1000, kBase + 10000);
+  flow.Feed(kBase, 500, 2000, kBase + 10000);
+  ASSERT_GT(flow.base_ns(), kBase + 3000);
+  flow.Feed(kBase, 1000, 1000, kBase + 200);
+  EXPECT_LE(flow.base_ns(), kBase + 200);
+}
+
+TEST(TcpNoise, IsAtMostAQuarterOfAMillisecondAndGoesWithTheDevice) {
+  NoisyFlow flow;
+  flow.Feed(kBase, 500, 1000, kBase + 4000000);
+  flow.Feed(kBase, 5000, 100000, kBase + 4000000);
+  EXPECT_LE(flow.longest_ns(), kBase + DCC_TCP_NOISE_MAX_NS);
+  EXPECT_GT(flow.longest_ns(), kBase + DCC_TCP_NOISE_MAX_NS / 2);
+  dcc_tcp_set_base_rtt(flow.tcp(), 0, true);
+  flow.Feed(30000, 1, 1000);
+  EXPECT_EQ(flow.base_ns(), 30000u);
+}
+
+TEST(TcpNoise, IsNotLearntWhereTheBaseRttIsConfigured) {
+  NoisyFlow flow;
+  dcc_tcp_set_base_rtt(flow.tcp(), kBase, false);
+  flow.Feed(kBase, 500, 1000, kBase + 10000);
+  flow.Feed(kBase, 500, 2000, kBase + 10000);
+  EXPECT_EQ(flow.base_ns(), kBase);
+}
+
 // ---- sequence numbers
 
 TEST(TcpSequence, IsComparedModulo2To32) {
@@ -92,11 +193,11 @@ TEST(TcpPath, TheHandshakesRttServesUntilTheFirstSample) {
   dcc_tcp_begin(&s, &v, 15);
   EXPECT_EQ(s.path.base_rtt_ns, 15000u);
   EXPECT_EQ(s.rtt_ns, 15000u);
-  dcc_tcp_accept_rtt(&s, 18000);  // longer, but of a full packet
+  dcc_tcp_accept_rtt(&s, 18000, false);  // longer, but of a full packet
   EXPECT_EQ(s.path.base_rtt_ns, 18000u);
-  dcc_tcp_accept_rtt(&s, 17000);
+  dcc_tcp_accept_rtt(&s, 17000, false);
   EXPECT_EQ(s.path.base_rtt_ns, 17000u);
-  dcc_tcp_accept_rtt(&s, 19000);
+  dcc_tcp_accept_rtt(&s, 19000, false);
   EXPECT_EQ(s.path.base_rtt_ns, 17000u);
   EXPECT_EQ(s.rtt_ns, 19000u);
 }
@@ -108,34 +209,73 @@ TEST(TcpPath, AnUnknownHandshakeCountsAsAMillisecondAndExtremesAreCut) {
   EXPECT_EQ(s.path.base_rtt_ns, DCC_TCP_FIRST_RTT_NS);
   dcc_tcp_begin(&s, &v, 0xffffffff);
   EXPECT_EQ(s.path.base_rtt_ns, DCC_PATH_RTT_MAX_NS);
-  dcc_tcp_accept_rtt(&s, 0);
+  dcc_tcp_accept_rtt(&s, 0, false);
   EXPECT_EQ(s.rtt_ns, 1u);  // it is a divisor
   EXPECT_EQ(s.path.base_rtt_ns, DCC_PATH_RTT_MIN_NS);
 }
 
 TEST(TcpPath, AConfiguredBaseRttIsNotMeasured) {
   dcc_tcp s = Socket();
-  dcc_tcp_accept_rtt(&s, 5000);
+  dcc_tcp_accept_rtt(&s, 5000, false);
   EXPECT_EQ(s.path.base_rtt_ns, kBase);
   dcc_tcp_guess_base_rtt(&s, 5000);
   EXPECT_EQ(s.path.base_rtt_ns, kBase);
   // Taken back: the next sample replaces it, even a longer one.
   dcc_tcp_set_base_rtt(&s, 0, false);
   EXPECT_EQ(s.path.base_rtt_ns, kBase);
-  dcc_tcp_accept_rtt(&s, 14000);
+  dcc_tcp_accept_rtt(&s, 14000, false);
   EXPECT_EQ(s.path.base_rtt_ns, 14000u);
 }
 
 TEST(TcpPath, ANewDeviceMeasuresAnewAndARenewedRouteDoesNot) {
   dcc_tcp s = Socket();
   dcc_tcp_set_base_rtt(&s, 0, false);
-  dcc_tcp_accept_rtt(&s, 10000);
+  dcc_tcp_accept_rtt(&s, 10000, false);
   dcc_tcp_set_base_rtt(&s, 0, false);
-  dcc_tcp_accept_rtt(&s, 30000);
+  dcc_tcp_accept_rtt(&s, 30000, false);
   EXPECT_EQ(s.path.base_rtt_ns, 10000u);
   dcc_tcp_set_base_rtt(&s, 0, true);
-  dcc_tcp_accept_rtt(&s, 30000);
+  dcc_tcp_accept_rtt(&s, 30000, false);
   EXPECT_EQ(s.path.base_rtt_ns, 30000u);
+}
+
+TEST(TcpPath, TheSmallestRttOfSmallPacketsServesUntilAFullOneWasMeasured) {
+  dcc_tcp s = Socket();
+  dcc_tcp_set_base_rtt(&s, 0, false);
+  dcc_tcp_accept_rtt(&s, 14000, true);
+  EXPECT_EQ(s.path.base_rtt_ns, 14000u);
+  dcc_tcp_accept_rtt(&s, 11000, true);
+  EXPECT_EQ(s.path.base_rtt_ns, 11000u);
+  dcc_tcp_accept_rtt(&s, 13000, true);
+  EXPECT_EQ(s.path.base_rtt_ns, 11000u);
+  EXPECT_FALSE(s.base_measured);
+  dcc_tcp_accept_rtt(&s, 12500, false);  // longer, but of a full packet
+  EXPECT_EQ(s.path.base_rtt_ns, 12500u);
+  dcc_tcp_accept_rtt(&s, 10000, true);  // faster only by what it lacks
+  EXPECT_EQ(s.path.base_rtt_ns, 12500u);
+  EXPECT_EQ(s.rtt_ns, 10000u);
+  // Another device: small packets serve again.
+  dcc_tcp_set_base_rtt(&s, 0, true);
+  dcc_tcp_accept_rtt(&s, 30000, true);
+  EXPECT_EQ(s.path.base_rtt_ns, 30000u);
+}
+
+TEST(TcpPath, AnAckOfLessThanFullPacketsIsSmall) {
+  dcc_tcp s = Socket();
+  dcc_tcp_set_base_rtt(&s, 0, false);
+  dcc_tcp_view v = Ack();
+  v.rtt_us = 13;
+  Sample(&s, v, kNow - 13000);
+  EXPECT_EQ(s.path.base_rtt_ns, 13000u);
+  v.rtt_us = 12;
+  // The last of two packets lacks a byte.
+  v.bytes_acked += 2 * kMss - 1;
+  v.acked_sacked = 2;
+  Sample(&s, v, kNow - 12000);
+  EXPECT_EQ(s.path.base_rtt_ns, 13000u);
+  v.bytes_acked += 2 * kMss;
+  Sample(&s, v, kNow - 12000);
+  EXPECT_EQ(s.path.base_rtt_ns, 12000u);
 }
 
 TEST(TcpPath, ASmallPacketsRttServesOnlyUntilAFullOneWasMeasured) {
@@ -143,7 +283,7 @@ TEST(TcpPath, ASmallPacketsRttServesOnlyUntilAFullOneWasMeasured) {
   dcc_tcp_set_base_rtt(&s, 0, false);
   dcc_tcp_guess_base_rtt(&s, 11000);
   EXPECT_EQ(s.path.base_rtt_ns, 11000u);
-  dcc_tcp_accept_rtt(&s, 12000);
+  dcc_tcp_accept_rtt(&s, 12000, false);
   dcc_tcp_guess_base_rtt(&s, 11000);
   EXPECT_EQ(s.path.base_rtt_ns, 12000u);
 }
