@@ -217,7 +217,8 @@ class OscarReference {
     double w = u_ * target_ * mu_ / packet_;
     if (probe_ == DCC_OSCAR_PROBE_SENDING) w = std::max(w, 1.5 * probe_u_ * base_ * mu_ / packet_);
     // The BDP of the least delay that was seen.
-    const double longest = paper_ || !least_ ? base_ : std::clamp(least_, base_, target_);
+    const double longest =
+        paper_ || least_ <= base_ + band_ ? base_ : std::clamp(least_, base_, target_);
     return std::min(w, longest * mu_ / packet_);
   }
   double rate() const {

@@ -121,13 +121,13 @@ static_assert(sizeof(struct dcc_oscar) <= 640, "state is one object of at most 6
  * The largest window.  One BDP already fills the link; more would only stand in the queue.  But if
  * the base RTT is configured too low, one BDP of it does not fill the link, and a lone flow never
  * gets what is left.  So the BDP is that of the least delay that was seen, if it is longer than the
- * base RTT, and no longer than D_target.
+ * base RTT by more than noise, and no longer than D_target.
  */
 static inline u64 dcc_oscar_cap_q16(const struct dcc_oscar *s)
 {
 	const struct dcc_oscar_scale *c = &s->scale;
 
-	if (s->drain.least_ns <= c->base_ns || c->params.paper)
+	if (s->drain.least_ns <= c->base_ns + c->band_ns || c->params.paper)
 		return c->bdp_window_q16;
 	return dcc_muldiv_u64(c->target_window_q16, dcc_min_u32(s->drain.least_ns, c->target_ns),
 			      c->target_ns);

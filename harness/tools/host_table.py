@@ -1,0 +1,127 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the scenarios host-* and writes their tables into docs/research/hosts.md.
+
+usage: host_table.py [--trials N] [--jobs N] [--seed N] [--cc NAME,...] [--lab DIR] [--out DIR] [--against DIR] [--page] [SCENARIO ...]
+
+A table per scenario and metric: a row for each case, a column for each algorithm, a cell with the mean over the trials.  With --against, the
+--out of an earlier run (of another law: --lab), a cell that moved by more than a hundredth shows both, the earlier one first.  A scenario
+that was run before, with the same words, is read and not run again.  --page writes into the page, else the tables go to standard output.
+"""
+
+import argparse
+import itertools
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+PAGE = ROOT / "docs" / "research" / "hosts.md"
+
+# scenario: (what of its sweep is measured, metrics)
+CASES = {
+    "host-noise": ({"noise_ns": [0, 1000, 5000, 20000], "from": ["hosts"], "base": ["automatic"]}, ["utilisation", "queue_mean_bytes"]),
+    "host-tail": ({"noise_ns": [5000, 20000], "from": ["hosts", "receivers"], "base": ["automatic"]}, ["utilisation", "queue_mean_bytes"]),
+    "host-paths": ({"extra_ns": [600, 2400], "of": ["far"]}, ["goodput_gbps", "utilisation"]),
+    "host-cold": ({"n": [8, 40]}, ["jain", "queue_mean_bytes"]),
+    "host-told": ({"percent": [80, 100, 120]}, ["utilisation", "recover_us"]),
+    "host-line": ({"mbps": [0, 50000, 200000], "nic": [100]}, ["utilisation", "recover_us"]),
+    "host-stack": ({"mtu": [1500, 9000], "loss_ppm": [0, 1000], "reorder_ppm": [0]}, ["utilisation", "queue_mean_bytes"]),
+    "host-foreign": ({"foreign": ["cubic", "bbr", "dctcp", "swift"]}, ["goodput_gbps"]),
+}
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("scenario", nargs="*", default=list(CASES))
+    parser.add_argument("--trials", default="2", help="per case (default 2)")
+    parser.add_argument("--jobs", default="1", help="trials at a time (default 1)")
+    parser.add_argument("--seed", default="1", help="of all random times (default 1)")
+    parser.add_argument("--cc", help="algorithms (default: each scenario's)")
+    parser.add_argument("--lab", help="a lab of other modules (DELAYCC_LAB)")
+    parser.add_argument("--out", default=ROOT / "build" / "hosts", type=pathlib.Path, help="folder (default build/hosts)")
+    parser.add_argument("--against", type=pathlib.Path, help="--out of an earlier run")
+    parser.add_argument("--page", action="store_true", help="write into docs/research/hosts.md")
+    return parser.parse_args()
+
+
+def run(options, scenario):
+    """summary.json of a scenario."""
+    out, words = options.out / scenario, [options.trials, options.seed, options.cc, str(CASES[scenario][0])]
+    done = out / "words.json"
+    if done.exists() and json.loads(done.read_text(encoding="utf-8")) == words:
+        return json.loads((out / "summary.json").read_text(encoding="utf-8"))
+    command = [ROOT / "build" / "delaycc", "run", scenario, "--sweep", "--quiet", "--trials", options.trials, "--jobs", options.jobs,
+               "--seed", options.seed, "--out", out]
+    for parameter, values in CASES[scenario][0].items():
+        command += ["--set", f"sweep.{parameter}={json.dumps(values)}", "--set", f"{parameter}={values[0]}"]
+    command += ["--cc", options.cc] if options.cc else []
+    environment = {**os.environ, **({"DELAYCC_LAB": options.lab} if options.lab else {})}
+    ended = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, env=environment)
+    if ended.returncode:
+        sys.exit(f"host_table.py: {scenario}: exit code {ended.returncode}\n{ended.stdout[:2000]}")
+    done.write_text(json.dumps(words), encoding="utf-8")
+    return json.loads((out / "summary.json").read_text(encoding="utf-8"))
+
+
+def read(summary):
+    """{(parameters): {algorithm: metrics}} and the algorithms."""
+    found = {}
+    for case in summary.get("cases") or [summary]:
+        found[tuple(sorted(case.get("parameters", {}).items()))] = case["algorithms"]
+    return found
+
+
+def number(figures):
+    if not figures:
+        return "-"
+    mean = figures["mean"] / (1000 if figures["unit"] == "bytes" else 1)
+    text = f"{mean:.0f}" if abs(mean) >= 100 else f"{mean:.1f}" if abs(mean) >= 10 else f"{mean:.3f}"
+    return ("> " if figures.get("missed") else "") + text
+
+
+def moved(old, new):
+    return old and new and abs(old["mean"] - new["mean"]) > 0.01 * max(abs(old["mean"]), abs(new["mean"]))
+
+
+def table(summary, before, scenario, metric):
+    cases, old = read(summary), read(before) if before else {}
+    swept = [name for name, values in CASES[scenario][0].items() if len(values) > 1]
+    names = list(dict.fromkeys(itertools.chain.from_iterable(cases.values())))
+    lines = ["| " + " | ".join(swept + names) + " |", "| " + " | ".join(["---"] * len(swept + names)) + " |"]
+    for key, algorithms in sorted(cases.items()):
+        row = [str(dict(key)[name]) for name in swept]
+        for name in names:
+            new, was = algorithms.get(name, {}).get(metric), old.get(key, {}).get(name, {}).get(metric)
+            row.append(f"{number(was)} → {number(new)}" if moved(was, new) else number(new))
+        lines.append("| " + " | ".join(row) + " |")
+    return "\n".join(lines)
+
+
+def main():
+    options = arguments()
+    page = PAGE.read_text(encoding="utf-8") if options.page else ""
+    for scenario in options.scenario:
+        if scenario not in CASES:
+            sys.exit(f"host_table.py: {scenario}: there are {', '.join(CASES)}")
+        summary = run(options, scenario)
+        earlier = options.against / scenario / "summary.json" if options.against else None
+        before = json.loads(earlier.read_text(encoding="utf-8")) if earlier and earlier.exists() else None
+        for metric in CASES[scenario][1]:
+            text = table(summary, before, scenario, metric)
+            mark = f"<!-- {scenario} {metric}: from harness/tools/host_table.py -->\n"
+            if options.page:
+                page, count = re.subn(f"{re.escape(mark)}.*?<!-- end -->", lambda _, t=text, m=mark: f"{m}{t}\n<!-- end -->", page, flags=re.S)
+                if count != 1:
+                    sys.exit(f"host_table.py: {PAGE} has no {mark}")
+            else:
+                print(f"## {scenario} {metric}\n{text}\n", flush=True)
+    if options.page:
+        PAGE.write_text(page, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
