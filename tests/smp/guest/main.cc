@@ -285,7 +285,6 @@ void stress(unsigned seconds, uint64_t seed) {
   print_counts();
   for (auto w : all)
     printf("STEPS %llu %s\n", static_cast<unsigned long long>(w->steps()), w->name());
-  world.calm = true;
   end_workers(trouble, trouble_threads, watch);
   make_calm(before);
   let_traffic_end();

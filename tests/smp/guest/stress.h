@@ -126,8 +126,6 @@ struct World {
   std::vector<Pair> pairs;
   /* Each after those that it needs. */
   std::vector<Module*> modules;
-  /* Removes and loads modules, links, and parameters are left alone from now on. */
-  std::atomic<bool> calm{false};
 };
 
 extern World world;

@@ -408,10 +408,6 @@ class Writer : public Worker {
   using Worker::Worker;
 
   void step() override {
-    if (world.calm) {
-      sleep_ms(50);
-      return;
-    }
     enter(some_end(chance));
     auto files = files_below(PARAMETERS);
     for (int i = 0; i < 12 && !files.empty(); i++) {
@@ -448,10 +444,6 @@ class Lives : public Worker {
   using Worker::Worker;
 
   void step() override {
-    if (world.calm) {
-      sleep_ms(50);
-      return;
-    }
     if (chance.in(4)) {
       fail_allocation(1 + static_cast<unsigned>(chance.below(250)));
       int fd = unshare_netns();
@@ -613,10 +605,6 @@ class Loader : public Worker {
   using Worker::Worker;
 
   void step() override {
-    if (world.calm) {
-      sleep_ms(50);
-      return;
-    }
     /* Mostly one algorithm; now and then what it stands on. */
     size_t n = world.modules.size();
     bool all = chance.in(12);
@@ -687,10 +675,6 @@ class Links : public Worker {
   using Worker::Worker;
 
   void step() override {
-    if (world.calm) {
-      sleep_ms(50);
-      return;
-    }
     size_t pair = chance.below(world.pairs.size());
     const Pair& p = world.pairs[pair];
     const std::string& end = chance.in(2) ? p.a : p.b;
@@ -736,10 +720,6 @@ class Pressure : public Worker {
   void begin() override { usual_ = read_file("/proc/sys/net/ipv4/tcp_mem", 100); }
 
   void step() override {
-    if (world.calm) {
-      sleep_ms(50);
-      return;
-    }
     if (write_file("/proc/sys/net/ipv4/tcp_mem", chance.in(2) ? "16 64 256" : "64 256 1024"))
       pressures++;
     sleep_ms(static_cast<unsigned>(chance.below(300)));
