@@ -15,6 +15,7 @@ import subprocess
 import pytest
 
 import owned
+import qemu
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -34,8 +35,6 @@ REPORT = re.compile(
 RACE = re.compile(r"BUG: KCSAN: [a-z-]+ in (.*)")
 OURS = re.compile(r"\[(?:delaycc\w*|tcp_\w+|smp_faulty)\]")
 LINES = 60  # of a report that are shown
-
-SIGNALS = 128
 
 
 def reports(console):
@@ -77,7 +76,7 @@ class Run:
                              env={**os.environ, "DELAYCC_SMP_WORK": str(folder)})
             self.console = done.stdout.replace("\r", "")
             errors = done.stderr
-            self.qemu_ended_by = ended_by(done.returncode, errors)
+            self.qemu_ended_by = qemu.ended_by(done.returncode, errors)
             if self.qemu_ended_by:
                 self.why = f"QEMU itself ended by {self.qemu_ended_by}, twice: no fault of the kernel in it"
             elif done.returncode:
@@ -92,15 +91,6 @@ class Run:
     def table(self):
         return "".join(f"{n:>12}  {what}\n" for what, n in self.counts.items()) + (
             f"{len(self.reports):>12}  reports of the kernel\n{len(set(self.others)):>12}  races of the kernel's own (races.txt)\n")
-
-
-def ended_by(status, errors):
-    """What ended QEMU, if it was a fault of its own; the kernel inside cannot end it so."""
-    signal = -status if status < 0 else status - SIGNALS if status > SIGNALS else 0
-    if signal:
-        return f"signal {signal}"
-    found = re.search(r"^(?:qemu: fatal|qemu-system-x86_64: .*(?:assert|[Aa]bort).*|\*\*$|ERROR:.*assertion).*$", errors, re.MULTILINE)
-    return found[0] if found else None
 
 
 def need_kernel(flavour):
@@ -203,6 +193,7 @@ def test_a_quiet_console_has_no_report():
 
 
 def test_a_crash_of_qemu_is_told_from_one_of_the_kernel():
-    assert ended_by(-11, "") == "signal 11" and ended_by(139, "") == "signal 11"
-    assert ended_by(1, "**\nERROR:../tcg/tcg.c:1: assertion failed\n")
-    assert ended_by(0, "") is None and ended_by(1, "tests/smp/run.sh: no kernel") is None
+    assert qemu.ended_by(-11, "") == "signal 11" and qemu.ended_by(139, "") == "signal 11"
+    assert qemu.ended_by(1, "**\nERROR:../tcg/tcg.c:1: assertion failed\n")
+    assert qemu.ended_by(0, "") is None and qemu.ended_by(1, "tests/smp/run.sh: no kernel") is None
+    assert qemu.ended_by(1, "tests/smp/run.sh: qemu-system-x86_64 is missing: run make setup\n") is None

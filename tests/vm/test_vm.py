@@ -13,6 +13,7 @@ import warnings
 import pytest
 
 import owned
+import qemu
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -35,14 +36,12 @@ PANIC = re.compile(r"Kernel panic.*|Oops:.*|BUG: .*|double fault.*")
 def blame(status, console, errors):
     """Who ended the machine before its time: ("QEMU" or "kernel", the words that say so), or None if neither is to blame.
 
-    status is run.sh's, and QEMU's from when that runs: negative for a signal.  A kernel that fails before BEGIN, where our init has
+    status is run.sh's, and QEMU's from when that runs.  A kernel that fails before BEGIN, where our init has
     not yet loaded a module, has met what QEMU emulates wrongly: Debian 12's QEMU 7.2 does so to 6.12 now and then.
     """
-    said = re.search(r"^.*(?:qemu-system|qemu: ).*$", errors, re.MULTILINE)
-    if status < 0:
-        return "QEMU", f"signal {-status}" + (f": {said[0]}" if said else "")
-    if status and said:
-        return "QEMU", said[0]
+    crash = qemu.ended_by(status, errors)
+    if crash:
+        return "QEMU", crash
     panic = PANIC.search(console)
     if "\nEND" in console or not panic:
         return None
@@ -149,13 +148,17 @@ QEMU_SAID = "qemu-system-x86_64: ../accel/tcg/cpu-exec.c:400: assertion failed\n
 
 @pytest.mark.parametrize("status, console, errors, whose", [
     (-11, "BEGIN 6.12.1\nPASS first\n", "", ("QEMU", "signal 11")),
+    (139, "BEGIN 6.12.1\nPASS first\n", "", ("QEMU", "signal 11")),
     (-6, "BEGIN 6.12.1\n", QEMU_SAID, ("QEMU", "signal 6: " + QEMU_SAID.strip())),
+    (1, "", "**\nERROR:../tcg/tcg.c:1: assertion failed\n", ("QEMU", "ERROR:../tcg/tcg.c:1: assertion failed")),
     (1, "", "qemu-system-x86_64: could not load kernel\n", ("QEMU", "qemu-system-x86_64: could not load kernel")),
     (0, "[ 0.1] BUG: unable to handle page fault\n", "",
      ("QEMU", "the kernel failed before a module of ours was loaded: BUG: unable to handle page fault")),
     (0, "BEGIN 6.12.1\n[ 5.1] Kernel panic - not syncing: Fatal exception\n", "", ("kernel", "Kernel panic - not syncing: Fatal exception")),
     (0, "BEGIN 6.12.1\n", "", None),
     (1, "", "run.sh: the modules do not build\n", None),
+    (1, "", "run.sh: qemu-system-x86_64 is missing: run make setup\n", None),
+    (0, "BEGIN 6.12.1\nEND\n", "qemu-system-x86_64: warning: no such feature\n", None),
     (0, "BEGIN 6.12.1\nFAIL kernel_has_not_complained: BUG: x\nEND\n", "", None),
 ])
 def test_a_crash_of_qemu_is_told_from_one_of_the_kernel(status, console, errors, whose):
