@@ -16,6 +16,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -69,8 +70,12 @@ class Target:
         return None
 
     def keep(self):
+        """Packs the fewest inputs that reach all of the code. Returns how many, and the bytes of the archive; without inputs there is none."""
+        if not any(self.folder.iterdir()):
+            return 0, 0
         small = self.folder.with_suffix(".small")
-        subprocess.run(["rm", "-rf", small], check=True)
+        if small.exists():
+            shutil.rmtree(small)
         small.mkdir()
         subprocess.run([self.program, "-set_cover_merge=1", "-use_counters=0", f"-max_len={MAX_LEN}", small, self.folder],
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)

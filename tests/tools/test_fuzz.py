@@ -3,6 +3,7 @@
 
 import json
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -79,6 +80,46 @@ def test_interrupted_it_ends_with_its_targets(build, how):
     assert process.returncode == 1
     target = int((build / "fuzz_a.pid").read_text())
     owned.wait_for(lambda: not owned.alive(target), "the target lives on")
+
+
+# Finds one input.  Asked for the fewest, gives those that are there.
+FINDER = """#!/bin/sh
+for folder; do :; done
+case "$*" in
+*-set_cover_merge=1*)
+	small=$(for word; do case $word in *.small) echo $word;; esac; done)
+	cp $folder/* $small 2>/dev/null || :
+	;;
+*)
+	%s
+	echo stat::number_of_executed_units: 1000000 >&2
+	;;
+esac
+"""
+
+
+def test_what_was_kept_is_run_first_and_nothing_is_kept_of_nothing(build, tmp_path):
+    # A tree of its own: fuzz.py keeps beside itself.
+    tree = tmp_path / "tree"
+    own = tree / "harness/tools/fuzz.py"
+    own.parent.mkdir(parents=True)
+    shutil.copy(FUZZ, own)
+    corpus = tree / "tests/fuzz/corpus"
+    corpus.parent.mkdir(parents=True)
+    for name, found in (("a", "echo found >$folder/input"), ("b", ":")):
+        (build / f"fuzz_{name}").write_text(FINDER % found)
+    command = [own, "--executions", "2M", "--keep", build]
+    for _ in range(2):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+    assert "kept 1 inputs" in done.stdout and "kept 0 inputs, 0 bytes" in done.stdout
+    assert [file.name for file in corpus.iterdir()] == ["a.zip"]
+    # Another build folder begins with them.
+    other = tmp_path / "other"
+    other.mkdir()
+    make(other, "a")
+    subprocess.run([own, "--executions", "1k", other], capture_output=True, check=True)
+    assert (other / "fuzz/a/input").read_text() == "found\n"
 
 
 def test_mistakes_are_named(build, tmp_path):
