@@ -68,8 +68,16 @@ uint64_t stream_word(uint64_t seed, uint64_t i);
 
 /* ---- time ----------------------------------------------------------------- */
 
+/*
+ * All of the program goes by the machine's time, which stands still for as long as the host
+ * gives the machine no processor: on a busy host the same is done, and the same has to be
+ * reached, in more seconds of the clock.
+ */
+void start_clock();
 uint64_t now_ms();
 void sleep_ms(unsigned ms);
+/* The clock, which goes on. */
+uint64_t clock_ms();
 
 /* ---- threads -------------------------------------------------------------- */
 
@@ -91,6 +99,8 @@ class Worker {
   uint64_t steps() const { return steps_; }
   /* After end(). */
   bool done() const { return done_; }
+  /* Where the thread is in the kernel, a function on each line; "" if it is not. */
+  std::string stack() const;
 
  protected:
   Chance chance;
@@ -100,6 +110,7 @@ class Worker {
   std::atomic<bool> stop_{false};
   std::atomic<uint64_t> steps_{0};
   std::atomic<bool> done_{false};
+  std::atomic<int> tid_{0};
 };
 
 /* ---- the world ------------------------------------------------------------ */

@@ -143,9 +143,15 @@ class Side : public Worker {
   void want(Connection* c, uint32_t events) {
     epoll_event e = {};
     if (c->events == events) return;
-    e.events = c->events = events;
+    e.events = events;
     e.data.ptr = c;
-    epoll_ctl(poll_, EPOLL_CTL_MOD, c->fd, &e);
+    /* Who wants nothing would be told again and again that the other end is gone. */
+    epoll_ctl(poll_,
+              !events      ? EPOLL_CTL_DEL
+              : !c->events ? EPOLL_CTL_ADD
+                           : EPOLL_CTL_MOD,
+              c->fd, &e);
+    c->events = events;
   }
 
   void forget(Connection* c) {

@@ -19,9 +19,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <thread>
 
 #include "stress.h"
 
@@ -44,17 +46,60 @@ uint64_t Chance::size(unsigned bits) {
   return 1 + below(most);
 }
 
-uint64_t now_ms() {
+/*
+ * The machine's time.  Work that takes BEAT_US on an idle host is done again and again; where it
+ * takes longer, because the host's processors are shared or this one's threads wait for each
+ * other, time goes slower by as much.  It never goes faster than the clock, which TCP's timers
+ * follow.
+ */
+namespace {
+
+/* One beat that took long says little: no sleep lasts longer for it than SLOWEST allows. */
+enum : uint64_t { BEAT_US = 1000, BEATS_APART = 30, BEAT_ROUNDS = 320000, SLOWEST = 30 };
+
+std::atomic<uint64_t> machine_us{0};
+/* How much slower than the clock, 1024ths. */
+std::atomic<uint64_t> slowness{1024};
+
+uint64_t clock_us() {
   timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<uint64_t>(t.tv_sec) * 1000 + static_cast<uint64_t>(t.tv_nsec) / 1000000;
+  return static_cast<uint64_t>(t.tv_sec) * 1000000 + static_cast<uint64_t>(t.tv_nsec) / 1000;
 }
 
-void sleep_ms(unsigned ms) {
-  timespec t = {static_cast<time_t>(ms / 1000), static_cast<long>(ms % 1000) * 1000000};
+void sleep_us(uint64_t us) {
+  timespec t = {static_cast<time_t>(us / 1000000), static_cast<long>(us % 1000000) * 1000};
   while (nanosleep(&t, &t) && errno == EINTR) {
   }
 }
+
+[[noreturn]] void beat() {
+  volatile uint64_t sink;
+  uint64_t begin = clock_us();
+  for (;;) {
+    uint64_t work_begin = clock_us(), word = 0;
+    for (uint64_t i = 0; i < BEAT_ROUNDS; i++) word = stream_word(word, i);
+    sink = word;
+    static_cast<void>(sink);
+    uint64_t took_us = std::max<uint64_t>(clock_us() - work_begin, BEAT_US);
+    uint64_t counted_us = std::min<uint64_t>(took_us, SLOWEST * BEAT_US);
+    slowness = (slowness * 7 + counted_us * 1024 / BEAT_US) / 8;
+    sleep_us(counted_us * BEATS_APART);
+    uint64_t end = clock_us();
+    machine_us += (end - begin) * BEAT_US / took_us;
+    begin = end;
+  }
+}
+
+}  // namespace
+
+void start_clock() { std::thread(beat).detach(); }
+
+uint64_t now_ms() { return machine_us / 1000; }
+
+uint64_t clock_ms() { return clock_us() / 1000; }
+
+void sleep_ms(unsigned ms) { sleep_us(ms * slowness * 1000 / 1024); }
 
 /* ---- files and programs --------------------------------------------------- */
 
