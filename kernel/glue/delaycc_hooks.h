@@ -417,7 +417,7 @@ static void DCC_HOOK(init)(struct sock *sk)
 	DCC_CORE(_init)(&s->core, &s->dcc.tcp.path, &s->params, &s->control);
 	if (DCC_HOOK(options).wants_flows)
 		s->report = delaycc_count_open(sk);
-	ca->flows = 0;
+	WRITE_ONCE(ca->flows, 0);
 	ca->state = s;
 	/* This is no ACK: TCP's clock may have stood still for long. */
 	if (DCC_HOOK(options).probes && s->control.probe_ns)
