@@ -57,9 +57,10 @@ def reports(console):
 class Run:
     """One machine's life: its console, and why it ended before it should; None where it did not."""
 
-    def __init__(self, flavour, *words, limit_s, name=""):
-        folder = ROOT / "build" / "smp" / (flavour + name)
+    def __init__(self, flavour, *words, limit_s, name="", folder=None, program=HERE / "run.sh"):
+        folder = folder or ROOT / "build" / "smp" / (flavour + name)
         folder.mkdir(parents=True, exist_ok=True)
+        self.program = program
         self.log = folder / "console.log"
         crashes = coarse = 0
         while crashes < 2 and coarse < COARSE_BOOTS:
@@ -78,7 +79,7 @@ class Run:
         self.why = self.qemu_ended_by = None
         self.coarse = False
         try:
-            done = owned.run([HERE / "run.sh", flavour, *words], limit_s=limit_s, silent_s=limit_s, stalled_s=1800,
+            done = owned.run([self.program, flavour, *words], limit_s=limit_s, silent_s=limit_s, stalled_s=1800,
                              env={**os.environ, "DELAYCC_SMP_WORK": str(folder)})
             self.console = done.stdout.replace("\r", "")
             errors = done.stderr
@@ -206,3 +207,29 @@ def test_a_crash_of_qemu_is_told_from_one_of_the_kernel():
     assert qemu.ended_by(1, "**\nERROR:../tcg/tcg.c:1: assertion failed\n")
     assert qemu.ended_by(0, "") is None and qemu.ended_by(1, "tests/smp/run.sh: no kernel") is None
     assert qemu.ended_by(1, "tests/smp/run.sh: qemu-system-x86_64 is missing: run make setup\n") is None
+
+
+def run_of(tmp_path, first, then):
+    """Of a machine whose first boot does another thing than the later ones."""
+    program = tmp_path / "run.sh"
+    program.write_text(f"#!/bin/sh\necho boot >>{tmp_path}/boots\nif mkdir {tmp_path}/been; then {first}; else {then}; fi\n")
+    program.chmod(0o755)
+    run = Run("kasan", limit_s=60, folder=tmp_path, program=program)
+    return run, (tmp_path / "boots").read_text().count("boot")
+
+
+COARSE, GOOD = "echo BEGIN; echo COARSE", "echo BEGIN; echo CALM; echo COUNT 3 doors; echo END"
+
+
+@pytest.mark.parametrize("first, then, why, boots", [
+    (GOOD, "exit 1", None, 1),
+    (COARSE, GOOD, None, 2),
+    ("kill -SEGV $$", GOOD, None, 2),
+    (COARSE, COARSE, f"the kernel took the machine's timer for broken at each of {COARSE_BOOTS} boots: the host is too busy", COARSE_BOOTS),
+    ("kill -SEGV $$", "kill -SEGV $$", "QEMU itself ended by signal 11, twice: no fault of the kernel in it", 2),
+    ("echo BEGIN; echo CALM", GOOD, "the kernel has reset the machine before the end", 1),
+])
+def test_a_machine_is_booted_again_for_what_is_no_fault_of_its_kernel(tmp_path, first, then, why, boots):
+    run, booted = run_of(tmp_path, first, then)
+    assert (run.why, booted) == (why, boots)
+    assert run.counts == ({} if why else {"doors": 3})

@@ -679,15 +679,19 @@ class Links : public Worker {
     const Pair& p = world.pairs[pair];
     const std::string& end = chance.in(2) ? p.a : p.b;
     std::string n = std::to_string(pair);
-    switch (chance.below(5)) {
+    /* A program takes the machine seconds, a system call does not. */
+    switch (chance.below(8)) {
       case 0:
+      case 1:
+      case 2:
         enter(chance.in(2) ? p.a_fd : p.b_fd);
         set_link_up("v", false);
         sleep_ms(static_cast<unsigned>(chance.below(150)));
         set_link_up("v", true);
         links++;
         break;
-      case 1: {
+      case 3:
+      case 4: {
         static const std::vector<int> sizes = {1280, 1400, 4000, 9000};
         enter(chance.in(2) ? p.a_fd : p.b_fd);
         if (set_link_mtu("v", chance.of(sizes))) mtus++;
@@ -697,8 +701,8 @@ class Links : public Worker {
         if (set_link_mtu("v", 1500)) mtus++;
         break;
       }
-      case 2:
-      case 3: {
+      case 5:
+      case 6: {
         static const std::vector<std::string> extras = {
             "", " mtu 1300", " rtt 1ms", " advmss 900", " quickack 1", " mtu lock 1400"};
         ip_batch(end, "route replace 10.0." + n + ".0/24 dev v" + chance.of(extras) +
