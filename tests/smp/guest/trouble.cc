@@ -645,14 +645,14 @@ class Loader : public Worker {
       socklen_t size = sizeof name;
       if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &size)) continue;
       for (size_t i = first; i <= last; i++) {
-        const std::string& module = world.modules[i]->name;
         for (auto& algorithm : world.modules[i]->algorithms)
           if (algorithm == name &&
               !use_algorithm(fd, chance.in(2) ? "cubic" : some_algorithm(chance)))
             switches++;
-        /* tcp_oscar's sockets without a line rate use oscar-reno. */
-        if (module.size() > 4 && module.substr(4) + "-reno" == name) use_algorithm(fd, "cubic");
       }
+      /* Sockets that a module could not serve use oscar-reno or thetapower-reno, which is the
+       * module's, too. */
+      if (strstr(name, "-reno")) use_algorithm(fd, "cubic");
     }
   }
 
