@@ -185,6 +185,16 @@ harm-table: ## what each algorithm gets where no sysctl is set, beside cubic and
 host-table: command lab ## the backend host beside the lab: in virtual time, and in Debian's kernel under QEMU (docs/research/host.md)
 	/usr/bin/python3 tests/vm/host_table.py
 
+# An hour of the machines' clock with all algorithms, and one with cubic.
+SOAK ?= --minutes 60
+.PHONY: soak
+soak: setup-test ## real programs for long, on four processors, while algorithms change; goes on where it was (SOAK="--minutes 60 --jobs 2")
+	/usr/bin/python3 tests/vm/soak.py $(SOAK)
+
+.PHONY: soak-test
+soak-test: ## a short soak: one machine, two to three minutes of processor time
+	DELAYCC_SOAK=1 $(PYTEST) tests/vm/test_soak.py
+
 .PHONY: smp-kernel
 smp-kernel: ## build and cache the debug kernels with several processors (for make smp-test)
 	@tests/smp/kernel/build.sh kasan

@@ -9,6 +9,7 @@
 #   DELAYCC_VM_KERNEL   the kernel's series: 6.1 (default), 6.12, 7.2, 7.3 (kernel.sh)
 #   DELAYCC_VM_QEMU     a suite of Debian whose QEMU to use, trixie, in place of this
 #                       machine's (qemu.sh)
+#   DELAYCC_VM_SMP      its processors (1); they take turns
 #   DELAYCC_VM_SHIFT    logarithm of the nanoseconds that an instruction takes (3)
 #   DELAYCC_VM_WORDS    added to the kernel's command line, for the script
 #
@@ -84,7 +85,7 @@ build_programs()
 		[ "$built" = "$release" ] || die "the headers are of $built, the kernel is $release: remove both folders from the cache (kernel.sh, build.sh)"
 	fi
 	exec 9>&-
-	for program in xfer refused mirror sockets bulk; do
+	for program in xfer refused mirror sockets bulk soak; do
 		gcc -std=gnu11 -O2 -Wall -Wextra -static -o "$work/$program" "$here/$program.c"
 	done
 }
@@ -119,7 +120,7 @@ make_file_system()
 	# shellcheck disable=SC2086 # a list of names
 	add_program $programs
 	ln -s dash "$tree/usr/bin/sh"
-	cp "$work/xfer" "$work/refused" "$work/mirror" "$work/sockets" "$work/bulk" "$tree/usr/bin"
+	cp "$work/xfer" "$work/refused" "$work/mirror" "$work/sockets" "$work/bulk" "$work/soak" "$tree/usr/bin"
 	mkdir -p "$tree/usr/share"
 	for file in $files_wanted; do
 		mkdir -p "$tree${file#*:}"
@@ -172,7 +173,7 @@ if chrt --reset-on-fork --fifo 1 true 2>/dev/null; then
 fi
 # shellcheck disable=SC2086 # a command
 exec $repeats "$qemu" -nodefaults -no-user-config -nographic \
-	-no-reboot -M pc -cpu Nehalem -smp 1 -m 512 -accel tcg,tb-size=512 -icount shift="${DELAYCC_VM_SHIFT:-3}",sleep=off -seed 1 \
+	-no-reboot -M pc -cpu Nehalem -smp "${DELAYCC_VM_SMP:-1}" -m 512 -accel tcg,tb-size=512 -icount shift="${DELAYCC_VM_SHIFT:-3}",sleep=off -seed 1 \
 	-rtc base=2026-01-01T00:00:00,clock=vm -serial stdio \
 	-kernel "$kernel/boot/kernel" -initrd "$work/initramfs" \
 	-append 'console=ttyS0 quiet panic=-1 net.ifnames=0 mitigations=off nokaslr '"${DELAYCC_VM_WORDS:-}" </dev/null
