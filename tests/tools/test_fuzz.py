@@ -87,13 +87,13 @@ FINDER = """#!/bin/sh
 for folder; do :; done
 case "$*" in
 *-set_cover_merge=1*)
-	small=$(for word; do case $word in *.small) echo $word;; esac; done)
-	cp $folder/* $small 2>/dev/null || :
-	;;
+    small=$(for word; do case $word in *.small) echo $word;; esac; done)
+    cp $folder/* $small 2>/dev/null || :
+    ;;
 *)
-	%s
-	echo stat::number_of_executed_units: 1000000 >&2
-	;;
+    %s
+    echo stat::number_of_executed_units: 1000000 >&2
+    ;;
 esac
 """
 

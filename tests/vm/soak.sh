@@ -28,7 +28,7 @@
 # programs: redis-server redis-cli redis-benchmark iperf3 nginx wrk curl dropbear dropbearkey dbclient scp cksum awk chmod
 #
 # Functions are called by their names, and lists are of words:
-# shellcheck disable=SC2317,SC2013,SC2046,SC2086
+# shellcheck disable=SC2317,SC2013,SC2046,SC2086,SC2119,SC2120
 
 # shellcheck source=tests/vm/common.sh
 . /common.sh
