@@ -62,7 +62,8 @@ class Chroot:
         return {folder.name for folder in (self.root / "lib/modules").iterdir() if (folder / "build").is_symlink()}
 
     def modules(self, kernel):
-        return {file.name.split(".ko")[0] for file in (self.root / "lib/modules" / kernel).rglob("*.ko*")}
+        """Those of DKMS: a package of headers may bring the kernel and all of its own modules."""
+        return {file.name.split(".ko")[0] for file in (self.root / "lib/modules" / kernel / "updates").rglob("*.ko*")}
 
     def left(self):
         """Files that carry our name, outside of what belongs to apt and the test."""
