@@ -11,11 +11,11 @@
 #define DCCPORT_KIND "dccport"
 
 enum {
-  TCA_DCCPORT_UNSPEC,
-  TCA_DCCPORT_PARMS, /* struct tc_dccport_parms */
-  TCA_DCCPORT_PAD,
-  TCA_DCCPORT_NOISE, /* struct tc_dccport_quantile[]; absent: none */
-  TCA_DCCPORT_END,
+	TCA_DCCPORT_UNSPEC,
+	TCA_DCCPORT_PARMS, /* struct tc_dccport_parms */
+	TCA_DCCPORT_PAD,
+	TCA_DCCPORT_NOISE, /* struct tc_dccport_quantile[]; absent: none */
+	TCA_DCCPORT_END,
 };
 
 #define TCA_DCCPORT_MAX (TCA_DCCPORT_END - 1)
@@ -46,16 +46,16 @@ enum {
  * packets on the wire do not count.
  */
 struct tc_dccport_parms {
-  __u64 rate_bps;         /* from 1000; 0: infinitely fast */
-  __u64 delay_ns;         /* propagation, after serialisation; up to 1000 s */
-  __u64 limit_bytes;      /* what would make the backlog more is dropped; 0: no limit */
-  __u64 ecn_bytes;        /* ECT packets that find as much are marked CE; 0: never */
-  __u64 reorder_delay_ns; /* extra wire delay of a reordered packet; up to 1000 s */
-  __u64 seed;             /* of this port's loss and reordering */
-  __u32 loss_ppm;         /* random loss before the queue, 0 .. 1000000 */
-  __u32 reorder_ppm;      /* packets that get reorder_delay_ns, 0 .. 1000000 */
-  __u32 port_id;          /* written into every event; 0 .. 65535 */
-  __u32 log_flags;        /* DCCPORT_LOG_*, _DROP_RST, _DSCP_PRIORITY, _SPRAY */
+	__u64 rate_bps;         /* from 1000; 0: infinitely fast */
+	__u64 delay_ns;         /* propagation, after serialisation; up to 1000 s */
+	__u64 limit_bytes;      /* what would make the backlog more is dropped; 0: no limit */
+	__u64 ecn_bytes;        /* ECT packets that find as much are marked CE; 0: never */
+	__u64 reorder_delay_ns; /* extra wire delay of a reordered packet; up to 1000 s */
+	__u64 seed;             /* of this port's loss and reordering */
+	__u32 loss_ppm;         /* random loss before the queue, 0 .. 1000000 */
+	__u32 reorder_ppm;      /* packets that get reorder_delay_ns, 0 .. 1000000 */
+	__u32 port_id;          /* written into every event; 0 .. 65535 */
+	__u32 log_flags;        /* DCCPORT_LOG_*, _DROP_RST, _DSCP_PRIORITY, _SPRAY */
 };
 
 /*
@@ -67,8 +67,8 @@ struct tc_dccport_parms {
 #define DCCPORT_QUANTILES_MAX 64
 
 struct tc_dccport_quantile {
-  __u32 ppm;
-  __u32 delay_ns;
+	__u32 ppm;
+	__u32 delay_ns;
 };
 
 /*
@@ -106,18 +106,18 @@ struct tc_dccport_quantile {
  * 0: a log that ends with 0 is complete.
  */
 struct dccport_event {
-  __u64 arrival_ns;    /* ktime_get_ns() at enqueue */
-  __u64 depart_ns;     /* end of serialisation, rounded up; far side: + delay_ns */
-  __u32 backlog_bytes; /* on arrival, this packet included unless it was dropped */
-  __u32 len_bytes;     /* frame length, Ethernet header included */
-  __u32 seq;           /* TCP, host order */
-  __u32 ack_seq;
-  __u16 payload_bytes;
-  __u16 sport; /* host order; the runner gives each flow its own client port */
-  __u16 dport;
-  __u16 port_id;
-  __u16 flags;       /* DCCPORT_EV_* */
-  __u16 reserved[3]; /* 0 */
+	__u64 arrival_ns;    /* ktime_get_ns() at enqueue */
+	__u64 depart_ns;     /* end of serialisation, rounded up; far side: + delay_ns */
+	__u32 backlog_bytes; /* on arrival, this packet included unless it was dropped */
+	__u32 len_bytes;     /* frame length, Ethernet header included */
+	__u32 seq;           /* TCP, host order */
+	__u32 ack_seq;
+	__u16 payload_bytes;
+	__u16 sport;         /* host order; the runner gives each flow its own client port */
+	__u16 dport;
+	__u16 port_id;
+	__u16 flags;         /* DCCPORT_EV_* */
+	__u16 reserved[3];   /* 0 */
 };
 
 #endif /* DCCPORT_H */
