@@ -53,33 +53,39 @@ wait_for() # TEXT FILE
 	no "no '$1' in $2 after 10 s"
 }
 
+# For a web server of files in /srv.
+write_nginx_conf() # ADDRESS PROCESSES, as nginx.conf says it
+{
+	mkdir -p /srv /tmp/nginx
+	cat >/etc/nginx.conf <<-EOF
+	user root;
+	daemon off;
+	$2;
+	pid /tmp/nginx.pid;
+	events {}
+	http {
+		access_log off;
+		client_body_temp_path /tmp/nginx/body;
+		proxy_temp_path /tmp/nginx/proxy;
+		fastcgi_temp_path /tmp/nginx/fastcgi;
+		uwsgi_temp_path /tmp/nginx/uwsgi;
+		scgi_temp_path /tmp/nginx/scgi;
+		sendfile on;
+		keepalive_requests 1000000;
+		server {
+			listen $1:80;
+			root /srv;
+		}
+	}
+	EOF
+}
+
 # A web server for files of 2500 bytes (/small) and of 100,000 (/large), and redis.
 start_servers() # NAMESPACE ADDRESS
 {
-	mkdir -p /srv /tmp/nginx
+	write_nginx_conf "$2" 'master_process off'
 	head -c 2500 /dev/zero >/srv/small
 	head -c 100000 /dev/zero >/srv/large
-	cat >/etc/nginx.conf <<EOF
-user root;
-daemon off;
-master_process off;
-pid /tmp/nginx.pid;
-events {}
-http {
-	access_log off;
-	client_body_temp_path /tmp/nginx/body;
-	proxy_temp_path /tmp/nginx/proxy;
-	fastcgi_temp_path /tmp/nginx/fastcgi;
-	uwsgi_temp_path /tmp/nginx/uwsgi;
-	scgi_temp_path /tmp/nginx/scgi;
-	sendfile on;
-	keepalive_requests 1000000;
-	server {
-		listen $2:80;
-		root /srv;
-	}
-}
-EOF
 	(cd /tmp && exec ip netns exec "$1" redis-server --save '' --appendonly no --bind "$2" --protected-mode no \
 		--logfile /tmp/redis.log >/dev/null) &
 	redis_server=$!

@@ -58,7 +58,7 @@ make_network()
 
 prepare_files()
 {
-	mkdir -p /srv /tmp/nginx /.ssh /in
+	mkdir -p /srv /.ssh /in
 	head -c 2500 /dev/urandom >/srv/small
 	head -c 100000 /dev/urandom >/srv/large
 	head -c 1000000 /dev/urandom >/srv/file
@@ -68,27 +68,7 @@ prepare_files()
 	dropbearkey -t ed25519 -f /.ssh/id_dropbear 2>/dev/null | grep '^ssh-' >/.ssh/authorized_keys
 	chmod 700 / /.ssh
 	printf '%s\n' 'save ""' 'appendonly no' 'protected-mode no' 'enable-debug-command yes' >/etc/redis.conf
-	cat >/etc/nginx.conf <<-EOF
-	user root;
-	daemon off;
-	worker_processes 2;
-	pid /tmp/nginx.pid;
-	events {}
-	http {
-		access_log off;
-		client_body_temp_path /tmp/nginx/body;
-		proxy_temp_path /tmp/nginx/proxy;
-		fastcgi_temp_path /tmp/nginx/fastcgi;
-		uwsgi_temp_path /tmp/nginx/uwsgi;
-		scgi_temp_path /tmp/nginx/scgi;
-		sendfile on;
-		keepalive_requests 1000000;
-		server {
-			listen 10.0.0.2:80;
-			root /srv;
-		}
-	}
-	EOF
+	write_nginx_conf 10.0.0.2 'worker_processes 2'
 }
 
 servers=
