@@ -518,7 +518,8 @@ TEST(Catalogue, EveryMetricAndKeyIsDeclaredOnceAndWhole) {
   for (const MetricInfo& metric : all_metrics()) {
     EXPECT_TRUE(names.insert(metric.name).second) << metric.name << " is declared twice";
     EXPECT_STRNE(metric.label, "") << metric.name;
-    EXPECT_TRUE(metric.records & (kFlowRecords | kBottleneckPackets | kEndPackets)) << metric.name;
+    EXPECT_TRUE(metric.records & (kFlowRecords | kBottleneckPackets | kEndPackets | kEchoRecords))
+        << metric.name;
   }
   for (const MetricFamily* family : metric_families())
     if (!family->metrics.empty()) {

@@ -235,7 +235,7 @@ Fd open_map(uint32_t id) {
 }
 
 std::vector<char> first_value(int fd) {
-  std::vector<char> value((map_info(fd).value_size + 7) / 8 * 8);
+  std::vector<char> value((size_t{map_info(fd).value_size} + 7) / 8 * 8);
   if (bpf_map_lookup_elem(fd, &kKey, value.data()) < 0) refuse("reading a BPF map", errno);
   return value;
 }
