@@ -189,7 +189,7 @@ static DCC_NOINLINE void dcc_oscar_close(struct dcc_oscar *s, const struct dcc_p
 	struct dcc_estimate e;
 
 	dcc_batch_close(&s->batch, &e);
-	if (!s->drain.least_ns || e.delay_ns < s->drain.least_ns)
+	if (!p->paper && (!s->drain.least_ns || e.delay_ns < s->drain.least_ns))
 		s->drain.least_ns = e.delay_ns;
 	if (DCC_UNLIKELY(dcc_oscar_scale_stale(&s->scale, path, p))) {
 		/* The ratio is still the best guess; the batch's scales may not be. */
