@@ -183,7 +183,7 @@ harm-table: ## what each algorithm gets where no sysctl is set, beside cubic and
 
 .PHONY: host-table
 host-table: command lab ## the backend host beside the lab: in virtual time, and in Debian's kernel under QEMU (docs/research/host.md)
-	/usr/bin/python3 tests/vm/host_table.py
+	/usr/bin/python3 tests/vm/backend_table.py
 
 # An hour of the machines' clock with all algorithms, and one with cubic.
 SOAK ?= --minutes 60

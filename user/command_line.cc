@@ -37,25 +37,22 @@ std::vector<std::string> split_names(const std::string& option,
 
 namespace {
 
-// PREFIX/share/delaycc/NAME of an installed PREFIX/bin/delaycc, otherwise the source tree's.
+// PREFIX/NAME of an installed PREFIX/bin/delaycc, otherwise that of the source or build tree.
 fs::path data_folder(const char* name, const char* source) {
   const fs::path prefix = fs::read_symlink("/proc/self/exe").parent_path().parent_path();
-  fs::path installed = prefix / "share/delaycc" / name;
+  fs::path installed = prefix / name;
   std::error_code ignored;
   return fs::exists(installed, ignored) ? installed : fs::path(source);
 }
 
 }  // namespace
 
-fs::path scenario_folder() { return data_folder("scenarios", DELAYCC_SCENARIOS); }
+fs::path scenario_folder() { return data_folder("share/delaycc/scenarios", DELAYCC_SCENARIOS); }
 fs::path bpf_folder() {
   if (const char* given = getenv("DELAYCC_BPF"); given && *given) return given;
-  const fs::path prefix = fs::read_symlink("/proc/self/exe").parent_path().parent_path();
-  fs::path installed = prefix / "lib/delaycc/bpf";
-  std::error_code ignored;
-  return fs::exists(installed, ignored) ? installed : fs::path(DELAYCC_BPF_OBJECTS);
+  return data_folder("lib/delaycc/bpf", DELAYCC_BPF_OBJECTS);
 }
-fs::path mininet_folder() { return data_folder("mininet", DELAYCC_MININET); }
+fs::path mininet_folder() { return data_folder("share/delaycc/mininet", DELAYCC_MININET); }
 
 std::vector<fs::path> all_scenarios() {
   std::vector<fs::path> files;

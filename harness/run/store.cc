@@ -40,6 +40,20 @@ CREATE TABLE IF NOT EXISTS rates (
   PRIMARY KEY (trial, curve, bin)) WITHOUT ROWID;
 )";
 
+// Who holds the lock: known by the kernel, or, on another machine, by what it wrote into the file.
+// Empty: nobody holds it any more.
+std::string lock_owner(const Fd& lock, const std::string& name) {
+  struct flock held = {};
+  held.l_type = F_WRLCK;
+  held.l_whence = SEEK_SET;
+  if (fcntl(lock.get(), F_GETLK, &held) < 0) throw system_error("fcntl F_GETLK", name);
+  if (held.l_type == F_UNLCK) return "";
+  if (held.l_pid > 0) return "process " + std::to_string(held.l_pid);
+  std::string owner = read_file(name);
+  while (!owner.empty() && owner.back() == '\n') owner.pop_back();
+  return owner.empty() ? "another machine's program" : owner;
+}
+
 // Locks PATH.lock, in which the owner writes who it is. On its own file: SQLite locks the store
 // itself with locks of the same kind. A record lock is the process's own: a lab that has been
 // forked and has not yet become the lab does not keep it when the owner is killed, as it would keep
@@ -50,12 +64,11 @@ Fd lock_store(const std::string& path) {
   struct flock whole = {};
   whole.l_type = F_WRLCK;
   whole.l_whence = SEEK_SET;
-  if (fcntl(lock.get(), F_SETLK, &whole) < 0) {
+  while (fcntl(lock.get(), F_SETLK, &whole) < 0) {
     if (errno != EACCES && errno != EAGAIN) throw system_error("fcntl F_SETLK", name);
-    std::string owner = read_file(name);
-    while (!owner.empty() && owner.back() == '\n') owner.pop_back();
-    throw StoreError(path + ": is in use by " + (owner.empty() ? "another program" : owner) +
-                     "; wait for it, or name another folder with --out");
+    if (const std::string owner = lock_owner(lock, name); !owner.empty())
+      throw StoreError(path + ": is in use by " + owner +
+                       "; wait for it, or name another folder with --out");
   }
   char host[256] = "?";
   gethostname(host, sizeof(host) - 1);

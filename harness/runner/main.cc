@@ -25,6 +25,7 @@
 #include "base/module_info.h"
 #include "base/posix.h"
 #include "plan/plan.h"
+#include "runner/modules.h"
 #include "runner/netlink.h"
 #include "runner/network.h"
 #include "runner/traffic.h"
@@ -75,18 +76,6 @@ void refuse_unpatched_kernel() {
     throw Error("/proc/delaycc_lab does not say \"clock_ns 1\": the lab kernel is too coarse");
 }
 
-void load_module(const std::string& directory, const std::string& wanted,
-                 std::set<std::string>* loaded) {
-  const std::string name = find_module(directory, wanted);
-  if (name.empty()) throw Error("no module " + wanted + " in " + directory);
-  if (!loaded->insert(name).second) return;
-  const std::string file = directory + "/" + name + ".ko";
-  for (const std::string& other : module_dependencies(read_file(file)))
-    load_module(directory, other, loaded);
-  const Fd fd = open_file(file, O_RDONLY);
-  if (syscall(SYS_finit_module, fd.get(), "", 0) < 0) throw system_error("finit_module", file);
-}
-
 tc_dccport_parms port_parms(const PortPlan& port) {
   tc_dccport_parms parms = {};
   parms.rate_bps = port.rate_bps;
@@ -113,15 +102,13 @@ std::vector<tc_dccport_quantile> port_noise(const PortPlan& port) {
 
 // Random loss begins with the experiment: no connection is to lack because its SYN was lost.
 void begin_loss(const Plan& plan, const std::vector<Fd>& netns) {
-  for (const LinkPlan& link : plan.links)
-    for (const EndPlan* end : {&link.a, &link.b}) {
-      if (end->port.loss_ppm == 0) continue;
-      if (setns(netns[static_cast<size_t>(end->node)].get(), CLONE_NEWNET) < 0)
-        throw system_error("setns", plan.nodes[static_cast<size_t>(end->node)].name);
-      NetlinkBatch batch;
-      batch.add_port(end->ifindex, port_parms(end->port), port_noise(end->port));
-      batch.flush();
-    }
+  each_end(plan, [&](const EndPlan& end) {
+    if (end.port.loss_ppm == 0) return;
+    enter_namespace(netns.at(static_cast<size_t>(end.node)));
+    NetlinkBatch batch;
+    batch.add_port(end.ifindex, port_parms(end.port), port_noise(end.port));
+    batch.flush();
+  });
 }
 
 std::vector<Fd> build_ports(const Plan& plan) {
@@ -164,8 +151,8 @@ void run_trial() {
   const rlimit files = {1 << 17, 1 << 17};
   if (setrlimit(RLIMIT_NOFILE, &files) < 0) throw system_error("setrlimit", "RLIMIT_NOFILE");
   const std::string modules = required_environment("DCC_MODULES");
-  std::set<std::string> loaded;
-  for (const std::string& name : plan.modules) load_module(modules, name, &loaded);
+  for (const std::string& name : plan.modules)
+    if (!insert_module(modules, name)) throw Error("no module " + name + " in " + modules);
   write_sysctls(plan.sysctls);
   const std::vector<Fd> netns = build_ports(plan);
   if (plan.trace) start_trace();

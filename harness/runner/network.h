@@ -29,6 +29,13 @@ void enter_namespace(const Fd& netns);
 using AddQdiscs =
     std::function<void(const NodePlan& node, const EndPlan& end, NetlinkBatch& batch)>;
 
+// Calls `each` with every end of the plan's links.
+template <typename Each>
+void each_end(const Plan& plan, Each each) {
+  for (const LinkPlan& link : plan.links)
+    for (const EndPlan* end : {&link.a, &link.b}) each(*end);
+}
+
 // Builds namespaces, links, addresses, neighbours and routes. Returns the namespace of each node;
 // the caller's thread is in one of them afterwards. Throws Error.
 std::vector<Fd> build_network(const Plan& plan, const AddQdiscs& add_qdiscs);

@@ -5,17 +5,14 @@ bpf_transfer does the work and is built with the rest (DELAYCC_BUILD says where,
 build/ by default).  What this machine lacks is a skip with the reason.
 """
 
-import os
-import pathlib
 import re
 import subprocess
 
 import pytest
 
 import owned
+from programs import BUILD
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-BUILD = pathlib.Path(os.environ.get("DELAYCC_BUILD", ROOT / "build"))
 SKIPPED = 77
 pytestmark = pytest.mark.alone
 # Where the scheduler's delays would be taken for a queue, a target far above them.

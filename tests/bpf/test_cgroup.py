@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`delaycc cgroup` (bpf/cgroup.bpf.c): the algorithm and the priority of a cgroup's sockets.
 
-Run as a program, this is what happens in a mount and network namespace of its own: `test_priority.py CGROUP`.
+Run as a program, this is what happens in a mount and network namespace of its own: `test_cgroup.py CGROUP`.
 """
 
 import json
@@ -15,16 +15,9 @@ import tempfile
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-BUILD = pathlib.Path(os.environ.get("DELAYCC_BUILD", ROOT / "build"))
+from programs import BUILD, delaycc
+
 OBJECT = BUILD / "bpf" / "cgroup.bpf.o"
-
-
-def delaycc(*words, fails=False):
-    done = subprocess.run([BUILD / "delaycc", *map(str, words)], capture_output=True, text=True, check=False)
-    if bool(done.returncode) != fails:
-        sys.exit(f"delaycc {words}: {done.returncode} {done.stdout}{done.stderr}")
-    return done.stderr if fails else done.stdout
 
 
 def priorities(cgroup, code):

@@ -18,22 +18,14 @@ import sys
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-BUILD = pathlib.Path(os.environ.get("DELAYCC_BUILD", ROOT / "build"))
-DELAYCC = BUILD / "delaycc"
+from programs import BUILD, DELAYCC, ROOT, delaycc
+
 pytestmark = pytest.mark.alone
 LINE = ("--set", "line_rate_mbps=10000")
 # The loopback's queue is the processor's.
 LONG = ("--set", "base_rtt_ns=10000000")
 # What the verifier may have to look at, of its million for each program: twice today's most.
 INSTRUCTIONS = 200000
-
-
-def delaycc(*words, fails=False):
-    done = subprocess.run([DELAYCC, *map(str, words)], capture_output=True, text=True, check=False)
-    if bool(done.returncode) != fails:
-        sys.exit(f"delaycc {words}: {done.returncode} {done.stdout}{done.stderr}")
-    return done.stderr if fails else done.stdout
 
 
 @contextlib.contextmanager

@@ -5,16 +5,14 @@ Run as a program by `bpf_transfer --run`, while the algorithm is registered, thi
 """
 
 import json
-import os
-import pathlib
 import socket
 import struct
 import sys
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-BUILD = pathlib.Path(os.environ.get("DELAYCC_BUILD", ROOT / "build"))
+from programs import BUILD
+
 SKIPPED = 77
 pytestmark = pytest.mark.alone
 

@@ -7,8 +7,6 @@ router whose port to the receiver is the bottleneck, and a receiver are three ne
 """
 
 import json
-import os
-import pathlib
 import socket
 import subprocess
 import sys
@@ -17,8 +15,8 @@ import time
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-BUILD = pathlib.Path(os.environ.get("DELAYCC_BUILD", ROOT / "build"))
+from programs import BUILD, ROOT
+
 SKIPPED = 77
 pytestmark = pytest.mark.alone
 RATE_MBPS = 100

@@ -36,6 +36,19 @@ name = "short"
 from = "senders[1]"
 to = "receivers"
 """
+# Hosts of one rate before a bottleneck of another; keys of the bottleneck may follow.
+BOTTLENECK = """
+[topology]
+kind = "dumbbell"
+senders = {senders}
+receivers = 1
+base_rtt_ns = {rtt_ns}
+[link]
+rate_gbps = {host_gbps}
+[bottleneck]
+rate_gbps = {gbps}
+buffer_bytes = {buffer_bytes}
+"""
 OSCAR_TOLD = """
 [algorithms.oscar.sysctl]
 net.ipv4.delaycc.line_rate_mbps = 100000

@@ -7,23 +7,13 @@ import subprocess
 
 import pytest
 
-from outside import BUILD, LAB, delaycc, run
+from outside import BOTTLENECK, BUILD, LAB, delaycc, run
 
 # A flow at the bottleneck's rate, and three that join it for a while: queue, losses and recovery.
 INCAST = """
 name = "shared"
 trials = 1
-cc = ["oscar", "cubic", "dctcp"]
-[topology]
-kind = "dumbbell"
-senders = 4
-receivers = 1
-base_rtt_ns = {rtt_ns}
-[link]
-rate_gbps = {host_gbps}
-[bottleneck]
-rate_gbps = {gbps}
-buffer_bytes = {buffer_bytes}
+cc = ["oscar", "cubic", "dctcp"]""" + BOTTLENECK + """
 ecn_threshold_bytes = {ecn_bytes}
 [[flows]]
 name = "long"
@@ -40,9 +30,9 @@ size_bytes = {size_bytes}
 duration_us = {duration_us}
 from_us = {from_us}
 """
-FAST = dict(rtt_ns=12000, host_gbps=200, gbps=100, buffer_bytes=400000, ecn_bytes=75000, join_us=500, size_bytes=500000, duration_us=2000,
+FAST = dict(senders=4, rtt_ns=12000, host_gbps=200, gbps=100, buffer_bytes=400000, ecn_bytes=75000, join_us=500, size_bytes=500000, duration_us=2000,
             from_us=200)
-SLOW = dict(rtt_ns=1000000, host_gbps=1, gbps=0.1, buffer_bytes=60000, ecn_bytes=20000, join_us=50000, size_bytes=100000,
+SLOW = dict(senders=4, rtt_ns=1000000, host_gbps=1, gbps=0.1, buffer_bytes=60000, ecn_bytes=20000, join_us=50000, size_bytes=100000,
             duration_us=300000, from_us=30000)
 
 

@@ -21,16 +21,18 @@ counted() # NAME TEXT: the number behind the name
 	printf '%s\n' "$2" | tr -d ',"' | sed -n "s/^ *$1: \([0-9]*\)$/\1/p" | head -n 1
 }
 
+start_receiver()
+{
+	(exec ip netns exec b xfer recv 5001 >/tmp/received) &
+	receiver=$!
+	wait_for_listener b 5001
+}
+
 carries() # NAME
 {
 	delaycc load "$1" --set line_rate_mbps=1000 --set base_rtt_ns=2000000 || return 1
 	kernel_name=$(delaycc status | sed -n 's/^\(bpf_[a-z_]*\) .*/\1/p')
-	(exec ip netns exec b xfer recv 5001 >/tmp/received) &
-	receiver=$!
-	for _ in $(seq 100); do
-		in_b ss -ltn | grep -q ':5001 ' && break
-		sleep 0.02
-	done
+	start_receiver || return 1
 	ip netns exec a xfer send -c "$kernel_name" 10.0.0.2 5001 3000000 1 >/tmp/sent || no "the sender: $(cat /tmp/sent)" || return 1
 	wait $receiver || no "the receiver: $(cat /tmp/received)" || return 1
 	shown=$(delaycc status --json)
@@ -74,12 +76,7 @@ fi
 modules_flow()
 {
 	modprobe tcp_oscar && in_a sysctl -q -w net.ipv4.delaycc.line_rate_mbps=1000 net.ipv4.delaycc.base_rtt_ns=2000000 || return 1
-	(exec ip netns exec b xfer recv 5001 >/tmp/received) &
-	receiver=$!
-	for _ in $(seq 100); do
-		in_b ss -ltn | grep -q ':5001 ' && break
-		sleep 0.02
-	done
+	start_receiver || return 1
 	(exec ip netns exec a xfer send -w 20 -c oscar 10.0.0.2 5001 100000 1 >/tmp/sent) &
 	sender=$!
 	wait_for ok /tmp/sent

@@ -53,6 +53,15 @@ wait_for() # TEXT FILE
 	no "no '$1' in $2 after 10 s"
 }
 
+wait_for_listener() # NAMESPACE PORT
+{
+	for _ in $(seq 500); do
+		ip netns exec "$1" ss -ltn | grep -q ":$2 " && return 0
+		sleep 0.02
+	done
+	no "nobody listens on port $2 after 10 s"
+}
+
 # For a web server of files in /srv.
 write_nginx_conf() # ADDRESS PROCESSES, as nginx.conf says it
 {
@@ -93,11 +102,7 @@ start_servers() # NAMESPACE ADDRESS
 	nginx_server=$!
 	: >>/tmp/redis.log
 	wait_for 'Ready to accept' /tmp/redis.log || return 1
-	for _ in $(seq 100); do
-		ip netns exec "$1" ss -ltn | grep -q ':80 ' && return 0
-		sleep 0.1
-	done
-	no "nginx does not listen: $(cat /tmp/nginx.log)"
+	wait_for_listener "$1" 80 || no "nginx does not listen: $(cat /tmp/nginx.log)"
 }
 
 stop_servers()

@@ -76,10 +76,7 @@ figures() # PATH ALGORITHM
 		sed -n 's/^"SET","\([0-9.]*\)".*/\1/p')
 	(exec ip netns exec b timeout 40 iperf3 -s -1 >/tmp/iperf 2>&1) &
 	server=$!
-	for _ in $(seq 100); do
-		in_b ss -ltn | grep -q ':5201 ' && break
-		sleep 0.05
-	done
+	wait_for_listener b 5201 || echo "FAIL $2: $why"
 	iperf=$(timeout 30 ip netns exec a iperf3 -c 10.0.0.2 -t 1 -f m 2>/dev/null | sed -n 's/.* \([0-9.]*\) Mbits.sec .*receiver$/\1/p')
 	kill $server 2>/dev/null
 	wait $server

@@ -24,6 +24,7 @@
 #include "bpf/loader.h"
 #include "bpf/modules.h"
 #include "command_line.h"
+#include "dcc_cc.h"
 #include "manual.h"
 #include "scenario/scenario_file.h"
 
@@ -163,8 +164,8 @@ int paths(const BpfArguments& arguments) {
     // "10.0.0.0/8=8000": split at the last sign, as a prefix has none.
     const BpfSetting setting = parse_bpf_setting(word);
     if (setting.second == 0)
-      throw BpfInputError(word +
-                          ": 0 ns, allowed is 1000 to 1000000000; --delete takes a prefix away");
+      throw BpfInputError(fmt::format("{}: 0 ns, allowed is {} to {}; --delete takes a prefix away",
+                                      word, DCC_PATH_RTT_MIN_NS, DCC_PATH_RTT_MAX_NS));
     wanted.push_back(setting);
   }
   if (arguments.remove && arguments.words.empty())

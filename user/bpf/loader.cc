@@ -26,6 +26,7 @@
 #include <set>
 
 #include "base/suggest.h"
+#include "dcc_cc.h"
 
 namespace delaycc {
 namespace {
@@ -35,7 +36,6 @@ namespace fs = std::filesystem;
 constexpr char kSockets[] = "dcc_sockets_map";
 constexpr uint32_t kKey = 0;
 constexpr size_t kLogLines = 12;
-constexpr uint32_t kPathMinNs = 1000, kPathMaxNs = 1'000'000'000;
 constexpr uint32_t kMappedBits = 96;  // of an IPv4 address in IPv6
 
 // The last lines that libbpf said: the verifier's refusal.
@@ -135,32 +135,25 @@ bool cong_control_is_long(const btf* types) {
   throw BpfUnsupported("this kernel's tcp_congestion_ops has no cong_control");
 }
 
-// Offset and size of a variable in a section of global variables.
+// Where a variable is in its section of global variables.
 struct Variable {
   uint32_t offset = 0, size = 0;
 };
-std::optional<Variable> variable(const btf* types, const char* section, const char* name) {
+std::map<std::string, Variable> variables(const btf* types, const char* section) {
+  std::map<std::string, Variable> found;
   const int id = btf__find_by_name_kind(types, section, BTF_KIND_DATASEC);
-  if (id < 0) return std::nullopt;
+  if (id < 0) return found;
   const btf_type* type = btf__type_by_id(types, static_cast<uint32_t>(id));
   for (uint16_t i = 0; i < btf_vlen(type); i++) {
     const btf_var_secinfo& info = btf_var_secinfos(type)[i];
     const btf_type* var = btf__type_by_id(types, info.type);
-    if (!strcmp(btf__name_by_offset(types, var->name_off), name))
-      return Variable{info.offset, info.size};
+    found[btf__name_by_offset(types, var->name_off)] = {info.offset, info.size};
   }
-  return std::nullopt;
+  return found;
 }
 
-std::vector<std::string> variables(const btf* types, const char* section) {
-  std::vector<std::string> names;
-  const int id = btf__find_by_name_kind(types, section, BTF_KIND_DATASEC);
-  if (id < 0) return names;
-  const btf_type* type = btf__type_by_id(types, static_cast<uint32_t>(id));
-  for (uint16_t i = 0; i < btf_vlen(type); i++)
-    names.push_back(btf__name_by_offset(
-        types, btf__type_by_id(types, btf_var_secinfos(type)[i].type)->name_off));
-  return names;
+bool ends_with(const std::string& text, const std::string& end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
 std::string text_of(const std::vector<char>& data, const Variable& at) {
@@ -180,6 +173,29 @@ std::vector<BpfParameter> parameters_of(const std::vector<char>& rodata, const V
                      info.max,
                      info.zero_ok != 0});
   }
+  return found;
+}
+
+// What an object says of itself, in its .rodata.
+struct Constants {
+  std::vector<char> bytes;
+  std::map<std::string, Variable> places;
+  std::string name, kernel, version;
+  std::vector<BpfParameter> parameters;
+};
+
+// Nothing: it is no algorithm of delaycc, or of another version.
+std::optional<Constants> read_constants(const btf* types, std::vector<char> bytes) {
+  Constants found;
+  found.bytes = std::move(bytes);
+  found.places = variables(types, ".rodata");
+  for (const char* name :
+       {"dcc_param_table", "dcc_name", "dcc_algorithm", "dcc_version", "dcc_cong_control_is_long"})
+    if (!found.places.count(name)) return std::nullopt;
+  found.name = text_of(found.bytes, found.places["dcc_algorithm"]);
+  found.kernel = text_of(found.bytes, found.places["dcc_name"]);
+  found.version = text_of(found.bytes, found.places["dcc_version"]);
+  found.parameters = parameters_of(found.bytes, found.places["dcc_param_table"]);
   return found;
 }
 
@@ -306,26 +322,19 @@ std::optional<BpfAlgorithm> describe(uint32_t id, int fd, const OpsLayout& layou
   for (const uint32_t map_id : map_ids) {
     const Fd map = open_map(map_id);
     const std::string map_name = map_info(map.get()).name;
-    const auto ends = [&](const std::string& end) {
-      return map_name.size() >= end.size() &&
-             map_name.compare(map_name.size() - end.size(), end.size(), end) == 0;
-    };
-    if (ends(".rodata")) rodata_id = map_id;
-    if (ends(".bss")) bss_id = map_id;
+    if (ends_with(map_name, ".rodata")) rodata_id = map_id;
+    if (ends_with(map_name, ".bss")) bss_id = map_id;
     found.maps[map_name] = map_id;
   }
   if (!rodata_id || !found.maps.count(DELAYCC_BPF_SETTINGS)) return std::nullopt;
   const Fd rodata = open_map(rodata_id);
   const Btf types(btf__load_from_kernel_by_id(map_info(rodata.get()).btf_id));
   if (!types) return std::nullopt;
-  const std::vector<char> constants = first_value(rodata.get());
-  const auto table = variable(types.get(), ".rodata", "dcc_param_table");
-  const auto version = variable(types.get(), ".rodata", "dcc_version");
-  const auto own_name = variable(types.get(), ".rodata", "dcc_algorithm");
-  if (!table || !version || !own_name) return std::nullopt;
-  found.name = text_of(constants, *own_name);
-  found.version = text_of(constants, *version);
-  found.parameters = parameters_of(constants, *table);
+  const auto constants = read_constants(types.get(), first_value(rodata.get()));
+  if (!constants) return std::nullopt;
+  found.name = constants->name;
+  found.version = constants->version;
+  found.parameters = constants->parameters;
   const std::vector<char> settings = first_value(map_of(found, DELAYCC_BPF_SETTINGS).get());
   for (const BpfParameter& p : found.parameters) {
     uint32_t set = 0;
@@ -334,11 +343,10 @@ std::optional<BpfAlgorithm> describe(uint32_t id, int fd, const OpsLayout& layou
   }
   if (bss_id) {
     const std::vector<char> counts = first_value(open_map(bss_id).get());
-    for (const std::string& name_of : variables(types.get(), ".bss")) {
-      const auto at = variable(types.get(), ".bss", name_of.c_str());
-      if (at->size != sizeof(uint64_t)) continue;
+    for (const auto& [name_of, at] : variables(types.get(), ".bss")) {
+      if (at.size != sizeof(uint64_t)) continue;
       uint64_t count = 0;
-      memcpy(&count, counts.data() + at->offset, sizeof(count));
+      memcpy(&count, counts.data() + at.offset, sizeof(count));
       found.counters[name_of.rfind("dcc_", 0) == 0 ? name_of.substr(4) : name_of] = count;
     }
   }
@@ -360,40 +368,21 @@ Object open_object(const std::string& file) {
 bpf_map* map_ending(bpf_object* object, const std::string& end) {
   bpf_map* map = nullptr;
   bpf_object__for_each_map(map, object) {
-    const std::string name = bpf_map__name(map);
-    if (name.size() >= end.size() && name.compare(name.size() - end.size(), end.size(), end) == 0)
-      return map;
+    if (ends_with(bpf_map__name(map), end)) return map;
   }
   throw Error("the BPF object has no map " + end + ": it is of another version of delaycc");
 }
 
-struct Constants {
-  std::vector<char> bytes;
-  std::string name, kernel, version;
-  std::vector<BpfParameter> parameters;
-};
-
 Constants constants_of(bpf_object* object, const std::string& file) {
-  Constants found;
   size_t size = 0;
-  bpf_map* rodata = map_ending(object, ".rodata");
-  const auto* bytes = static_cast<const char*>(bpf_map__initial_value(rodata, &size));
-  found.bytes.assign(bytes, bytes + size);
-  const btf* types = bpf_object__btf(object);
-  const auto table = variable(types, ".rodata", "dcc_param_table");
-  const auto name = variable(types, ".rodata", "dcc_name");
-  const auto own_name = variable(types, ".rodata", "dcc_algorithm");
-  const auto version = variable(types, ".rodata", "dcc_version");
-  if (!table || !name || !own_name || !version)
-    throw Error(
-        file +
-        ": is no algorithm of delaycc: it lacks dcc_param_table, dcc_name, dcc_algorithm or "
-        "dcc_version");
-  found.name = text_of(found.bytes, *own_name);
-  found.kernel = text_of(found.bytes, *name);
-  found.version = text_of(found.bytes, *version);
-  found.parameters = parameters_of(found.bytes, *table);
-  return found;
+  const auto* bytes =
+      static_cast<const char*>(bpf_map__initial_value(map_ending(object, ".rodata"), &size));
+  auto found = read_constants(bpf_object__btf(object), {bytes, bytes + size});
+  if (!found)
+    throw Error(file +
+                ": is no algorithm of delaycc: it lacks dcc_param_table or another of its "
+                "constants");
+  return std::move(*found);
 }
 
 void load_object(bpf_object* object, const std::string& what) {
@@ -405,12 +394,6 @@ void load_object(bpf_object* object, const std::string& what) {
   }
   throw Error(fmt::format("the kernel refuses {} ({}); its last lines:\n  {}", what,
                           strerror(error), last_lines()));
-}
-
-uint32_t own_netns() {
-  struct stat found;
-  if (stat("/proc/self/ns/net", &found) < 0) throw system_error("stat", "/proc/self/ns/net");
-  return static_cast<uint32_t>(found.st_ino);
 }
 
 void put(int settings, const std::vector<BpfParameter>& parameters, const std::string& algorithm,
@@ -465,6 +448,12 @@ BpfSetting parse_bpf_setting(const std::string& text) {
   throw BpfInputError("\"" + text + "\": allowed is KEY=NUMBER, a whole number below 2^32");
 }
 
+uint32_t own_netns() {
+  struct stat found;
+  if (stat("/proc/self/ns/net", &found) < 0) throw system_error("stat", "/proc/self/ns/net");
+  return static_cast<uint32_t>(found.st_ino);
+}
+
 std::map<std::string, uint32_t> device_speeds_mbps() {
   std::map<std::string, uint32_t> speeds;
   std::error_code error;
@@ -487,10 +476,8 @@ BpfAlgorithm load_bpf(const std::string& file, const BpfLoadOptions& options) {
     throw BpfInputError(fmt::format("{} is registered already: delaycc unload {} takes it away",
                                     constants.kernel, constants.name));
 
-  const auto at = variable(bpf_object__btf(object.get()), ".rodata", "dcc_cong_control_is_long");
-  if (!at) throw Error(file + ": lacks dcc_cong_control_is_long");
   std::vector<char> rodata = constants.bytes;
-  rodata[at->offset] = is_long ? 1 : 0;
+  rodata[constants.places.at("dcc_cong_control_is_long").offset] = is_long ? 1 : 0;
   if (bpf_map__set_initial_value(map_ending(object.get(), ".rodata"), rodata.data(),
                                  rodata.size()) < 0)
     refuse("preparing " + constants.kernel, errno);
@@ -652,9 +639,9 @@ void set_bpf_paths(const BpfAlgorithm& algorithm,
   std::vector<dcc_path_key> keys;
   for (const auto& [text, rtt_ns] : paths) {
     keys.push_back(path_key(text));
-    if (rtt_ns != 0 && (rtt_ns < kPathMinNs || rtt_ns > kPathMaxNs))
-      throw BpfInputError(
-          fmt::format("{}: {} ns, allowed is {} to {}", text, rtt_ns, kPathMinNs, kPathMaxNs));
+    if (rtt_ns != 0 && (rtt_ns < DCC_PATH_RTT_MIN_NS || rtt_ns > DCC_PATH_RTT_MAX_NS))
+      throw BpfInputError(fmt::format("{}: {} ns, allowed is {} to {}", text, rtt_ns,
+                                      DCC_PATH_RTT_MIN_NS, DCC_PATH_RTT_MAX_NS));
   }
   const Fd map = map_of(algorithm, DELAYCC_BPF_PATHS);
   for (size_t i = 0; i < keys.size(); i++) {

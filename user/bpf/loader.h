@@ -61,6 +61,9 @@ struct BpfAlgorithm {
   uint32_t programs = 0;
 };
 
+// Inode number of this network namespace, by which programs know it.
+uint32_t own_netns();
+
 // Speeds of this namespace's devices that tell one, in Mbit/s, by name.
 std::map<std::string, uint32_t> device_speeds_mbps();
 

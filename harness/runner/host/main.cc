@@ -10,7 +10,6 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -22,17 +21,16 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "backend/host/shaping.h"
-#include "base/module_info.h"
 #include "base/posix.h"
 #include "plan/plan.h"
 #include "runner/host/noise.h"
 #include "runner/host/recorder.h"
 #include "runner/host/tap.h"
+#include "runner/modules.h"
 #include "runner/netlink.h"
 #include "runner/network.h"
 #include "runner/traffic.h"
@@ -62,19 +60,9 @@ constexpr double kMostNoise = 0.5;
 // The clock of the stamps is set during a trial when it moves by more than this against the other.
 constexpr int64_t kMostDriftNs = 100'000;
 
+// From the folder, or for what that lacks by modprobe.
 void load_module(const std::string& folder, const std::string& wanted) {
-  if (!folder.empty()) {
-    if (const std::string name = find_module(folder, wanted); !name.empty()) {
-      if (fs::exists("/sys/module/" + name)) return;
-      const std::string file = folder + "/" + name + ".ko";
-      for (const std::string& other : module_dependencies(read_file(file)))
-        load_module(folder, other);
-      const Fd fd = open_file(file, O_RDONLY);
-      if (syscall(SYS_finit_module, fd.get(), "", 0) < 0 && errno != EEXIST)
-        throw system_error("finit_module", file);
-      return;
-    }
-  }
+  if (!folder.empty() && insert_module(folder, wanted)) return;
   if (fs::exists("/sys/module/" + wanted)) return;
   const pid_t child = fork();
   if (child < 0) throw system_error("fork", "modprobe");
@@ -129,12 +117,6 @@ void check_qdiscs(const ShapedNetwork& shaped, const EndPlan& end,
   if (s.rate_bps > 0) need("tbf", kServerHandle, rate);
   if (s.rate_bps > 0 && s.mark_bytes > 0)
     need("red", kMarkHandle, [&](const QdiscState& q) { return q.mark_bytes == s.mark_bytes; });
-}
-
-template <typename Each>
-void each_end(const Plan& plan, Each each) {
-  for (const LinkPlan& link : plan.links)
-    for (const EndPlan* end : {&link.a, &link.b}) each(*end);
 }
 
 void check_network(const Plan& plan, const ShapedNetwork& shaped, const std::vector<Fd>& netns) {

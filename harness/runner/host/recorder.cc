@@ -43,6 +43,14 @@ PacketRecord record_of(const SeenPacket& seen, const PortPlan& port) {
   return record;
 }
 
+// Calls `each` with the two ends of every port that the plan logs: the port's own, and the other.
+template <typename Each>
+void each_logged_port(const Plan& plan, Each each) {
+  for (const LinkPlan& link : plan.links)
+    for (const auto& [here, there] : {std::pair(&link.a, &link.b), std::pair(&link.b, &link.a)})
+      if (here->port.log_flags & (kPortLogData | kPortLogAcks)) each(*here, *there);
+}
+
 uint64_t absolute(int64_t ns) { return static_cast<uint64_t>(std::max<int64_t>(ns, 0)); }
 
 class PortRecorder {
@@ -50,16 +58,14 @@ class PortRecorder {
   PortRecorder(const Plan& plan, const ShapedNetwork& shaped, const SeenByNode& seen,
                int64_t from_ns)
       : plan_(plan), shaped_(shaped), seen_(seen), from_ns_(from_ns) {
-    for (const LinkPlan& link : plan.links)
-      for (const auto& [here, there] : {std::pair(&link.a, &link.b), std::pair(&link.b, &link.a)}) {
-        if (!(here->port.log_flags & (kPortLogData | kPortLogAcks))) continue;
-        if (is_host(plan, here->node))
-          host_port(*here);
-        else if (is_delivery(plan, *here, *there))
-          delivery(here->port, *there);
-        else
-          queue(*here);
-      }
+    each_logged_port(plan, [&](const EndPlan& here, const EndPlan& there) {
+      if (is_host(plan, here.node))
+        host_port(here);
+      else if (is_delivery(plan, here, there))
+        delivery(here.port, there);
+      else
+        queue(here);
+    });
     std::stable_sort(
         records_.begin(), records_.end(),
         [](const PacketRecord& a, const PacketRecord& b) { return a.arrival_ns < b.arrival_ns; });
@@ -196,12 +202,10 @@ class PortRecorder {
 
 std::vector<bool> tapped_nodes(const Plan& plan) {
   std::vector<bool> tapped(plan.nodes.size(), false);
-  for (const LinkPlan& link : plan.links)
-    for (const auto& [here, there] : {std::pair(&link.a, &link.b), std::pair(&link.b, &link.a)}) {
-      if (!(here->port.log_flags & (kPortLogData | kPortLogAcks))) continue;
-      const int node = is_delivery(plan, *here, *there) ? there->node : here->node;
-      tapped[static_cast<size_t>(node)] = true;
-    }
+  each_logged_port(plan, [&](const EndPlan& here, const EndPlan& there) {
+    const int node = is_delivery(plan, here, there) ? there.node : here.node;
+    tapped[static_cast<size_t>(node)] = true;
+  });
   return tapped;
 }
 

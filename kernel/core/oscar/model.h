@@ -127,7 +127,7 @@ static inline u64 dcc_oscar_cap_q16(const struct dcc_oscar *s)
 {
 	const struct dcc_oscar_scale *c = &s->scale;
 
-	if (s->drain.least_ns <= c->base_ns + c->band_ns || c->params.paper)
+	if (s->drain.least_ns <= c->base_ns + c->band_ns)
 		return c->bdp_window_q16;
 	return dcc_muldiv_u64(c->target_window_q16, dcc_min_u32(s->drain.least_ns, c->target_ns),
 			      c->target_ns);

@@ -28,17 +28,7 @@ METRICS = ("utilisation", "rtt_p50_us", "queue_mean_bytes", "noise_p99_us")
 BASE = """
 name = "{name}"
 trials = 1
-cc = [{algorithms}]
-[topology]
-kind = "dumbbell"
-senders = {senders}
-receivers = 1
-base_rtt_ns = {rtt_ns}
-[link]
-rate_gbps = {host_gbps}
-[bottleneck]
-rate_gbps = {gbps}
-buffer_bytes = {buffer_bytes}
+cc = [{algorithms}]""" + outside.BOTTLENECK + """
 loss_ppm = {loss_ppm}
 [[flows]]
 name = "flows"
