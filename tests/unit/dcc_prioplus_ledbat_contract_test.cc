@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#define DCC_PRIOPLUS_ON_LEDBAT
+#include "core_contract.h"
+#include "dcc_prioplus.h"
+
+namespace {
+
+// The highest level starts without a probe and bears the longest queue.
+CONTRACT_CORE(PrioplusLedbat, dcc_prioplus, p.priority = 7);
+CONTRACT_CORE(PrioplusLedbatPaper, dcc_prioplus, p.paper = 1; p.priority = 7);
+CONTRACT_OF(PrioplusLedbat, PrioplusLedbatPaper);
+
+}  // namespace
