@@ -36,6 +36,7 @@ constexpr int kInterrupted = 130;
 constexpr int kClockReadNs = 50;
 // What a Mininet script may use of the host.
 constexpr const char* kPrograms[] = {"mnexec", "brctl", "ifconfig", "ip", "tc", "bash", "ping"};
+constexpr char kCapture[] = "tcpdump";
 
 std::atomic<bool> stop_requested{false};
 
@@ -150,6 +151,8 @@ CLI::App* add_mininet_command(CLI::App& app, MininetArguments& arguments) {
       ->add_option("--timeout", arguments.timeout_s,
                    "seconds of processor time for the script (default 3600)")
       ->check(CLI::Range(1, 1000000));
+  command->add_flag("--pcap", arguments.pcap,
+                    "keep the packets' headers of each host's links: DIR/pcap/HOST-ethN.pcap");
   command->add_flag("--quiet", arguments.quiet, "do not show what the script prints");
   return command;
 }
@@ -163,6 +166,8 @@ int run_mininet(MininetArguments& arguments) {
                         "script stand behind it");
   const fs::path script = find_script(arguments.command.front());
   need_mininet();
+  if (arguments.pcap && !in_path(kCapture))
+    throw Error("--pcap needs tcpdump. On Debian: apt-get install tcpdump");
   const std::vector<std::string> algorithms = make_backend(kDefaultBackend, "")->algorithms();
   if (!arguments.cc.empty() &&
       std::find(algorithms.begin(), algorithms.end(), arguments.cc) == algorithms.end())
@@ -178,7 +183,8 @@ int run_mininet(MininetArguments& arguments) {
                     {"arguments", std::vector<std::string>(arguments.command.begin() + 1,
                                                            arguments.command.end())},
                     {"directory", fs::current_path().string()},
-                    {"cc", arguments.cc}};
+                    {"cc", arguments.cc},
+                    {"pcap", arguments.pcap}};
   write_file(directory.path() + "/job.json", job.dump() + "\n");
 
   struct sigaction action = {};
@@ -208,6 +214,11 @@ int run_mininet(MininetArguments& arguments) {
   if (!arguments.quiet) tail.show();
   const int code = json::parse(read_file(directory.path() + "/status")).at("code");
   write_file_atomically((out / "output.txt").string(), read_file(directory.path() + "/output.txt"));
+
+  if (arguments.pcap) {
+    fs::remove_all(out / "pcap");
+    fs::copy(directory.path() + "/pcap", out / "pcap");
+  }
 
   const std::vector<PacketRecord> packets = read_port_log(directory.path() + "/ports.bin");
   const std::map<int, LoggedPort> ports = read_ports(directory.path() + "/ports.json");

@@ -18,6 +18,7 @@ struct MininetArguments {
   int memory_mb = 2048;
   int timeout_s = 3600;
   bool quiet = false;
+  bool pcap = false;  // of each host's links, in `out`/pcap
 };
 
 // Throws Error naming what of Mininet is not installed here, and the command that installs it.

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The init of a lab that runs one Mininet script: mounts, modules, then the script; what it leaves goes to the host's folder DCC_DIR.
 
-DCC_DIR/job.json: {"script", "arguments", "directory", "cc"}; paths are absolute. DCC_MODULES: folder of the lab's modules. Written:
-output.txt (what the script prints), ports.json (link ends that were logged), ports.bin (their log), status ({"code"}), or error.txt.
+DCC_DIR/job.json: {"script", "arguments", "directory", "cc", "pcap"}; paths are absolute. DCC_MODULES: folder of the lab's modules.
+Written: output.txt (what the script prints), pcap/ (if asked for), ports.json (link ends that were logged), ports.bin (their log), status
+({"code"}), or error.txt.
 """
 
 import json
@@ -90,6 +91,9 @@ def run(job):
     environment = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/tmp", "TMPDIR": "/tmp", "USER": "root",
                    "TERM": "dumb", "LC_ALL": "C.UTF-8", "PYTHONHASHSEED": "0", "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1",
                    "PYTHONPATH": f"{HERE.parent}", "DELAYCC_OUT": str(OUT)}
+    if job["pcap"]:
+        os.mkdir(OUT / "pcap")
+        environment["DELAYCC_PCAP"] = str(OUT / "pcap")
     code = RUN.format(ports=str(OUT / "ports.json"))
     pid = os.fork()
     if pid == 0:

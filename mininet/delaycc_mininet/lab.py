@@ -9,6 +9,7 @@
 
 import atexit
 import json
+import os
 import sys
 import time
 
@@ -20,6 +21,7 @@ import mininet.node
 import mininet.nodelib
 import mininet.util
 
+from .capture import Captures
 from .links import CapabilityError, PortIntf, PortLink
 
 BRIDGES_S = 3
@@ -139,12 +141,29 @@ def install():
     mininet.net.Mininet.addLink = addLink
     start = mininet.net.Mininet.start
 
+    captures = Captures(os.environ["DELAYCC_PCAP"]) if os.environ.get("DELAYCC_PCAP") else None
+
     def start_and_wait(self):
         start(self)
         # Devices report their carrier, and bridges forward, after a second at most. It costs no time here.
         time.sleep(BRIDGES_S)
+        if captures:
+            captures.start(self.hosts)
 
     mininet.net.Mininet.start = start_and_wait
+    if captures:
+        stop = mininet.net.Mininet.stop
+
+        def stop_after_captures():
+            for trouble in captures.stop():
+                say(trouble)
+
+        def stop_all(self):
+            stop_after_captures()
+            stop(self)
+
+        mininet.net.Mininet.stop = stop_all
+        atexit.register(stop_after_captures)
     # It raises the limit of open files to 16384, and mnexec closes all of them: a third of a second for each process.
     _replace([*modules, mininet.util], "fixLimits", lambda: None)
     # It ends processes by their names, and waits for what is not there.

@@ -100,6 +100,25 @@ def test_the_script_s_exit_code_is_the_command_s(tmp_path):
     assert (tmp_path / "output.txt").read_text() == "bye\n"
 
 
+def test_the_packets_of_each_host_are_kept_with_exact_stamps(tmp_path):
+    path = script(tmp_path, """
+net = Mininet(topo=Dumbbell(1, rate="40Gbit", delay="1us"), host=CcHost, link=PortLink)
+net.start()
+print(net["h1"].cmd("ping -c 3 -i 0.01", net["r1"].IP()))
+net.stop()
+""")
+    mininet(tmp_path / "out", "--pcap", path)
+    stamps = {}
+    for host in ("h1", "r1"):
+        read = subprocess.run(["tcpdump", "-r", tmp_path / f"out/pcap/{host}-eth0.pcap", "-tt", "-n", "--time-stamp-precision=nano", "icmp"],
+                              capture_output=True, text=True, check=True).stdout
+        stamps[host] = [(int(line.split()[0].replace(".", "")), "echo request" in line) for line in read.splitlines()]
+        assert len(stamps[host]) == 6
+    # From the end of the sender's link, over two more: 1 us each, and 98 bytes at 40 Gbit/s; each event is at a whole nanosecond.
+    for (sent, request), (came, _) in zip(stamps["h1"], stamps["r1"]):
+        assert abs(came - sent) == pytest.approx(2 * 1019.6, abs=5), request
+
+
 ROUTES = """
 import sys
 sys.path.insert(0, {folder!r})
