@@ -77,13 +77,12 @@
 
 /*
  * Noise of hosts (dcc_tcp_note_noise()).  A round has so many samples at least.  It is low if its
- * rate is at most two thirds of the best one, and noisy if its RTTs spread by more than an eighth
- * of the least RTT and by more than 1.5 us, which is a queue's own unrest.  So many low and noisy
- * rounds in a row, or two of them that last so many RTTs, are proof of noise.
+ * rate is at most two thirds of the best one, and noisy if the RTT changes, from one sample to the
+ * next, by a packet's time on the line and by more than a quarter of the time between two samples.
+ * So many low and noisy rounds in a row, or two of them that last so many RTTs, are proof of noise.
  */
 #define DCC_TCP_ROUND_SAMPLES 12U
-#define DCC_TCP_SPREAD_PART 8U
-#define DCC_TCP_SPREAD_MIN_NS 1500U
+#define DCC_TCP_STEP_PART 4U
 #define DCC_TCP_LOW_ROUNDS 8U
 #define DCC_TCP_LOW_RTTS 16U
 
@@ -94,11 +93,16 @@
 #define DCC_TCP_NOISE_SPREADS 3U
 #define DCC_TCP_NOISE_MAX_NS 250000U
 
+/* A round that is not noisy takes an eighth of the noise away. */
+#define DCC_TCP_NOISE_DECAY_SHIFT 3
+
 /* The samples of one RTT or more. */
 struct dcc_tcp_round {
 	u64 start_ns;
 	u64 sum_rtt_ns;
 	u64 acked_bytes;
+	u64 sum_step_ns; /* of the changes from one sample to the next */
+	u32 newest_rtt_ns;
 	u32 least_rtt_ns;
 	u32 samples;
 };
@@ -399,6 +403,24 @@ static inline bool dcc_tcp_count_low(struct dcc_tcp_noise *n, u64 now_ns, u32 me
 		now_ns - n->low_since_ns >= (u64)mean_ns * DCC_TCP_LOW_RTTS);
 }
 
+/*
+ * Is a complete round noisy?  The noise of a packet has nothing to do with that of the next one, or
+ * ends with it, where packets wait for each other.  So the RTT changes by as much as it is noisy,
+ * or by the time between two samples if that is shorter.  A queue changes by the part of that time
+ * by which its arrivals differ from the line, and by a packet more or less.  A queue's change in
+ * half a base RTT is news, so between rare samples the time counts as no longer than that.
+ */
+static inline bool dcc_tcp_round_is_noisy(const struct dcc_tcp *s, u64 now_ns)
+{
+	const struct dcc_tcp_round *r = &s->noise.round;
+	u64 steps = dcc_max_u32(r->samples, 2) - 1;
+	u64 packet_ns = dcc_div_u64(s->path.wire_bytes * (DCC_BITS_PER_BYTE * DCC_NS_PER_S),
+				    dcc_max_u64(s->path.line_rate_bps, DCC_PATH_RATE_MIN_BPS));
+	u64 between_ns = dcc_min_u64(now_ns - r->start_ns, steps * (s->least_rtt_ns / 2));
+
+	return r->sum_step_ns > steps * packet_ns + between_ns / DCC_TCP_STEP_PART;
+}
+
 /* A round is complete. */
 static DCC_NOINLINE void dcc_tcp_close_round(struct dcc_tcp *s, u64 now_ns)
 {
@@ -407,12 +429,12 @@ static DCC_NOINLINE void dcc_tcp_close_round(struct dcc_tcp *s, u64 now_ns)
 	u32 mean_ns = (u32)dcc_div_u64(r->sum_rtt_ns, dcc_max_u32(r->samples, 1));
 	u32 excess_ns = dcc_sub_sat_u32(mean_ns, s->least_rtt_ns);
 	u32 spread_ns = dcc_sub_sat_u32(mean_ns, r->least_rtt_ns);
-	u32 unrest_ns = dcc_max_u32(s->least_rtt_ns / DCC_TCP_SPREAD_PART, DCC_TCP_SPREAD_MIN_NS);
+	bool noisy = dcc_tcp_round_is_noisy(s, now_ns);
 	u64 bps = dcc_muldiv_u64(r->acked_bytes, DCC_BITS_PER_BYTE * DCC_NS_PER_S,
 				 dcc_max_u64(now_ns - r->start_ns, 1));
 
 	n->best_bps = dcc_max_u64(n->best_bps - (n->best_bps >> DCC_TCP_BEST_SHIFT), bps);
-	if (bps > n->best_bps / 3 * 2 || spread_ns <= unrest_ns) {
+	if (bps > n->best_bps / 3 * 2 || !noisy) {
 		n->low_rounds = 0;
 	} else if (dcc_tcp_count_low(n, now_ns, mean_ns, excess_ns, spread_ns)) {
 		u64 noise_ns = dcc_min_u64(n->low_excess_ns,
@@ -427,6 +449,8 @@ static DCC_NOINLINE void dcc_tcp_close_round(struct dcc_tcp *s, u64 now_ns)
 	/* No noise is longer than all that is above the least RTT. */
 	if (excess_ns < n->mean_ns)
 		n->mean_ns -= (n->mean_ns - excess_ns) / 4;
+	if (!noisy)
+		n->mean_ns -= n->mean_ns >> DCC_TCP_NOISE_DECAY_SHIFT;
 	dcc_tcp_apply_noise(s);
 	r->samples = 0;
 }
@@ -437,9 +461,9 @@ static DCC_NOINLINE void dcc_tcp_close_round(struct dcc_tcp *s, u64 now_ns)
  * queue which no cut drains, and cuts for ever.
  *
  * What tells noise from a queue: when the flow, and all others with it, have cut their rates, the
- * queue drains and the noise stays.  And a queue that others hold up is level, while noise is not.
- * So what is left of the delay in rounds at a low rate whose RTTs spread is noise; it is a part of
- * the base RTT.
+ * queue drains and the noise stays.  And a queue that others hold up changes slowly, while noise
+ * changes from packet to packet.  So what is left of the delay in noisy rounds at a low rate is
+ * noise; it is a part of the base RTT, until rounds are not noisy.
  */
 static inline void dcc_tcp_note_noise(struct dcc_tcp *s, const struct dcc_ack *ack)
 {
@@ -449,10 +473,14 @@ static inline void dcc_tcp_note_noise(struct dcc_tcp *s, const struct dcc_ack *a
 		r->start_ns = ack->now_ns;
 		r->sum_rtt_ns = 0;
 		r->acked_bytes = 0;
+		r->sum_step_ns = 0;
+		r->newest_rtt_ns = ack->rtt_ns;
 		r->least_rtt_ns = ack->rtt_ns;
 	}
 	r->samples++;
 	r->sum_rtt_ns += ack->rtt_ns;
+	r->sum_step_ns += dcc_abs_s64((s64)ack->rtt_ns - r->newest_rtt_ns);
+	r->newest_rtt_ns = ack->rtt_ns;
 	r->acked_bytes += ack->acked_bytes;
 	r->least_rtt_ns = dcc_min_u32(r->least_rtt_ns, ack->rtt_ns);
 	if (r->samples >= DCC_TCP_ROUND_SAMPLES && ack->send_ns >= r->start_ns)

@@ -128,6 +128,26 @@ TEST(TcpNoise, ALevelQueueOfOthersIsNone) {
   EXPECT_EQ(flow.longest_ns(), kBase);
 }
 
+TEST(TcpNoise, AQueueOfOthersThatSwingsIsNone) {
+  NoisyFlow flow;
+  flow.Feed(kBase, 500, 1000);
+  // A tenth of the rate; the queue goes from 2 to 8 us and back in seven RTTs, as flows that start and stop move it.
+  for (int swing = 0; swing < 40; ++swing) {
+    for (u32 up = 2000; up < 8000; up += 500) flow.Feed(kBase + up, 1, 4000);
+    for (u32 down = 8000; down > 2000; down -= 500) flow.Feed(kBase + down, 1, 4000);
+  }
+  EXPECT_EQ(flow.longest_ns(), kBase);
+}
+
+TEST(TcpNoise, GoesWhenTheDelayIsALevelQueue) {
+  NoisyFlow flow;
+  flow.Feed(kBase, 500, 1000, kBase + 10000);
+  flow.Feed(kBase, 500, 2000, kBase + 10000);
+  ASSERT_GT(flow.base_ns(), kBase + 3000);
+  flow.Feed(kBase + 6000, 1000, 1000, kBase + 6200);
+  EXPECT_LE(flow.base_ns(), kBase + 100);
+}
+
 TEST(TcpNoise, AnApplicationsPausesAreNone) {
   NoisyFlow flow;
   flow.Feed(kBase, 500, 1000, kBase + 10000);
