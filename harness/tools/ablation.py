@@ -68,7 +68,7 @@ MECHANISMS = {
     "forget-points": ("10: the ring of delays alone ends at a pause", [
         ("default.h", "> s->batch.gap_ns)\n\t\tdcc_oscar_forget_points(s);", "> s->batch.gap_ns)\n\t\t;")]),
     "band": ("11: brakes within 0.5 us below D_target", [
-        ("params.h", "c->band_ns = dcc_min_u32(DCC_OSCAR_BAND_NS, queue_ns / 8);", "c->band_ns = 0;")]),
+        ("params.h", "return dcc_min_u32(DCC_OSCAR_BAND_NS, (c->target_ns - c->base_ns) / 8);", "return 0;")]),
     "drain": ("12: the drain's prediction", [
         ("default.h", "if (d->predicted_q24 && rtt_ns <= s->scale.empty_ns)", "if (0)")]),
     "probe": ("12: rate probes; u grows by U_HAI in their place", [

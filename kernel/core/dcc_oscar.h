@@ -103,6 +103,7 @@
  *  15. More than the predicted share is taken: a sixteenth to a quarter, the more the fewer
  *      packets of the flow saw the drain, and up to four times when they are too few for any
  *      slope (dcc_oscar_margin_q24()).
+ *  16. D_target can depend on the flow's share (flow_scaling_ppm; off by default).
  */
 #ifndef DCC_OSCAR_H
 #define DCC_OSCAR_H
@@ -196,6 +197,7 @@ static DCC_NOINLINE void dcc_oscar_close(struct dcc_oscar *s, const struct dcc_p
 		DCC_BPF_SUBPROG(dcc_oscar_derive)(&s->scale, path, p);
 		dcc_batch_init(&s->batch, s->scale.tau_ns, DCC_BATCH_NO_GAP);
 		dcc_oscar_set_gap(s);
+		dcc_oscar_scale_target(s);
 	} else {
 		DCC_BPF_SUBPROG(dcc_oscar_decide)(s, &e, ack);
 	}

@@ -27,6 +27,7 @@ dcc_oscar_params TakeParams(Input& in) {
   params.tau_ns = in.Take<u32>();
   params.u_ai_ppm = in.Take<u32>();
   params.u_hai_ppm = in.Take<u32>();
+  params.flow_scaling_ppm = in.Take<u32>();
   params.paper = in.Take<u8>() % 2;
   if (!dcc_oscar_params_valid(&params)) {
     const u32 paper = params.paper;

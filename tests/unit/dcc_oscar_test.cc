@@ -76,6 +76,7 @@ TEST(OscarParameters, RefusesEachValueOutsideItsRange) {
   EXPECT_TRUE(refused([](auto& p) { p.u_ai_ppm = DCC_OSCAR_U_AI_MAX_PPM + 1; }));
   EXPECT_TRUE(refused([](auto& p) { p.u_hai_ppm = DCC_OSCAR_U_HAI_MAX_PPM + 1; }));
   EXPECT_TRUE(refused([](auto& p) { p.u_hai_ppm = 0; }));
+  EXPECT_TRUE(refused([](auto& p) { p.flow_scaling_ppm = DCC_OSCAR_FLOW_SCALING_MAX_PPM + 1; }));
   EXPECT_TRUE(refused([](auto& p) { p.paper = 2; }));
   EXPECT_FALSE(refused([](auto& p) { p.target_delay_ns = DCC_OSCAR_TARGET_MIN_NS; }));
   EXPECT_FALSE(refused([](auto& p) { p.target_queue_ns = DCC_OSCAR_QUEUE_MAX_NS; }));
@@ -327,6 +328,45 @@ TEST(Oscar, TheCapIsNeverAboveTheTargetsWindow) {
   flow.state.probe.phase = DCC_OSCAR_PROBE_NONE;
   dcc_oscar_control(&flow.state, &flow.control);
   EXPECT_EQ(flow.control.cwnd_q16, flow.state.scale.bdp_window_q16);
+}
+
+TEST(Oscar, FlowScalingLowersTheTargetWithEachDoublingOfTheShareAboveASixteenth) {
+  Flow flow(0);
+  flow.params.flow_scaling_ppm = 500000;
+  dcc_oscar_init(&flow.state, &flow.path, &flow.params, &flow.control);
+  const auto target = [&](double u) {
+    dcc_oscar_set_ratio(&flow.state, 1, static_cast<u32>(u * kOne), DCC_OSCAR_NEAR);
+    return flow.state.scale.target_ns;
+  };
+  // 12 us and 6 us of queue, of which a half in four parts.
+  EXPECT_EQ(target(1), 15000u);
+  EXPECT_EQ(target(0.5), 15750u);
+  EXPECT_EQ(target(0.25), 16500u);
+  EXPECT_EQ(target(1.0 / 16), 18000u);
+  EXPECT_EQ(target(0.001), 18000u);
+  target(0.25);
+  dcc_oscar_control(&flow.state, &flow.control);
+  EXPECT_NEAR(flow.control.cwnd_q16 / 65536.0 * flow.path.wire_bytes, 16500 * 12.5 / 4, 1);
+}
+
+TEST(Oscar, FlowScalingStaysWithAChangedPath) {
+  Flow flow(0);
+  flow.params.flow_scaling_ppm = 500000;
+  flow.Decide(16000, 480, 40000);
+  ASSERT_EQ(flow.state.scale.params.flow_scaling_ppm, 500000u);
+  flow.path.base_rtt_ns = 20000;
+  flow.Decide(26000, 480, 40000);
+  const u32 queue_ns = flow.state.scale.target_ns - 20000;
+  EXPECT_LT(queue_ns, 10000u);
+  EXPECT_EQ(flow.state.scale.target_ns,
+            dcc_oscar_scaled_target_ns(&flow.state.scale, flow.state.u_q24));
+}
+
+TEST(OscarPaper, HasNoFlowScaling) {
+  Flow flow(1);
+  flow.params.flow_scaling_ppm = 500000;
+  dcc_oscar_init(&flow.state, &flow.path, &flow.params, &flow.control);
+  EXPECT_EQ(flow.state.scale.target_ns, 18000u);
 }
 
 TEST(OscarPaper, UsesTheSmallerLoopAboveTheTarget) {

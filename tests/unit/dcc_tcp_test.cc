@@ -131,7 +131,8 @@ TEST(TcpNoise, ALevelQueueOfOthersIsNone) {
 TEST(TcpNoise, AQueueOfOthersThatSwingsIsNone) {
   NoisyFlow flow;
   flow.Feed(kBase, 500, 1000);
-  // A tenth of the rate; the queue goes from 2 to 8 us and back in seven RTTs, as flows that start and stop move it.
+  // A tenth of the rate; the queue goes from 2 to 8 us and back in seven RTTs, as flows that start
+  // and stop move it.
   for (int swing = 0; swing < 40; ++swing) {
     for (u32 up = 2000; up < 8000; up += 500) flow.Feed(kBase + up, 1, 4000);
     for (u32 down = 8000; down > 2000; down -= 500) flow.Feed(kBase + down, 1, 4000);

@@ -198,9 +198,9 @@ class OscarReference {
     tau_ = params.tau_ns ? params.tau_ns : std::max(500.0, std::floor(base_ / 2));
     const double queue = target_ - base_;
     empty_ = base_ + std::min(1000.0, std::floor(queue / 4));
-    band_ = std::min(500.0, std::floor(queue / 8));
-    near_ = std::floor(queue / 3);
-    high_ = target_ + std::floor(target_ / 8);
+    queue_ = queue;
+    flow_scaling_ = paper_ ? 0 : params.flow_scaling_ppm / 1e6;
+    SetTarget(target_);
     drop_ = std::floor(queue / 5) * 2;
     u_ai_ = params.u_ai_ppm / 1e6;
     u_hai_ = params.u_hai_ppm / 1e6;
@@ -249,6 +249,7 @@ class OscarReference {
     probe_from_ = core.probe.from_ns;
     probe_to_ = core.probe.to_ns;
     SetGap();
+    ScaleTarget();
   }
 
   // Times that follow from the ratio: the longest pause within a batch, the end of a probe.
@@ -305,6 +306,26 @@ class OscarReference {
     ratios_.pop_front();
     ratios_.push_back({now, u_});
     SetGap();
+    ScaleTarget();
+  }
+
+  void SetTarget(double target) {
+    target_ = target;
+    band_ = std::min(500.0, std::floor((target - base_) / 8));
+    near_ = std::floor((target - base_) / 3);
+    high_ = target + std::floor(target / 8);
+  }
+
+  // Straight lines between the powers of two, as the core has them.
+  static double Log2(double v) {
+    const double whole = std::floor(std::log2(v));
+    return whole + v / std::exp2(whole) - 1;
+  }
+
+  void ScaleTarget() {
+    if (flow_scaling_ == 0) return;
+    SetTarget(base_ + queue_ -
+              std::floor(queue_ * flow_scaling_ / 4 * std::max(0.0, Log2(16 * u_))));
   }
 
   void SetGap() {
@@ -554,6 +575,7 @@ class OscarReference {
   static constexpr double kOne = 1 << 24;
 
   bool paper_;
+  double queue_, flow_scaling_;
   double mu_, packet_, base_, target_, tau_, empty_, band_, near_, high_, drop_, u_ai_, u_hai_;
   BatchReference batch_;
   double u_ = 1;

@@ -114,6 +114,7 @@ test_sysctl_values_in_range_are_taken()
 		taken oscar/target_delay_ns 0 2000 2000000000 &&
 		taken oscar/target_queue_ns 0 500 1000000000 &&
 		taken oscar/tau_ns 0 500 1000000000 &&
+		taken oscar/flow_scaling_ppm 0 750000 &&
 		taken oscar/u_ai_ppm 0 100000 && taken oscar/u_hai_ppm 1 1000000
 }
 
@@ -127,6 +128,7 @@ test_sysctl_bad_values_are_refused_and_change_nothing()
 		refused oscar/target_delay_ns -1 1 1999 2000000001 &&
 		refused oscar/target_queue_ns -1 1 499 1000000001 &&
 		refused oscar/tau_ns -1 1 499 1000000001 &&
+		refused oscar/flow_scaling_ppm -1 750001 &&
 		refused oscar/u_ai_ppm -1 100001 && refused oscar/u_hai_ppm -1 0 1000001 || return 1
 	! sysctl -w net.ipv4.delaycc.base_rtt_ns=999 2>/tmp/error || no "sysctl(8) took 999" || return 1
 	[ "$(cat base_rtt_ns)" = 4000 ] || no "base_rtt_ns is no longer 4000" || return 1

@@ -94,7 +94,7 @@ static DCC_NOINLINE bool dcc_oscar_watch_closely(struct dcc_oscar *s, const stru
 		changed = DCC_BPF_SUBPROG(dcc_oscar_probe_step)(s, ack);
 	if (send_ns >= d->due_ns) {
 		/* A look back, if there was a drop at all. */
-		if (dcc_sub_sat_u32(d->peak_ns, rtt_ns) >= s->scale.drop_ns)
+		if (dcc_sub_sat_u32(d->peak_ns, rtt_ns) >= dcc_oscar_drop_ns(&s->scale))
 			DCC_BPF_SUBPROG(dcc_oscar_measure_drop)(s, ack);
 		dcc_oscar_note_point(s, ack);
 	}
@@ -121,7 +121,7 @@ static inline bool dcc_oscar_watch(struct dcc_oscar *s, const struct dcc_ack *ac
 			 d->predicted_q24 || s->probe.phase != DCC_OSCAR_PROBE_NONE))
 		return dcc_oscar_watch_closely(s, ack);
 	if (send_ns >= d->due_ns) {
-		if (dcc_sub_sat_u32(d->peak_ns, rtt_ns) >= s->scale.drop_ns)
+		if (dcc_sub_sat_u32(d->peak_ns, rtt_ns) >= dcc_oscar_drop_ns(&s->scale))
 			return dcc_oscar_watch_closely(s, ack);
 		due = true;
 	}
@@ -263,7 +263,7 @@ static inline bool dcc_oscar_two_loops(struct dcc_oscar *s, const struct dcc_est
 				       u64 now_ns, u32 us_q24, u32 *u_q24, u32 *branch)
 {
 	const struct dcc_oscar_scale *c = &s->scale;
-	bool accelerate = e->delay_ns < c->target_ns - c->band_ns;
+	bool accelerate = e->delay_ns < c->target_ns - dcc_oscar_band_ns(c);
 	u32 u_w = dcc_oscar_window_ratio_exact(s, e, us_q24);
 	u32 u_r = u_w;
 

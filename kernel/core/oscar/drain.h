@@ -75,7 +75,7 @@ static DCC_NOINLINE void dcc_oscar_measure_drop(struct dcc_oscar *s, const struc
 			continue;
 		peak_ns = dcc_max_u32(peak_ns, delay_ns);
 		/* A slope of -0.3 or steeper, over four tau at most. */
-		if (drop_ns < c->drop_ns || (u64)drop_ns * 10 < span_ns * 3 ||
+		if (drop_ns < dcc_oscar_drop_ns(c) || (u64)drop_ns * 10 < span_ns * 3 ||
 		    span_ns > (u64)c->tau_ns * 4)
 			continue;
 		u_q24 = dcc_oscar_rate_ratio(s, d->delivered_bytes - d->point_delivered[i],

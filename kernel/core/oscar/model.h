@@ -127,7 +127,7 @@ static inline u64 dcc_oscar_cap_q16(const struct dcc_oscar *s)
 {
 	const struct dcc_oscar_scale *c = &s->scale;
 
-	if (s->drain.least_ns <= c->base_ns + c->band_ns)
+	if (s->drain.least_ns <= c->base_ns + dcc_oscar_band_ns(c))
 		return c->bdp_window_q16;
 	return dcc_muldiv_u64(c->target_window_q16, dcc_min_u32(s->drain.least_ns, c->target_ns),
 			      c->target_ns);
@@ -174,6 +174,15 @@ static inline void dcc_oscar_set_gap(struct dcc_oscar *s)
 	s->batch.gap_ns = gap_ns;
 }
 
+/* The target of the ratio in force. */
+static inline void dcc_oscar_scale_target(struct dcc_oscar *s)
+{
+	struct dcc_oscar_scale *c = &s->scale;
+
+	if (DCC_UNLIKELY(c->params.flow_scaling_ppm) && !c->params.paper)
+		dcc_oscar_set_target(c, dcc_oscar_scaled_target_ns(c, s->u_q24));
+}
+
 /* A new ratio, in force from now_ns on. */
 static inline void dcc_oscar_set_ratio(struct dcc_oscar *s, u64 now_ns, u32 u_q24, u32 branch)
 {
@@ -185,6 +194,7 @@ static inline void dcc_oscar_set_ratio(struct dcc_oscar *s, u64 now_ns, u32 u_q2
 	s->history.head = (u8)((i + 1) & (DCC_OSCAR_RATIOS - 1));
 	s->last.branch = branch;
 	dcc_oscar_set_gap(s);
+	dcc_oscar_scale_target(s);
 }
 
 /*

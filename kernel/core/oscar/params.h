@@ -20,6 +20,11 @@
 #define DCC_OSCAR_U_HAI_MAX_PPM 1000000U
 #define DCC_OSCAR_U_AI_PPM 1000U
 #define DCC_OSCAR_U_HAI_PPM 10000U
+#define DCC_OSCAR_FLOW_SCALING_MAX_PPM 750000U
+#define DCC_OSCAR_FLOW_SCALING_PPM 0U
+
+/* Flow scaling: shares up to 1/16 have the whole target queue. */
+#define DCC_OSCAR_FLOW_SCALING_OCTAVES 4U
 
 /*
  * The floor of u is 1/16384 of the line.  U_AI keeps real ratios far above it
@@ -41,6 +46,8 @@ struct dcc_oscar_params {
 	u32 u_ai_ppm;	     /* U_AI, 0 .. 100000 */
 	u32 u_hai_ppm;	     /* U_HAI, 1 .. 1000000; only oscar_paper uses it */
 	u32 target_queue_ns; /* the part of D_target above the base RTT; 0: half a base RTT */
+	/* The part of that queue by which a flow with the whole link aims lower, 0 .. 750000. */
+	u32 flow_scaling_ppm;
 	u32 paper;	     /* 0: oscar; 1: oscar_paper, Algorithms 1 and 2 as printed */
 };
 
@@ -48,18 +55,17 @@ struct dcc_oscar_params {
 struct dcc_oscar_scale {
 	struct dcc_path path;
 	struct dcc_oscar_params params;
+	u32 base_ns;
 	u64 byte_ns_q24;       /* time of one byte on the line; u_w and u_r need only this */
 	u64 packet_ns_q24;     /* time of a full packet on the line */
 	u64 target_window_q16; /* D_target * mu in packets */
 	u64 bdp_window_q16;    /* base RTT * mu in packets */
-	u32 base_ns;
 	u32 target_ns;
 	u32 tau_ns;
 	u32 empty_ns; /* delays up to here are an empty queue */
-	u32 band_ns;  /* within this much below D_target, brake rather than accelerate */
 	u32 near_ns;  /* |delay - D_target| up to here is "near the target" */
 	u32 high_ns;  /* 1.125 D_target: a long queue, which the flows are still cutting */
-	u32 drop_ns;  /* smallest drop of the delay that is worth a slope */
+	u32 queue_ns; /* D_target above the base RTT, before flow scaling */
 	u32 point_ns; /* between two points of the ring of delays */
 	u32 u_ai_q24;
 };
@@ -73,6 +79,7 @@ struct dcc_oscar_scale {
 	X(target_queue_ns, DCC_OSCAR_QUEUE_MIN_NS, DCC_OSCAR_QUEUE_MAX_NS, true)   \
 	X(tau_ns, DCC_OSCAR_TAU_MIN_NS, DCC_OSCAR_TAU_MAX_NS, true)                \
 	X(u_ai_ppm, 0, DCC_OSCAR_U_AI_MAX_PPM, true)                               \
+	X(flow_scaling_ppm, 0, DCC_OSCAR_FLOW_SCALING_MAX_PPM, true)               \
 	X(u_hai_ppm, 1, DCC_OSCAR_U_HAI_MAX_PPM, false)
 
 static inline void dcc_oscar_params_default(struct dcc_oscar_params *p)
@@ -82,6 +89,7 @@ static inline void dcc_oscar_params_default(struct dcc_oscar_params *p)
 	p->u_ai_ppm = DCC_OSCAR_U_AI_PPM;
 	p->u_hai_ppm = DCC_OSCAR_U_HAI_PPM;
 	p->target_queue_ns = 0;
+	p->flow_scaling_ppm = DCC_OSCAR_FLOW_SCALING_PPM;
 	p->paper = 0;
 }
 
@@ -95,6 +103,8 @@ static inline bool dcc_oscar_params_valid(const struct dcc_oscar_params *p)
 		return false;
 	if (p->tau_ns && (p->tau_ns < DCC_OSCAR_TAU_MIN_NS || p->tau_ns > DCC_OSCAR_TAU_MAX_NS))
 		return false;
+	if (p->flow_scaling_ppm > DCC_OSCAR_FLOW_SCALING_MAX_PPM)
+		return false;
 	return p->u_ai_ppm <= DCC_OSCAR_U_AI_MAX_PPM && p->u_hai_ppm &&
 	       p->u_hai_ppm <= DCC_OSCAR_U_HAI_MAX_PPM && p->paper <= 1;
 }
@@ -106,6 +116,48 @@ static inline bool dcc_oscar_scale_stale(const struct dcc_oscar_scale *c,
 	return !dcc_same_path(&c->path, path) || !dcc_same(&c->params, p, sizeof(*p));
 }
 
+/* D_target, and what follows from it. */
+static inline void dcc_oscar_set_target(struct dcc_oscar_scale *c, u32 target_ns)
+{
+	c->target_ns = target_ns;
+	c->near_ns = (target_ns - c->base_ns) / 3;
+	c->high_ns = target_ns + target_ns / 8;
+	c->target_window_q16 =
+		dcc_muldiv_u64(target_ns, 1ULL << (24 + DCC_WINDOW_SHIFT), c->packet_ns_q24);
+}
+
+/* Within this much below D_target, brake rather than accelerate. */
+static inline u32 dcc_oscar_band_ns(const struct dcc_oscar_scale *c)
+{
+	return dcc_min_u32(DCC_OSCAR_BAND_NS, (c->target_ns - c->base_ns) / 8);
+}
+
+/*
+ * The smallest drop of the delay that is worth a slope.  A flow of ten sees the others as whole
+ * packets, a tenth of this drop each.  The slope of a smaller drop predicts several times the share
+ * that becomes free.
+ */
+static inline u32 dcc_oscar_drop_ns(const struct dcc_oscar_scale *c)
+{
+	return c->queue_ns / 5 * 2;
+}
+
+/*
+ * Flow scaling: a target that falls with the share u, by an equal part for each doubling above
+ * 1/16.  It is a force that brings shares together whose flows aim for different delays.
+ */
+static inline u32 dcc_oscar_scaled_target_ns(const struct dcc_oscar_scale *c, u32 u_q24)
+{
+	u32 ppm = dcc_min_u32(c->params.flow_scaling_ppm, DCC_OSCAR_FLOW_SCALING_MAX_PPM);
+	u32 from_q16 = (DCC_RATIO_SHIFT - DCC_OSCAR_FLOW_SCALING_OCTAVES) << 16;
+	u32 octaves_q16 = dcc_sub_sat_u32(dcc_log2_segments_q16(u_q24), from_q16);
+	/* < 2^31 (ns) * 2^20 * 2^10; the product with octaves is < 2^57. */
+	u64 part_q10 = dcc_div_u64(((u64)c->queue_ns * ppm) << 10,
+				   1000000 * DCC_OSCAR_FLOW_SCALING_OCTAVES);
+
+	return c->base_ns + c->queue_ns - (u32)((part_q10 * octaves_q16) >> 26);
+}
+
 /* Values outside their ranges are cut to them: a core must not fail. */
 static inline void dcc_oscar_derive(struct dcc_oscar_scale *c, const struct dcc_path *path,
 				    const struct dcc_oscar_params *p)
@@ -113,31 +165,21 @@ static inline void dcc_oscar_derive(struct dcc_oscar_scale *c, const struct dcc_
 	u64 rate = dcc_clamp_u64(path->line_rate_bps, DCC_PATH_RATE_MIN_BPS, DCC_PATH_RATE_MAX_BPS);
 	u32 wire = dcc_clamp_u32(path->wire_bytes, DCC_PATH_WIRE_MIN_BYTES,
 				 DCC_PATH_WIRE_MAX_BYTES);
-	u32 queue_ns;
+	u32 queue_ns, target_ns;
 
 	c->path = *path;
 	c->params = *p;
 	c->base_ns = dcc_clamp_u32(path->base_rtt_ns, DCC_PATH_RTT_MIN_NS, DCC_PATH_RTT_MAX_NS);
 	queue_ns = p->target_queue_ns ?
 		dcc_min_u32(p->target_queue_ns, DCC_OSCAR_QUEUE_MAX_NS) : c->base_ns / 2;
-	c->target_ns = p->target_delay_ns ? p->target_delay_ns : c->base_ns + queue_ns;
+	target_ns = p->target_delay_ns ? p->target_delay_ns : c->base_ns + queue_ns;
 	/* A target without a queue could not be distinguished from an idle link. */
-	c->target_ns = dcc_clamp_u32(c->target_ns, c->base_ns + c->base_ns / 8,
-				     DCC_OSCAR_TARGET_MAX_NS);
+	target_ns = dcc_clamp_u32(target_ns, c->base_ns + c->base_ns / 8, DCC_OSCAR_TARGET_MAX_NS);
 	c->tau_ns = dcc_clamp_u32(p->tau_ns ? p->tau_ns : c->base_ns / 2, DCC_OSCAR_TAU_MIN_NS,
 				  DCC_OSCAR_TAU_MAX_NS);
 
-	queue_ns = c->target_ns - c->base_ns;
-	c->empty_ns = c->base_ns + dcc_min_u32(DCC_OSCAR_EMPTY_NS, queue_ns / 4);
-	c->band_ns = dcc_min_u32(DCC_OSCAR_BAND_NS, queue_ns / 8);
-	c->near_ns = queue_ns / 3;
-	c->high_ns = c->target_ns + c->target_ns / 8;
-	/*
-	 * A flow of ten sees the others as whole packets, a tenth of this drop
-	 * each.  The slope of a smaller drop predicts several times the share
-	 * that becomes free.
-	 */
-	c->drop_ns = queue_ns / 5 * 2;
+	c->queue_ns = target_ns - c->base_ns;
+	c->empty_ns = c->base_ns + dcc_min_u32(DCC_OSCAR_EMPTY_NS, c->queue_ns / 4);
 	c->point_ns = (c->tau_ns + DCC_OSCAR_POINTS_PER_TAU - 1) / DCC_OSCAR_POINTS_PER_TAU;
 
 	c->u_ai_q24 = dcc_ppm_to_q24(dcc_min_u32(p->u_ai_ppm, DCC_OSCAR_U_AI_MAX_PPM));
@@ -145,8 +187,7 @@ static inline void dcc_oscar_derive(struct dcc_oscar_scale *c, const struct dcc_
 	/* 8e9 * 2^24 < 2^57; at 800 Gbit/s 167772 with an error below 6e-6. */
 	c->byte_ns_q24 = dcc_div_u64(8000000000ULL << DCC_RATIO_SHIFT, rate);
 	c->packet_ns_q24 = wire * c->byte_ns_q24; /* < 2^53 */
-	c->target_window_q16 = dcc_muldiv_u64(c->target_ns, 1ULL << (24 + DCC_WINDOW_SHIFT),
-					      c->packet_ns_q24);
+	dcc_oscar_set_target(c, target_ns);
 	c->bdp_window_q16 = dcc_muldiv_u64(c->base_ns, 1ULL << (24 + DCC_WINDOW_SHIFT),
 					   c->packet_ns_q24);
 }
