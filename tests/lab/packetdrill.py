@@ -702,10 +702,11 @@ class Runner:
         self.settings = settings or {}
         self.cwnd = cwnd
         self.probes = 0
-        self.defines = runner_defines(folder, version or 4)
+        # A script may be for one version alone.
+        only = re.search(r"^--ip_version=ipv([46])$", read_text(folder, name), re.M)
+        self.version = int(only[1]) if only else version or 4
+        self.defines = runner_defines(folder, self.version)
         self.script = Parser(read_text(folder, name), self.defines).script()
-        only = self.script.options.get("ip_version", "ipv4" if version in (None, 4) else "ipv6")
-        self.version = 6 if only == "ipv6" else 4
         self.tolerance_ns = int(self.script.options.get("tolerance_usecs", TOLERANCE_NS // 1000)) * 1000
         self.mss = int(self.script.options.get("mss", 0))
         self.tick_ns = int(self.script.options.get("tcp_ts_tick_usecs", 0)) * 1000

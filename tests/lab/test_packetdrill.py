@@ -21,6 +21,9 @@ BEHAVIOUR = HERE / "behaviour"
 # As they are set; the line rate told; a window of ten packets, cubic's first one, in pieces as cubic's.
 TEN = {"settings": {"line_rate_mbps": 10000, "base_rtt_ns": 100_000_000, "max_tso_segs": 2}, "cwnd": 10}
 SETTINGS = {"automatic": {}, "line rate": {"settings": {"line_rate_mbps": 1000}}, "ten packets": TEN}
+# What is judged of IPv4 holds for IPv6.
+IPV6 = {"automatic": "automatic, IPv6", "ten packets": "ten packets, IPv6"}
+RUNS = {**SETTINGS, **{name: {**SETTINGS[setting], "version": 6} for setting, name in IPV6.items()}}
 PRIOPLUS = ("prioplus", "prioplus_paper", "prioplus_ledbat", "prioledb_paper")
 
 
@@ -122,22 +125,23 @@ def in_lab_run(scripts, algorithm, settings):
     names = sorted(name for of, name in packetdrill.TEXTS if of == folder and name.endswith(".pkt"))
     if scripts == "kernel's":
         names = sorted(set(names) - not_on_this_kernel(names))
-    return {setting: packetdrill.run_all(folder, names, algorithm, **SETTINGS[setting]) for setting in settings}
+    return {setting: packetdrill.run_all(folder, names, algorithm, **RUNS[setting]) for setting in settings}
 
 
 # ---- the kernel's scripts ----
 
 
 def test_cubic_behaves_as_the_scripts_say_but_where_the_kernel_is_older(lab, folder):
-    found = outcomes(lab, folder, "all", "cubic", ["automatic"])["automatic"]
-    off = {name for name, outcome in found.items() if outcome["result"] != "same"}
-    assert off == not_on_this_kernel(found), {name: found[name] for name in off ^ not_on_this_kernel(found)}
+    for found in outcomes(lab, folder, "all", "cubic", ["automatic", IPV6["automatic"]]).values():
+        off = {name for name, outcome in found.items() if outcome["result"] != "same"}
+        assert off == not_on_this_kernel(found), {name: found[name] for name in off ^ not_on_this_kernel(found)}
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_an_algorithm_differs_from_cubic_only_where_judged(lab, folder, algorithm):
-    found = outcomes(lab, folder, "kernel's", algorithm, list(SETTINGS))
+    found = outcomes(lab, folder, "kernel's", algorithm, [*SETTINGS, IPV6["automatic"]])
     expected = judged(algorithm)
+    expected[IPV6["automatic"]] = expected["automatic"]
     wrong = []
     for setting, scripts in found.items():
         for name, outcome in scripts.items():
@@ -152,15 +156,16 @@ def test_an_algorithm_differs_from_cubic_only_where_judged(lab, folder, algorith
 
 @pytest.mark.parametrize("algorithm", ["cubic", "reno", *ALGORITHMS])
 def test_recovery_timeouts_undo_windows_and_options_are_tcps_own(lab, algorithm):
-    found = outcomes(lab, BEHAVIOUR, "all", algorithm, ["ten packets", "automatic"])
+    found = outcomes(lab, BEHAVIOUR, "all", algorithm, ["ten packets", "automatic", IPV6["ten packets"]])
     # PrioPlus asks by a packet of data here, as it does not know the base RTT; the cork keeps that packet back, too.
     assert found["automatic"]["cork.pkt"]["result"] == "same", found["automatic"]["cork.pkt"]
-    off = {name: outcome for name, outcome in found["ten packets"].items() if outcome["result"] != "same"}
-    assert len(found["ten packets"]) >= 14
-    if algorithm in PRIOPLUS:
-        # docs/operate/probe.md: the price of the probes.
-        assert off.pop("undo_dsack.pkt")["why"] == "TcpExtTCPDSACKUndo is 0"
-    assert not off
+    for setting in "ten packets", IPV6["ten packets"]:
+        off = {name: outcome for name, outcome in found[setting].items() if outcome["result"] != "same"}
+        assert len(found[setting]) >= 14
+        if algorithm in PRIOPLUS:
+            # docs/operate/probe.md: the price of the probes.
+            assert off.pop("undo_dsack.pkt")["why"] == "TcpExtTCPDSACKUndo is 0"
+        assert not off
 
 
 # ---- the interpreter ----
