@@ -656,6 +656,61 @@ test_every_algorithm_shows_itself_in_ss_and_tracepoint()
 	return $result
 }
 
+# Data at 5 Mbit/s, and ACKs that are late for a while: a timeout that proves needless, which is undone.
+test_tcp_calls_every_hook_of_every_module()
+{
+	tracing=/sys/kernel/tracing
+	late_acks()
+	{
+		sleep 0.2
+		tc -n b qdisc replace dev vb root netem delay 700ms
+		sleep 0.7
+		tc -n b qdisc replace dev vb root netem delay 1ms
+	}
+	traced() # MODULE without tcp_: calls of its functions, to /tmp/hooks
+	{
+		echo ":mod:tcp_$1" >$tracing/set_ftrace_filter && echo function >$tracing/current_tracer || return 1
+		late_acks &
+		late=$!
+		hold 20 10.0.0.2 250000 -c "$1" || return 1
+		wait $late
+		in_a ss -tin "dport = :$port" >/tmp/ss
+		let_go
+		sleep 0.1
+		sed -n "s/.* ${1}_\([a-z_]*\) <-.*/\1/p" $tracing/trace | sort | uniq -c >/tmp/hooks
+	}
+	all_called() # MODULE
+	{
+		cat /tmp/hooks
+		hooks='init release cong_control min_tso_segs set_state cwnd_event ssthresh undo_cwnd get_info'
+		case $1 in
+		prioplus*) hooks="$hooks in_ack_event" ;;
+		esac
+		for hook in $hooks; do
+			# cong_control_long: since 6.10.
+			grep -q " $hook\(_long\)*$" /tmp/hooks || no "TCP has not called ${1}_$hook" || return 1
+		done
+	}
+	ip -n a link set va gso_max_segs 1
+	qdisc_a netem delay 1ms rate 5mbit
+	result=0
+	for file in /lib/modules/*/extra/tcp_*.ko; do
+		name=${file##*/tcp_}
+		name=${name%.ko}
+		if ! traced "$name" || ! all_called "$name"; then
+			why="$name: $why"
+			result=1
+			break
+		fi
+		echo nop >$tracing/current_tracer
+	done
+	echo nop >$tracing/current_tracer
+	echo >$tracing/set_ftrace_filter
+	ip -n a link set va gso_max_segs 65535
+	qdisc_a netem delay 1ms
+	return $result
+}
+
 test_every_parameter_refuses_what_is_outside_its_range()
 {
 	cd $dcc || return 1

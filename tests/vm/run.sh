@@ -116,7 +116,7 @@ make_file_system()
 
 	# Real programs, no busybox: its shell has an `ip` of its own.
 	add_program dash ip tc ss nstat sysctl modprobe rmmod insmod mount unshare setpriv \
-		cat cut grep head tail tr sed seq sleep timeout dmesg uname mkdir rm wc ethtool tcpdump
+		cat cut grep head tail tr sed seq sleep sort timeout dmesg uname uniq mkdir rm wc ethtool tcpdump
 	# shellcheck disable=SC2086 # a list of names
 	add_program $programs
 	ln -s dash "$tree/usr/bin/sh"
