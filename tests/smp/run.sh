@@ -83,12 +83,14 @@ depmod -b "$tree/usr" "$release" 2>"$log" || { cat "$log" >&2; die "depmod faile
 # An emulated processor may stand still for seconds while others run: no stall of RCU is
 # reported, and nothing that watches for hung tasks is built in.  The stress program itself
 # says when a thread does not come back.
-# Grace periods of RCU that somebody waits for are short: many steps wait for one.
+# Grace periods of RCU that somebody waits for are short: many steps wait for one. RCU's threads
+# go before all that makes trouble: else rcu_barrier(), for which the removal of a module waits,
+# takes minutes on a busy host.
 # The machine's TSC is this one's.  On a busy machine its kernel measures it wrong, and then
 # its clock runs too fast.
 khz=$(awk -F: '/^cpu MHz/ { printf "%d", $2 * 1000; exit }' /proc/cpuinfo)
 words=(tsc_early_khz="$khz" console=ttyS0 loglevel=5 panic=-1 oops=panic net.ifnames=0 mitigations=off nokaslr
-	rcupdate.rcu_cpu_stall_suppress=1 rcupdate.rcu_expedited=1 tsc=reliable no_hash_pointers kasan_multi_shot
+	rcupdate.rcu_cpu_stall_suppress=1 rcupdate.rcu_expedited=1 rcutree.kthread_prio=2 rcutree.use_softirq=0 tsc=reliable no_hash_pointers kasan_multi_shot
 	kcsan.interrupt_watcher=1)
 exec qemu-system-x86_64 -nodefaults -no-user-config -nographic -no-reboot \
 	-M pc -cpu Nehalem -smp 4 -m 2000 -accel tcg,thread=multi,tb-size=512 -serial stdio \

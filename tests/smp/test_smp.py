@@ -139,7 +139,9 @@ def test_each_kind_of_trouble_was_made(stressed):
         pytest.skip("test_the_machine_comes_to_its_end says why")
     least = stressed.counts if LONG else [
         "transfers completed", "TCP_CONGESTION switches of live sockets", "legal values written to parameters", "sockets dumped"]
-    never = [what for what in least if not stressed.counts[what] and what != "things that went wrong"]
+    # No trouble, but what may come of it.
+    outcomes = ("things that went wrong", "namespaces that an allocation kept from being made")
+    never = [what for what in least if not stressed.counts[what] and what not in outcomes]
     assert not never, never
 
 

@@ -41,9 +41,11 @@ namespace {
 
 /*
  * Of the machine's time: what one step of a worker may take, and how long a transfer may not move
- * once all is calm.  TCP sends again after two minutes at the latest.
+ * once all is calm.  A module goes when the namespaces that are going let it, each of which waits
+ * for RCU and for the lock of all links: minutes where the host is busy.  TCP sends again after two
+ * minutes at the latest.
  */
-enum { STUCK_MS = 300000, STILL_MS = 150000 };
+enum { STUCK_MS = 900000, STILL_MS = 150000 };
 
 std::vector<Count*>& counts() {
   static std::vector<Count*> all;

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
+#include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
 #include <netinet/ip.h>
 #include <netinet/tcp.h>
@@ -319,9 +320,26 @@ class Diag : public Worker {
         }
         auto found = static_cast<inet_diag_msg*>(NLMSG_DATA(h));
         dumped++;
-        if (found->idiag_state != 10 /* LISTEN */ && chance.in(400)) victims.push_back(found->id);
+        if (found->idiag_state != 10 /* LISTEN */ && (chance.in(400) || keeps_module(h, found)))
+          victims.push_back(found->id);
       }
     }
+  }
+
+  /* Of a module that is to go, a socket that no program has any more? */
+  static bool keeps_module(const nlmsghdr* h, const inet_diag_msg* found) {
+    if (found->idiag_inode || found->idiag_state == 6 /* TIME_WAIT */) return false;
+    int left = static_cast<int>(NLMSG_PAYLOAD(h, sizeof *found));
+    for (auto a = reinterpret_cast<const rtattr*>(found + 1); RTA_OK(a, left);
+         a = RTA_NEXT(a, left)) {
+      if (a->rta_type != INET_DIAG_CONG) continue;
+      auto name = static_cast<const char*>(RTA_DATA(a));
+      if (strstr(name, "-reno")) return true;
+      for (auto m : world.modules)
+        for (auto& algorithm : m->algorithms)
+          if (m->vetoed && algorithm == name) return true;
+    }
+    return false;
   }
 
   void destroy(int fd, uint8_t family, const inet_diag_sockid& id) {
@@ -612,7 +630,7 @@ class Loader : public Worker {
                all ? 0 : std::min<size_t>(2, n - 1) + chance.below(n - std::min<size_t>(2, n - 1)),
            last = all ? n - 1 : first;
     for (size_t i = first; i <= last; i++) world.modules[i]->vetoed = true;
-    for (int rounds = 0; rounds < 15 && !stopping(); rounds++) {
+    for (int rounds = 0; rounds < 30 && !stopping(); rounds++) {
       leave(first, last);
       bool in_use = false;
       for (size_t i = last + 1; i-- > first;) {
@@ -679,8 +697,8 @@ class Links : public Worker {
     const Pair& p = world.pairs[pair];
     const std::string& end = chance.in(2) ? p.a : p.b;
     std::string n = std::to_string(pair);
-    /* A program takes the machine seconds, a system call does not. */
-    switch (chance.below(8)) {
+    /* A program takes the machine seconds, a system call does not.  Few steps have each kind. */
+    switch (steps() < 8 ? steps() * 3 % 8 : chance.below(8)) {
       case 0:
       case 1:
       case 2:
