@@ -12,7 +12,7 @@
  *
  * Prints a line for each stop longer than STILL_MS, when it ends, and at the end what was done:
  *
- *   STILL <ms> <port of the server> <algorithm>
+ *   STILL <ms> <port of the server> <algorithm> <state of the socket after STILL_MS>
  *   SOAKED switches= sockets= failed= looks= connections= longest_ms=
  *
  * Exit status: 0, 1 something failed, 2 usage.
@@ -47,6 +47,7 @@ struct connection {
   int waits;
   uint16_t port;
   char algorithm[16];
+  char state[320]; /* when it had stood still for STILL_MS */
 };
 
 static struct connection connections[CONNECTIONS_MAX];
@@ -192,7 +193,24 @@ static void stood(const struct connection* c, uint64_t now) {
 
   if (still_ms > longest_ms) longest_ms = still_ms;
   if (still_ms > STILL_MS)
-    printf("STILL %" PRIu64 " %u %s\n", still_ms, (unsigned)c->port, c->algorithm);
+    printf("STILL %" PRIu64 " %u %s %s\n", still_ms, (unsigned)c->port, c->algorithm, c->state);
+}
+
+/* Of the timers, idiag_timer: 1 retransmission, 4 probes of the window. */
+static void describe(struct connection* c, const struct inet_diag_msg* message,
+                     const struct tcp_info* info, const char* algorithm) {
+  snprintf(
+      c->state, sizeof c->state,
+      "%s cookie=%" PRIx64 " since_ms=%" PRIu64
+      " ca=%u timer=%u/%u expires_ms=%u backoff=%u rto_us=%u rtt_us=%u/%u cwnd=%u "
+      "ssthresh=%u unacked=%u sacked=%u lost=%u retrans=%u/%u mss=%u wnd=%u notsent=%u pace=%llu "
+      "max_pace=%llu",
+      algorithm, c->cookie, c->moved_ms, info->tcpi_ca_state, message->idiag_timer,
+      message->idiag_retrans, message->idiag_expires, info->tcpi_backoff, info->tcpi_rto,
+      info->tcpi_rtt, info->tcpi_min_rtt, info->tcpi_snd_cwnd, info->tcpi_snd_ssthresh,
+      info->tcpi_unacked, info->tcpi_sacked, info->tcpi_lost, info->tcpi_retrans,
+      info->tcpi_total_retrans, info->tcpi_snd_mss, info->tcpi_snd_wnd, info->tcpi_notsent_bytes,
+      (unsigned long long)info->tcpi_pacing_rate, (unsigned long long)info->tcpi_max_pacing_rate);
 }
 
 static void look_at(const struct inet_diag_msg* message, size_t size, uint64_t now) {
@@ -214,7 +232,9 @@ static void look_at(const struct inet_diag_msg* message, size_t size, uint64_t n
   if (!waits || !c->waits || info->tcpi_bytes_acked != c->acked) {
     if (c->waits) stood(c, now);
     c->moved_ms = now;
+    c->state[0] = 0;
   }
+  if (waits && now - c->moved_ms >= STILL_MS && !c->state[0]) describe(c, message, info, algorithm);
   c->waits = waits;
   c->acked = info->tcpi_bytes_acked;
   c->seen_ms = now;

@@ -2,13 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Real programs for long on four processors, while the algorithm of every socket is changed every few seconds (soak.sh, soak.c).
 
-Boots Debian's stock kernel again and again, each time with another seed: once with all algorithms of ours, once with cubic alone. Fails if a byte
-is wrong, a program fails, a module or memory stays, or a connection stands still for more than a second, and for longer than any of the same
-server's did under cubic. What a machine printed is kept in build/soak/results: a run that was stopped goes on where it was.
+Boots Debian's stock kernel again and again, each time with another seed and with four kinds of algorithms:
+
+    ours       all of ours and cubic; they are told the path's line rate
+    cubic      cubic alone
+    stock      the kernel's own: cubic, reno and bbr
+    automatic  all of ours and cubic; nothing is told: they take veth's 10 Gbit/s for the rate of a path of 20 Mbit/s
+
+Fails if a byte is wrong, a module or memory stays, a program fails, or a connection of "ours" stands still for more than a second, and for longer
+than any of the same server's did under cubic, or is reset and none of cubic's is. Of "automatic" stops and resets are only counted: each
+connection begins at 500 times the path's rate. What a machine printed is kept in build/soak/results: a run that was stopped goes on where it was.
 
 The machine's clock counts instructions, so that a busy host changes nothing; its processors take turns. That needs the QEMU of Debian 13 (qemu.sh).
 
-    soak.py [--minutes N] [--seconds N] [--jobs N]
+    soak.py [--minutes N] [--seconds N] [--jobs N] [--kinds NAME,...]
 """
 
 import argparse
@@ -35,6 +42,12 @@ CYCLES = 2
 STILL_MS = 1000
 # What a cycle may leave more than the one before it: the kernel's caches are never quite the same.
 LEFT_KB = 2000
+KINDS = {
+    "ours": " soak_line_mbps=20",
+    "cubic": " soak_algorithms=cubic",
+    "stock": " soak_algorithms=cubic,reno,bbr",
+    "automatic": "",
+}
 PORTS = {"22": "scp", "80": "nginx", "5001": "xfer", "5201": "iperf3", "6379": "redis"}
 # run.sh: there is no such kernel or QEMU here.
 SKIPPED = 77
@@ -46,8 +59,8 @@ class NotHere(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Machine:
-    """One boot: all algorithms, or cubic alone."""
-    kind: str
+    """One boot."""
+    kind: str  # of KINDS
     seed: int
     seconds: int
     cycles: int = CYCLES
@@ -59,7 +72,7 @@ class Machine:
     @property
     def words(self):
         words = f"soak_seconds={self.seconds} soak_cycles={self.cycles} soak_seed={self.seed}"
-        return words + (" soak_algorithms=cubic" if self.kind == "cubic" else "")
+        return words + KINDS[self.kind]
 
     @property
     def environment(self):
@@ -81,10 +94,10 @@ def sha256(*parts):
     return digest.hexdigest()
 
 
-def machines(minutes, seconds):
-    """In the order in which they run: after each pair there is something to compare."""
-    pairs = max(1, -(-minutes * 60 // (seconds * CYCLES)))
-    return [Machine(kind, seed, seconds) for seed in range(1, pairs + 1) for kind in ("ours", "cubic")]
+def machines(minutes, seconds, kinds=tuple(KINDS)):
+    """In the order in which they run: after one of each kind there is something to compare."""
+    rounds = max(1, -(-minutes * 60 // (seconds * CYCLES)))
+    return [Machine(kind, seed, seconds) for seed in range(1, rounds + 1) for kind in kinds]
 
 
 def prepare():
@@ -139,6 +152,8 @@ class Outcome:
     soaked: dict = dataclasses.field(default_factory=dict)
     still: dict = dataclasses.field(default_factory=dict)  # port -> [(ms, algorithm)]
     faults: list = dataclasses.field(default_factory=list)
+    refused: int = 0
+    late: int = 0
 
     def add(self, name, console):
         for program, n in re.findall(r"^DID (\S+) (\d+)$", console, re.MULTILINE):
@@ -147,8 +162,10 @@ class Outcome:
             for what, n in re.findall(r"(\w+)=(\d+)", words):
                 together = max if what == "longest_ms" else sum
                 self.soaked[what] = together((self.soaked.get(what, 0), int(n)))
-        for ms, port, algorithm in re.findall(r"^STILL (\d+) (\d+) (\S*)$", console, re.MULTILINE):
+        for ms, port, algorithm in re.findall(r"^STILL (\d+) (\d+) (\S*)", console, re.MULTILINE):
             self.still.setdefault(port, []).append((int(ms), algorithm))
+        self.refused += len(re.findall(r"^REFUSED ", console, re.MULTILINE))
+        self.late += len(re.findall(r"^LATE ", console, re.MULTILINE))
         self.faults += [f"{name}: {line}" for line in re.findall(r"^(?:WRONG|FAIL) .*$", console, re.MULTILINE)]
         if "\nEND" not in console:
             self.faults.append(f"{name}: the machine did not come to its end: {console.strip().splitlines()[-1]}")
@@ -161,25 +178,33 @@ class Outcome:
 
 
 def stalls(ours, cubic):
-    """Each stop that is longer than the longest of the same server's connections under cubic."""
-    found = [(port, ms, algorithm) for port, each in sorted(ours.still.items()) for ms, algorithm in sorted(each, reverse=True)]
-    return [f"a connection of {PORTS.get(port, port)} stood still for {ms / 1000:.1f} s with {algorithm}; with cubic "
-            f"{cubic.longest_ms(port) / 1000:.1f} s at most" for port, ms, algorithm in found if ms > max(STILL_MS, cubic.longest_ms(port))]
+    """Each stop that is longer than the longest of the same server's connections under cubic, and resets that cubic does not have."""
+    found = [f"{ours.refused} connections were reset; with cubic {cubic.refused}"] if ours.refused > cubic.refused else []
+    for port, each in sorted(ours.still.items()):
+        longest = cubic.longest_ms(port)
+        found += [f"a connection of {PORTS.get(port, port)} stood still for {ms / 1000:.1f} s with {algorithm}; "
+                  f"with cubic {longest / 1000:.1f} s at most"
+                  for ms, algorithm in sorted(each, reverse=True) if ms > max(STILL_MS, longest)]
+    return found
 
 
-def table(ours, cubic):
-    rows = [("", "all", "cubic")]
-    for what, a, b in (("did ", ours.did, cubic.did), ("", ours.soaked, cubic.soaked)):
-        rows += [(what + name, str(a.get(name, 0)), str(b.get(name, 0))) for name in sorted(a)]
+def table(outcomes):
+    """outcomes: {kind: Outcome}, a column each."""
+    each = list(outcomes.values())
+    rows = [("", *outcomes)]
+    for prefix, counts in (("did ", [o.did for o in each]), ("", [o.soaked for o in each])):
+        rows += [(prefix + name, *(str(count.get(name, 0)) for count in counts)) for name in sorted(set().union(*counts))]
+    rows.append(("connections that were reset", *(str(o.refused) for o in each)))
+    rows.append(("responses after more than 2 s", *(str(o.late) for o in each)))
     for port, name in PORTS.items():
-        rows.append((f"{name}: stops of more than {STILL_MS // 1000} s", *(str(len(o.still.get(port, []))) for o in (ours, cubic))))
-        rows.append((f"{name}: the longest of them, s", *(f"{o.longest_ms(port) / 1000:.1f}" for o in (ours, cubic))))
-    return "".join(f"{what:<40}{a:>10}{b:>10}\n" for what, a, b in rows)
+        rows.append((f"{name}: stops of more than {STILL_MS // 1000} s", *(str(len(o.still.get(port, []))) for o in each)))
+        rows.append((f"{name}: the longest of them, s", *(f"{o.longest_ms(port) / 1000:.1f}" for o in each)))
+    return "".join(f"{what:<40}" + "".join(f"{cell:>11}" for cell in cells) + "\n" for what, *cells in rows)
 
 
 def run_all(chosen, jobs, say, folder, same, start=boot):
     """{kind: Outcome}"""
-    outcomes = {"ours": Outcome(), "cubic": Outcome()}
+    outcomes = {machine.kind: Outcome() for machine in chosen}
     pool = concurrent.futures.ThreadPoolExecutor(jobs)
     running = {pool.submit(measure, machine, same, folder, start): machine for machine in chosen}
     try:
@@ -204,29 +229,39 @@ def positive(text):
     return int(text)
 
 
+def some_kinds(text):
+    kinds = text.split(",")
+    for kind in kinds:
+        if kind not in KINDS:
+            raise argparse.ArgumentTypeError(f'"{kind}" is none of {", ".join(KINDS)}')
+    return kinds
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--minutes", type=positive, default=60, metavar="N",
-                        help="of the machines' clock with all algorithms, and as long with cubic (%(default)s)")
+                        help="of the machines' clock for each kind (%(default)s)")
     parser.add_argument("--seconds", type=positive, default=75, metavar="N", help=f"of a cycle; each machine has {CYCLES} (%(default)s)")
     parser.add_argument("--jobs", type=positive, default=1, metavar="N", help="machines at a time (%(default)s)")
+    parser.add_argument("--kinds", type=some_kinds, default=tuple(KINDS), metavar="NAME,...", help=f"of {', '.join(KINDS)} (all)")
     arguments = parser.parse_args()
     try:
         prepare()
     except (NotHere, ValueError) as why:
         sys.exit(f"soak.py: {why}")
     try:
-        outcomes = run_all(machines(arguments.minutes, arguments.seconds), arguments.jobs, lambda line: print(line, flush=True),
+        outcomes = run_all(machines(arguments.minutes, arguments.seconds, arguments.kinds), arguments.jobs, lambda line: print(line, flush=True),
                            WORK / "results", identity())
     except KeyboardInterrupt:
         print("interrupted; the next call goes on from here", file=sys.stderr)
         # No thread waits for its machine, which ends with it.
         os._exit(1)
-    ours, cubic = outcomes["ours"], outcomes["cubic"]
-    made = table(ours, cubic)
+    made = table(outcomes)
     (WORK / "table.txt").write_text(made, encoding="utf-8")
     print(made, end="")
-    faults = ours.faults + cubic.faults + stalls(ours, cubic)
+    faults = [fault for outcome in outcomes.values() for fault in outcome.faults]
+    if {"ours", "cubic"} <= set(outcomes):
+        faults += stalls(outcomes["ours"], outcomes["cubic"])
     for fault in faults:
         print(fault)
     return 1 if faults else 0

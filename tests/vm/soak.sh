@@ -14,17 +14,21 @@
 #   xfer            streams that are compared byte by byte
 #
 # Words on the kernel's command line: soak_seconds=N (60), soak_cycles=N (2), soak_seed=N (1),
-# soak_algorithms=NAME,... (all of ours and cubic).
+# soak_algorithms=NAME,... (all of ours and cubic), soak_line_mbps=N (the line rate that is told;
+# else a device's own counts, and that of veth is 10 Gbit/s).
 #
 # A cycle makes the network, runs the programs for so long, ends them, and removes network and
 # modules.  Lines on the console:
 #
 #   STILL, SOAKED    of soak.c
 #   DID NAME N       how often a program came to its end
+#   REFUSED NAME     a connection that was reset
+#   LATE NAME        a response that took more than 2 s
 #   WRONG WORDS      wrong bytes, a program that failed, something that stays
 #   COUNTER NETNS NAME N    what TCP counted of resets and timeouts
 #   LEFT KB          memory in use after the cycle, without caches
 #
+# modules: tcp_bbr
 # programs: redis-server redis-cli redis-benchmark iperf3 nginx wrk curl dropbear dropbearkey dbclient scp cksum awk chmod
 #
 # Functions are called by their names, and lists are of words:
@@ -38,6 +42,7 @@ cycles=2
 seed=1
 algorithms=
 rate=20
+line_mbps=
 
 wrong()
 {
@@ -53,6 +58,7 @@ make_network()
 		ip -n $side link set lo up && ip -n $side link set v$side up &&
 			ip netns exec $side ethtool -K v$side tso off &&
 			tc -n $side qdisc add dev v$side root netem delay 5ms rate ${rate}mbit limit 100 || return 1
+		[ -z "$line_mbps" ] || ip netns exec $side sysctl -qw net.ipv4.delaycc.line_rate_mbps=$line_mbps || return 1
 	done
 }
 
@@ -78,36 +84,49 @@ serve() # NETNS COMMAND...
 	servers="$servers $!"
 }
 
+b_listens() # PORT
+{
+	for _ in $(seq 200); do
+		in_b ss -ltn | grep -q ":$1 " && return 0
+		sleep 0.05
+	done
+	no "nobody listens on port $1"
+}
+
 start_servers()
 {
 	servers=
 	serve b nginx -e /tmp/nginx.log -c /etc/nginx.conf
 	serve b redis-server /etc/redis.conf --bind 10.0.0.2
 	serve a redis-server /etc/redis.conf --bind 10.0.0.1 --replicaof 10.0.0.2 6379
-	serve b iperf3 -s
 	serve b dropbear -F -E -s -r /etc/host_key -p 10.0.0.2:22
-	for port in 80 6379 5201 22; do
-		for _ in $(seq 200); do
-			in_b ss -ltn | grep -q ":$port " && continue 2
-			sleep 0.05
-		done
-		no "nobody listens on port $port" || return 1
+	for port in 80 6379 22; do
+		b_listens $port || return 1
 	done
 }
 
 # ---- what the programs do, once ---------------------------------------------
 
+# A connection that is reset before its first byte is refused, which is no wrong byte: Linux forgets
+# a half-open connection when the host's own queue drops a second SYN-ACK, and the client, who has
+# got the first one, meets a reset.
 use_curl()
 {
-	in_a curl -sS -m 120 -o /tmp/curled http://10.0.0.2:80/file 2>/tmp/curl || no "curl: $(cat /tmp/curl)" || return 1
-	[ "$(cksum </tmp/curled)" = "$sum" ] || no "the file of nginx is another one"
+	if ! in_a curl -sS -m 120 -o /tmp/curled -w '%{size_download}\n' http://10.0.0.2:80/file >/tmp/size 2>/tmp/curl; then
+		[ "$(cat /tmp/size)" = 0 ] && grep -q 'reset by peer' /tmp/curl || no "curl: $(cat /tmp/curl)" || return 1
+		echo "REFUSED curl"
+		return
+	fi
+	[ "$(cksum </tmp/curled)" = "$sum" ] || no "the file of nginx is another one, of $(wc -c </tmp/curled) bytes"
 }
 
 use_wrk()
 {
 	in_a wrk -t 1 -c 4 -d 3s http://10.0.0.2:80/small >/tmp/wrk 2>&1 && in_a wrk -t 1 -c 2 -d 3s http://10.0.0.2:80/large >>/tmp/wrk 2>&1 ||
 		no "wrk: $(tail -n 1 /tmp/wrk)" || return 1
-	! grep -q 'Socket errors' /tmp/wrk || no "wrk: $(grep 'Socket errors' /tmp/wrk)"
+	! grep -q 'Non-2xx' /tmp/wrk || no "wrk: $(grep 'Non-2xx' /tmp/wrk)" || return 1
+	# Of read errors and timeouts of 2 s.
+	awk '/Socket errors/ { gsub(",", ""); for (n = $4 + $6 + $8; n > 0; n--) print "REFUSED wrk"; for (n = $10; n > 0; n--) print "LATE wrk" }' /tmp/wrk
 }
 
 use_redis()
@@ -119,10 +138,16 @@ use_redis()
 	done
 }
 
+# A server of its own for each test: one that still waits for the end of the last test refuses the
+# next one with a reset.
 use_iperf()
 {
 	for way in '' -R --bidir; do
-		in_a iperf3 -c 10.0.0.2 -t 4 $way >/tmp/iperf 2>&1 || no "iperf3 $way: $(tail -n 1 /tmp/iperf)" || return 1
+		(exec ip netns exec b iperf3 -s -1 >/tmp/iperf_server 2>&1) &
+		server=$!
+		b_listens 5201 && in_a iperf3 -c 10.0.0.2 -t 4 $way >/tmp/iperf 2>&1 ||
+			{ kill $server; no "iperf3 $way: $(tail -n 1 /tmp/iperf)"; } || return 1
+		wait $server
 	done
 }
 
@@ -232,7 +257,8 @@ for word in $(cat /proc/cmdline); do
 	esac
 done
 seconds=${soak_seconds:-$seconds} cycles=${soak_cycles:-$cycles} seed=${soak_seed:-$seed}
-algorithms=${soak_algorithms:-}
+algorithms=${soak_algorithms:-} line_mbps=${soak_line_mbps:-}
+case ,$algorithms, in *,bbr,*) modprobe tcp_bbr ;; esac
 if [ -z "$algorithms" ]; then
 	for file in /lib/modules/*/extra/tcp_*.ko; do
 		name=${file##*/}

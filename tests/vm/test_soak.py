@@ -44,11 +44,26 @@ def test_what_may_not_be_is_a_fault(text, said):
 
 
 def test_a_stop_counts_that_is_longer_than_those_of_cubic_to_the_same_server():
-    ours = outcome("STILL 3000 80 ccc", "STILL 1500 6379 oscar", "STILL 1900 22 swift")
+    ours = outcome("STILL 3000 80 ccc", "STILL 1500 6379 oscar ca=4 cwnd=1", "STILL 1900 22 swift")
     cubic = outcome("STILL 2000 80 cubic", "STILL 1500 6379 cubic")
     assert soak.stalls(ours, cubic) == ["a connection of scp stood still for 1.9 s with swift; with cubic 0.0 s at most",
                                         "a connection of nginx stood still for 3.0 s with ccc; with cubic 2.0 s at most"]
     assert soak.stalls(cubic, cubic) == []
+
+
+def test_resets_count_where_cubic_has_none():
+    ours, cubic = outcome("REFUSED curl", "REFUSED wrk", "LATE wrk"), outcome()
+    assert (ours.refused, ours.late, ours.faults) == (2, 1, [])
+    assert soak.stalls(ours, cubic) == ["2 connections were reset; with cubic 0"]
+    assert soak.stalls(cubic, ours) == soak.stalls(ours, ours) == []
+
+
+def test_the_table_has_a_column_for_each_kind_that_ran():
+    made = soak.table({"ours": outcome("DID curl 2", "STILL 1500 80 ccc state"), "stock": outcome("DID scp 3", "REFUSED wrk")})
+    rows = {line[:40].strip(): line[40:].split() for line in made.splitlines()}
+    assert rows[""] == ["ours", "stock"]
+    assert rows["did curl"] == ["2", "0"] and rows["did scp"] == ["0", "3"]
+    assert rows["nginx: the longest of them, s"] == ["1.5", "0.0"] and rows["connections that were reset"] == ["0", "1"]
 
 
 def test_what_was_measured_is_not_measured_again_unless_it_depends_on_something_new(tmp_path):
@@ -61,7 +76,7 @@ def test_what_was_measured_is_not_measured_again_unless_it_depends_on_something_
         return console(f"DID curl {machine.seed}")
 
     def run(same):
-        return soak.run_all(soak.machines(5, 75), 1, lambda line: None, tmp_path, same, boot)
+        return soak.run_all(soak.machines(5, 75, ("ours", "cubic")), 1, lambda line: None, tmp_path, same, boot)
 
     with pytest.raises(KeyboardInterrupt):
         run("a")
@@ -80,7 +95,7 @@ def test_a_machine_that_fails_is_a_fault_and_the_others_go_on(tmp_path):
         if machine.kind == "ours":
             raise ValueError("signal 11")
         return console("DID curl 1")
-    outcomes = soak.run_all(soak.machines(1, 75), 1, lambda line: None, tmp_path, "a", boot)
+    outcomes = soak.run_all(soak.machines(1, 75, ("ours", "cubic")), 1, lambda line: None, tmp_path, "a", boot)
     assert outcomes["ours"].faults == ["ours-1: signal 11"] and outcomes["cubic"].did == {"curl": 1}
 
 
