@@ -138,6 +138,9 @@ def measure(machine, same, folder, start=boot):
         if result["key"] == key:
             return "\n".join(result["console"]), True
     console = start(machine)
+    # Somebody may have ended the machine: it is booted again next time.
+    if "\nEND" not in console:
+        return console, False
     folder.mkdir(parents=True, exist_ok=True)
     partial = file.with_suffix(".partial")
     partial.write_text(json.dumps({"key": key, "console": console.splitlines()}, indent=1) + "\n", encoding="utf-8")

@@ -90,6 +90,18 @@ def test_what_was_measured_is_not_measured_again_unless_it_depends_on_something_
     assert len(booted) == before + 4
 
 
+def test_a_machine_that_was_ended_is_a_fault_and_booted_again(tmp_path):
+    booted = []
+
+    def boot(machine):
+        booted.append(machine.name)
+        return "BEGIN 6.1.0\n"
+    for _ in range(2):
+        outcomes = soak.run_all(soak.machines(1, 75, ("ours",)), 1, lambda line: None, tmp_path, "a", boot)
+        assert outcomes["ours"].faults == ["ours-1: the machine did not come to its end: BEGIN 6.1.0"]
+    assert booted == ["ours-1", "ours-1"]
+
+
 def test_a_machine_that_fails_is_a_fault_and_the_others_go_on(tmp_path):
     def boot(machine):
         if machine.kind == "ours":
