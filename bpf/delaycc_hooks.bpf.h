@@ -64,6 +64,9 @@
  *   - N.  The receiver's count of flows is not read: netfilter hooks of a module
  *     carry it.
  *
+ * All else is the same: tests/lab/test_same_decisions.py gives the recorded calls of
+ * a module's hooks to these, and compares each decision.
+ *
  * The state lives in socket storage, not in the 104 bytes of icsk_ca_priv: the
  * core's (768 bytes at most), 1024 bytes of notes, and about 200 bytes of path,
  * parameters and bookkeeping.
@@ -271,8 +274,9 @@ static __always_inline void hooks_read_packet(struct tcp_sock *tp, struct hooks_
 	if (tp->mss_cache == s->tcp.mss)
 		return;
 	dcc_tcp_set_packet(&s->tcp, tp->mss_cache,
-			   icsk->icsk_af_ops->net_header_len + icsk->icsk_ext_hdr_len +
-				   tp->tcp_header_len + s->link_overhead_bytes);
+			   BPF_CORE_READ(icsk, icsk_af_ops, net_header_len) +
+				   icsk->icsk_ext_hdr_len + tp->tcp_header_len +
+				   s->link_overhead_bytes);
 }
 
 /* Window and pace as the control says. */
@@ -538,26 +542,13 @@ static __always_inline void hooks_probe_sampled(struct hooks_sock *s, struct dcc
 		dcc_tcp_guess_base_rtt(&s->tcp, ack->rtt_ns);
 }
 
-/*
- * The raw context: cong_control has another number of arguments from kernel 6.10
- * on, and the verifier never looks at the branch that is not taken.
- */
-SEC("struct_ops/cong_control")
-void DCC_HOOK(cong_control)(unsigned long long *ctx)
+static __always_inline void hooks_on_ack(struct sock *sk, const struct rate_sample *rs)
 {
-	struct sock *sk = (struct sock *)ctx[0];
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct hooks_settings *settings;
-	const struct rate_sample *rs;
 	struct hooks_sock *s;
 	struct dcc_ack ack;
 	bool loss_seen;
-
-	/* Assembly, or clang adds the offset to ctx, which the verifier forbids. */
-	if (dcc_cong_control_is_long)
-		asm volatile("%0 = *(u64 *)(%1 + 24)" : "=r"(rs) : "r"(ctx));
-	else
-		asm volatile("%0 = *(u64 *)(%1 + 8)" : "=r"(rs) : "r"(ctx));
 
 	/* TCP passes the handshake's last ACK before init(). */
 	s = hooks_state(sk, 0);
@@ -587,6 +578,23 @@ void DCC_HOOK(cong_control)(unsigned long long *ctx)
 		__sync_fetch_and_add(&dcc_acks, 1);
 	}
 	hooks_apply(tp, s);
+}
+
+/*
+ * The raw context: cong_control has another number of arguments from kernel 6.10
+ * on, and the verifier never looks at the branch that is not taken.
+ */
+SEC("struct_ops/cong_control")
+void DCC_HOOK(cong_control)(unsigned long long *ctx)
+{
+	const struct rate_sample *rs;
+
+	/* Assembly, or clang adds the offset to ctx, which the verifier forbids. */
+	if (dcc_cong_control_is_long)
+		asm volatile("%0 = *(u64 *)(%1 + 24)" : "=r"(rs) : "r"(ctx));
+	else
+		asm volatile("%0 = *(u64 *)(%1 + 8)" : "=r"(rs) : "r"(ctx));
+	hooks_on_ack((struct sock *)ctx[0], rs);
 }
 
 static __always_inline void hooks_timeout(struct tcp_sock *tp, struct hooks_sock *s)

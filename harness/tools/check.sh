@@ -24,7 +24,7 @@ mapfile -t cxx < <(git ls-files 'harness/*.cc' 'harness/*.h' ':!harness/backend/
 # tests/vm has programs of user space; all other C of the tests is modules.
 mapfile -t user_c < <(git ls-files 'tests/vm/*.c')
 mapfile -t kernel_c < <(git ls-files 'kernel/*.c' 'kernel/*.h' 'harness/backend/lab/kernel/*.c' \
-	'harness/backend/lab/kernel/*.h' 'bpf/*.c' 'bpf/*.h' 'tests/bench/*.c' 'tests/lab/*.c' 'tests/smp/faulty/*.c')
+	'harness/backend/lab/kernel/*.h' 'bpf/*.c' 'bpf/*.h' 'tests/bench/*.c' 'tests/lab/*.c' 'tests/replay/*.c' 'tests/smp/faulty/*.c')
 mapfile -t shell < <(git ls-files '*.sh' '.ci/run')
 
 check_format() {
@@ -55,7 +55,7 @@ check_patch() {
 		ignore=CAMELCASE,FILE_PATH_CHANGES,MACRO_ARG_REUSE
 		# Programs' settings and maps are globals that their loader writes and reads, functions that the
 		# verifier looks at one by one have no prototype elsewhere, and types are made by macros.
-		[[ $file == bpf/* ]] &&
+		[[ $file == bpf/* || $file == *.bpf.c ]] &&
 			ignore+=,AVOID_EXTERNS,VOLATILE,GLOBAL_INITIALISERS,PREFER_DEFINED_ATTRIBUTE_MACRO,COMPLEX_MACRO,REPEATED_WORD,SPACING,LONG_LINE_STRING
 		# A core's list of parameters is one macro.
 		[[ $file == kernel/core/* ]] && ignore+=,COMPLEX_MACRO

@@ -93,10 +93,10 @@ def build_module(name, sources):
     modules = LAB.parent / "modules"
     folder = modules / f"{sources.name}-{LAB.name}"
     folder.mkdir(parents=True, exist_ok=True)
-    for file in ("Kbuild", name + ".c"):
-        link = folder / file
+    for file in sources.iterdir():
+        link = folder / file.name
         link.unlink(missing_ok=True)
-        link.symlink_to(sources / file)
+        link.symlink_to(file)
     built = modules / LAB.name
     kernel = LAB.parent / (LAB.name + "-kernel")
     done = owned.run(["make", "-s", "-C", kernel, "ARCH=um", f"M={folder}", f"DELAYCC_MODULES={built}",

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Records the calls of another algorithm's hooks, as struct watched_record.
+ *
+ * A write of a socket's file descriptor to /proc/tcp_watched names the algorithm
+ * that this socket uses, a module of delaycc's or a BPF program.  The next socket
+ * that takes the algorithm "watched" runs that one, and is recorded; a read gives
+ * the records.  One at a time; a program that writes again forgets what was
+ * recorded before.
+ */
+#include <linux/module.h>
+#include <linux/net.h>
+#include <linux/proc_fs.h>
+#include <linux/timex.h>
+#include <linux/vmalloc.h>
+#include <net/tcp.h>
+
+#include "glue/delaycc.h"
+#include "watched.h"
+
+#define WATCHED_MAX 65536
+
+static const struct tcp_congestion_ops *watched_inner;
+static const struct sock *watched_sk; /* that is recorded */
+static struct watched_record *watched_records;
+static unsigned int watched_n;
+static struct watched_record watched_dropped;
+
+static_assert(sizeof(struct watched_record) == 256);
+
+/* A module's state; NULL: a BPF program, which has its own elsewhere. */
+static const struct delaycc_sock *watched_state(const struct sock *sk)
+{
+	/* The state begins with it, and TCP's bytes with a pointer to the state. */
+	return *(void **)inet_csk_ca(sk);
+}
+
+/* As delaycc_sock.c looks a note up. */
+static u64 watched_noted_ns(const struct delaycc_sock *ds, u32 end_seq)
+{
+	int i;
+
+	for (i = ds ? ds->sent_n - 1 : -1; i >= 0; i--) {
+		const struct delaycc_sent *sent = &ds->sent[i];
+
+		if (before(sent->start_seq, end_seq))
+			return after(end_seq, sent->end_seq) ? 0 : sent->sent_ns;
+	}
+	return 0;
+}
+
+static void watched_sample(struct watched_record *r, const struct sock *sk,
+			   const struct rate_sample *rs)
+{
+	r->noted_ns = watched_noted_ns(watched_state(sk), rs->last_end_seq);
+	r->acked_sacked = rs->acked_sacked;
+	r->prior_delivered = rs->prior_delivered;
+	r->last_end_seq = rs->last_end_seq;
+	r->rtt_us = rs->rtt_us;
+	r->sampled = !!rs->prior_mstamp;
+	r->is_retrans = rs->is_retrans;
+	r->is_app_limited = rs->is_app_limited;
+	r->is_ack_delayed = rs->is_ack_delayed;
+}
+
+static struct watched_record *watched_begin(const struct sock *sk, u32 call,
+					    u32 argument,
+					    const struct rate_sample *rs)
+{
+	const struct inet_connection_sock *icsk = inet_csk(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct watched_record *r = &watched_dropped;
+
+	if (sk == watched_sk && watched_n < WATCHED_MAX)
+		r = &watched_records[watched_n++];
+	memset(r, 0, sizeof(*r));
+	r->call = call;
+	r->argument = argument;
+	r->tcp_clock_cache = tp->tcp_clock_cache;
+	r->tcp_mstamp = tp->tcp_mstamp;
+	r->tcp_wstamp_ns = tp->tcp_wstamp_ns;
+	r->bytes_acked = tp->bytes_acked;
+	r->sk_pacing_rate = sk->sk_pacing_rate;
+	r->sk_max_pacing_rate = sk->sk_max_pacing_rate;
+	r->rack_mstamp = tp->rack.mstamp;
+	r->rack_rtt_us = tp->rack.rtt_us;
+	r->snd_nxt = tp->snd_nxt;
+	r->snd_una = tp->snd_una;
+	r->write_seq = tp->write_seq;
+	r->high_seq = tp->high_seq;
+	r->delivered = tp->delivered;
+	r->packets_out = tp->packets_out;
+	r->sacked_out = tp->sacked_out;
+	r->total_retrans = tp->total_retrans;
+	r->data_segs_in = tp->data_segs_in;
+	r->srtt_us = tp->srtt_us;
+	r->mss_cache = tp->mss_cache;
+	r->snd_cwnd = tcp_snd_cwnd(tp);
+	r->snd_cwnd_clamp = tp->snd_cwnd_clamp;
+	r->sk_gso_max_segs = sk->sk_gso_max_segs;
+	r->sk_priority = sk->sk_priority;
+	r->app_limited = tp->app_limited;
+	r->net_header_len = icsk->icsk_af_ops->net_header_len;
+	r->icsk_ext_hdr_len = icsk->icsk_ext_hdr_len;
+	r->tcp_header_len = tp->tcp_header_len;
+	r->icsk_ca_state = icsk->icsk_ca_state;
+	r->chrono_type = tp->chrono_type;
+	if (rs)
+		watched_sample(r, sk, rs);
+	r->cycles = get_cycles();
+	return r;
+}
+
+static void watched_end(const struct sock *sk, struct watched_record *r,
+			u32 result)
+{
+	const struct delaycc_sock *ds = watched_state(sk);
+
+	r->cycles = get_cycles() - r->cycles;
+	r->result = result;
+	/* A module sets it, in the call. */
+	r->sk_gso_max_segs = sk->sk_gso_max_segs;
+	r->rate = sk->sk_pacing_rate;
+	r->cwnd = tcp_snd_cwnd(tcp_sk(sk));
+	if (!ds || r->call == WATCHED_RELEASE)
+		return;
+	r->flows = ds->flows;
+	r->rtt_ns = ds->tcp.rtt_ns;
+	r->base_rtt_ns = ds->tcp.path.base_rtt_ns;
+}
+
+static struct tcp_congestion_ops watched_ops;
+
+static void watched_init(struct sock *sk)
+{
+	struct inet_connection_sock *icsk = inet_csk(sk);
+	struct watched_record *r;
+
+	if (!watched_sk)
+		watched_sk = sk;
+	r = watched_begin(sk, WATCHED_INIT, 0, NULL);
+	/* A module finds its variant by these. */
+	WRITE_ONCE(icsk->icsk_ca_ops, watched_inner);
+	watched_inner->init(sk);
+	if (icsk->icsk_ca_ops == watched_inner)
+		WRITE_ONCE(icsk->icsk_ca_ops, &watched_ops);
+	watched_end(sk, r, 0);
+}
+
+static void watched_release(struct sock *sk)
+{
+	struct watched_record *r = watched_begin(sk, WATCHED_RELEASE, 0, NULL);
+
+	watched_inner->release(sk);
+	watched_end(sk, r, 0);
+	if (watched_sk == sk)
+		watched_sk = ERR_PTR(-ENOENT);
+}
+
+static u32 watched_min_tso_segs(struct sock *sk)
+{
+	struct watched_record *r = watched_begin(sk, WATCHED_MIN_TSO_SEGS, 0, NULL);
+	u32 result = watched_inner->min_tso_segs(sk);
+
+	watched_end(sk, r, result);
+	return result;
+}
+
+static void __maybe_unused watched_cong_control(struct sock *sk,
+						const struct rate_sample *rs)
+{
+	struct watched_record *r = watched_begin(sk, WATCHED_CONG_CONTROL, 0, rs);
+
+	((delaycc_cong_control2)watched_inner->cong_control)(sk, rs);
+	watched_end(sk, r, 0);
+}
+
+static void __maybe_unused watched_cong_control_long(struct sock *sk, u32 ack,
+						     int flag,
+						     const struct rate_sample *rs)
+{
+	struct watched_record *r = watched_begin(sk, WATCHED_CONG_CONTROL, 0, rs);
+
+	((void (*)(struct sock *, u32, int,
+		   const struct rate_sample *))watched_inner->cong_control)
+		(sk, ack, flag, rs);
+	watched_end(sk, r, 0);
+}
+
+static void watched_set_state(struct sock *sk, u8 state)
+{
+	struct watched_record *r = watched_begin(sk, WATCHED_SET_STATE, state, NULL);
+
+	watched_inner->set_state(sk, state);
+	watched_end(sk, r, 0);
+}
+
+static void watched_cwnd_event(struct sock *sk, enum tcp_ca_event event)
+{
+	struct watched_record *r = watched_begin(sk, WATCHED_CWND_EVENT, event, NULL);
+
+	watched_inner->cwnd_event(sk, event);
+	watched_end(sk, r, 0);
+}
+
+static void watched_in_ack_event(struct sock *sk, u32 flags)
+{
+	struct watched_record *r;
+
+	if (!watched_inner->in_ack_event)
+		return;
+	r = watched_begin(sk, WATCHED_IN_ACK_EVENT, flags, NULL);
+	watched_inner->in_ack_event(sk, flags);
+	watched_end(sk, r, 0);
+}
+
+static u32 watched_ssthresh(struct sock *sk)
+{
+	struct watched_record *r = watched_begin(sk, WATCHED_SSTHRESH, 0, NULL);
+	u32 result = watched_inner->ssthresh(sk);
+
+	watched_end(sk, r, result);
+	return result;
+}
+
+static u32 watched_undo_cwnd(struct sock *sk)
+{
+	struct watched_record *r = watched_begin(sk, WATCHED_UNDO_CWND, 0, NULL);
+	u32 result = watched_inner->undo_cwnd(sk);
+
+	watched_end(sk, r, result);
+	return result;
+}
+
+static struct tcp_congestion_ops watched_ops = {
+	.flags = TCP_CONG_NON_RESTRICTED,
+	.name = "watched",
+	.owner = THIS_MODULE,
+	.init = watched_init,
+	.release = watched_release,
+	.cong_control = DELAYCC_CONG_CONTROL(watched_cong_control,
+					     watched_cong_control_long),
+	.min_tso_segs = watched_min_tso_segs,
+	.set_state = watched_set_state,
+	.cwnd_event = watched_cwnd_event,
+	.in_ack_event = watched_in_ack_event,
+	.ssthresh = watched_ssthresh,
+	.undo_cwnd = watched_undo_cwnd,
+};
+
+static ssize_t watched_write(struct file *file, const char __user *from,
+			     size_t size, loff_t *at)
+{
+	const struct tcp_congestion_ops *ops;
+	struct socket *socket;
+	unsigned int fd;
+	int err = kstrtouint_from_user(from, size, 10, &fd);
+
+	if (err)
+		return err;
+	socket = sockfd_lookup(fd, &err);
+	if (!socket)
+		return err;
+	ops = inet_csk(socket->sk)->icsk_ca_ops;
+	if (ops == &watched_ops || !ops->cong_control || !ops->min_tso_segs ||
+	    !ops->set_state || !ops->cwnd_event || !ops->undo_cwnd) {
+		err = -EINVAL;
+	} else {
+		watched_inner = ops;
+		watched_sk = NULL;
+		watched_n = 0;
+	}
+	sockfd_put(socket);
+	return err ?: size;
+}
+
+static ssize_t watched_read(struct file *file, char __user *to, size_t size,
+			    loff_t *at)
+{
+	return simple_read_from_buffer(to, size, at, watched_records,
+				       watched_n * sizeof(*watched_records));
+}
+
+static const struct proc_ops watched_proc_ops = {
+	.proc_read = watched_read,
+	.proc_write = watched_write,
+	.proc_lseek = default_llseek,
+};
+
+static int __init watched_module_init(void)
+{
+	int err;
+
+	watched_records = vzalloc(WATCHED_MAX * sizeof(*watched_records));
+	if (!watched_records)
+		return -ENOMEM;
+	err = -ENOMEM;
+	if (!proc_create("tcp_watched", 0600, NULL, &watched_proc_ops))
+		goto no_file;
+	err = tcp_register_congestion_control(&watched_ops);
+	if (err)
+		goto no_algorithm;
+	return 0;
+
+no_algorithm:
+	remove_proc_entry("tcp_watched", NULL);
+no_file:
+	vfree(watched_records);
+	return err;
+}
+
+static void __exit watched_module_exit(void)
+{
+	tcp_unregister_congestion_control(&watched_ops);
+	remove_proc_entry("tcp_watched", NULL);
+	vfree(watched_records);
+}
+
+module_init(watched_module_init);
+module_exit(watched_module_exit);
+
+MODULE_DESCRIPTION("A test's record of another algorithm's hooks");
+MODULE_LICENSE("GPL");
