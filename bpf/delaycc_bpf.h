@@ -6,6 +6,9 @@
  *	dcc_links	hash: speed of each device, for sockets whose line rate is
  *			not set
  *	dcc_paths	trie: base RTT of destination prefixes
+ *	dcc_reports	socket storage: N as receivers report it; one map, that the
+ *			algorithms which want N share with the program that reads
+ *			ACKs (count.bpf.c), whichever is loaded first
  *
  * An object describes its own parameters (dcc_param_table, in .rodata), so that
  * a loader serves algorithms that it does not know.
@@ -18,6 +21,7 @@
 #define DELAYCC_BPF_LINKS "dcc_links"
 #define DELAYCC_BPF_PATHS "dcc_paths"
 #define DELAYCC_BPF_OPS "dcc_ops"
+#define DELAYCC_BPF_REPORTS "dcc_reports"
 
 /* Values begin with these; the algorithm's own parameters follow.  All are u32. */
 struct dcc_settings_head {
@@ -61,6 +65,16 @@ struct dcc_cgroup {
 	__u32 has_priority;
 };
 
+/* What a sender's ACKs said of the receiver's flows (count.bpf.c), in the socket's storage. */
+struct dcc_report {
+	__u64 at_ns; /* bpf_ktime_get_ns() */
+	__u32 flows; /* N; 0: nothing */
+	__u32 reserved;
+};
+
+/* N is forgotten after this time without a report, and after 8 RTTs at least, as by the module. */
+#define DELAYCC_BPF_REPORT_NS 20000000U
+
 /* One flow, as the iterator dcc_flows writes it. */
 struct dcc_flow {
 	__u64 cookie; /* of the socket */
@@ -77,7 +91,7 @@ struct dcc_flow {
 	__u32 total_retrans;
 	__u32 priority;
 	__u32 netns;
-	__u32 reserved_32;
+	__u32 flows; /* N as the receiver reports it; 0: unknown */
 	__u16 family;
 	__u16 sport; /* host order */
 	__u16 dport;

@@ -19,6 +19,7 @@
  *	DELAYCC_BPF_EACH_ACK(sk, params)	the same before each acknowledgment
  *	DELAYCC_BPF_DESCRIBE(state, out)	gradient_q16 and branch of the last
  *				decision, for `delaycc top`
+ *	DELAYCC_BPF_FLOWS(sk)	the receiver's count of flows, for the core; 0: unknown
  *	DELAYCC_TIMES_RETRANS	1: as options.times_retrans of the module
  *	DELAYCC_PROBES		1: as options.probes of the module
  *
@@ -61,8 +62,8 @@
  *     sends lost ones again, and a first one follows the stop as soon as what was
  *     in flight is acknowledged.  The module's bound on the time that data waits
  *     is not needed.  A FIN is a packet here and keeps the pace.
- *   - N.  The receiver's count of flows is not read: netfilter hooks of a module
- *     carry it.
+ *   - N.  The receiver's count of flows comes by a program of its own (count.bpf.c),
+ *     attached to a cgroup, not by netfilter hooks; its head says what differs.
  *
  * All else is the same: tests/lab/test_same_decisions.py gives the recorded calls of
  * a module's hooks to these, and compares each decision.
@@ -103,6 +104,9 @@
 #endif
 #ifndef DELAYCC_BPF_DESCRIBE
 #define DELAYCC_BPF_DESCRIBE(state, out) ((void)(out))
+#endif
+#ifndef DELAYCC_BPF_FLOWS
+#define DELAYCC_BPF_FLOWS(sk) 0
 #endif
 #ifndef DELAYCC_BPF_SOCKET_PARAMS
 #define DELAYCC_BPF_SOCKET_PARAMS(sk, params) ((void)(params))
@@ -223,6 +227,7 @@ struct hooks_sock {
 	struct dcc_control control;
 	u32 head; /* notes written */
 	u32 tail; /* notes passed by ACKs */
+	u32 flows; /* N at the newest ACK; 0: unknown */
 	u32 pacing_is_ours; /* the socket had no pacing before */
 	u64 stopped_ns; /* DELAYCC_PROBES: since then; 0: not stopped */
 	struct hooks_note notes[HOOKS_NOTES];
@@ -396,6 +401,7 @@ void DCC_BPF_PROG(DCC_HOOK(init), struct sock *sk)
 	s->tcp.times_retrans = DELAYCC_TIMES_RETRANS;
 	s->head = 0;
 	s->tail = 0;
+	s->flows = 0;
 	s->stopped_ns = 0;
 
 	hooks_view(tp, &v);
@@ -568,6 +574,8 @@ static __always_inline void hooks_on_ack(struct sock *sk, const struct rate_samp
 		__sync_fetch_and_add(&dcc_losses, 1);
 	}
 	if (hooks_sample(tp, s, rs, &ack)) {
+		s->flows = DELAYCC_BPF_FLOWS(sk);
+		ack.flows = s->flows;
 		if (loss_seen)
 			ack.flags |= DCC_ACK_LOSS;
 		if (DELAYCC_PROBES)
@@ -674,6 +682,7 @@ int dcc_flows(struct bpf_iter__bpf_sk_storage_map *ctx)
 	flow.bytes_acked = tp->bytes_acked;
 	flow.packets_out = tp->packets_out;
 	flow.total_retrans = tp->total_retrans;
+	flow.flows = s->flows;
 	flow.priority = sk->sk_priority;
 	flow.netns = BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
 	flow.family = sk->__sk_common.skc_family;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * SQCC under BPF: the core of kernel/core/dcc_sqcc.h as a struct_ops program,
- * for machines where no module may be loaded.  N is the sender's estimate here.
+ * for machines where no module may be loaded.  N is what the receiver reports, where
+ * count.bpf.c reads the ACKs of this socket, and else the sender's estimate.
  */
 #include "delaycc_core.bpf.h"
 
@@ -52,6 +53,30 @@ DELAYCC_SUBPROG int subprog_dcc_sqcc_decide(struct dcc_sqcc *s, const struct dcc
 	return 0;
 }
 
+#include "delaycc_bpf.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct dcc_report);
+} dcc_reports SEC(".maps");
+
+/* The receiver's newest report; 0: none, or not lately. */
+static u32 sqcc_flows(struct sock *sk)
+{
+	struct dcc_report *report = bpf_sk_storage_get(&dcc_reports, sk, 0, 0);
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	u64 stale_ns;
+
+	if (!report)
+		return 0;
+	/* srtt_us has eighths: 8 RTTs. */
+	stale_ns = dcc_max_u64(tp->srtt_us * (u64)DCC_NS_PER_US, DELAYCC_BPF_REPORT_NS);
+	return tp->tcp_clock_cache > report->at_ns + stale_ns ? 0 : report->flows;
+}
+
+#define DELAYCC_BPF_FLOWS(sk) sqcc_flows(sk)
 /* The paper's listing is an algorithm of its own as a module. */
 #define DELAYCC_BPF_PARAMS(X) DCC_SQCC_PARAMS(X) X(paper, 0, 1, true)
 #define DELAYCC_BPF_DESCRIBE(state, out)                                                           \

@@ -46,9 +46,8 @@ def record(name, port):
             inlab.write("/proc/sys/net/ipv4/delaycc/line_rate_mbps", "10000")
 
     with a:
-        named = inlab.socket.socket()
-        use(named, name)
-        inlab.write("/proc/tcp_watched", str(named.fileno()))
+        inlab.write("/proc/sys/net/ipv4/tcp_congestion_control", name)
+        inlab.write("/proc/tcp_watched", "1")
     with b:
         listener = inlab.socket.create_server(("10.0.0.2", port))
     with a:

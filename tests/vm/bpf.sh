@@ -5,7 +5,13 @@
 # load` registers it, a checksummed transfer over veth and netem runs with it, `delaycc
 # status` and `top` see it, and it is gone after `unload`.  One line for each:
 #
-#   PASS bpf_NAME instructions=N acks=N
+#   PASS bpf_NAME instructions=N acks=N load_ms=N
+#   PASS cost_NAME module=N bpf=N module_send=N bpf_send=N
+#
+# instructions and load_ms are the verifier's, and the machine's time for the whole of `delaycc
+# load`.  The second line has the processor's instructions for a call of .cong_control (an ACK) and
+# of .min_tso_segs (an attempt to send), of the module and of the BPF program: the machine's time
+# stamp counter counts 8 for each instruction (tests/replay/watched).
 #
 # programs: delaycc
 # files: build/bpf/*.bpf.o:/usr/lib/delaycc/bpf
@@ -21,20 +27,59 @@ counted() # NAME TEXT: the number behind the name
 	printf '%s\n' "$2" | tr -d ',"' | sed -n "s/^ *$1: \([0-9]*\)$/\1/p" | head -n 1
 }
 
+# Cgroups of the two ends; nothing: the root.
+senders=
+receivers=
+join() # CGROUP
+{
+	[ -z "$1" ] || echo 0 >"/sys/fs/cgroup/$1/cgroup.procs"
+}
+
 start_receiver()
 {
-	(exec ip netns exec b xfer recv 5001 >/tmp/received) &
+	(join "$receivers" && exec ip netns exec b xfer recv 5001 >/tmp/received) &
 	receiver=$!
 	wait_for_listener b 5001
 }
 
+transfer() # CC BYTES
+{
+	start_receiver || return 1
+	(join "$senders" && exec ip netns exec a xfer send -c "$1" 10.0.0.2 5001 "$2" 1 >/tmp/sent) || no "the sender: $(cat /tmp/sent)" || return 1
+	wait $receiver || no "the receiver: $(cat /tmp/received)"
+}
+
+uptime_ms()
+{
+	read -r up _ </proc/uptime
+	echo "${up%.*}${up#*.}0"
+}
+
+# The instructions of an ACK and of an attempt to send, while NAME is the default of the namespace.
+instructions_of() # NAME
+{
+	in_a sysctl -q -w net.ipv4.tcp_congestion_control="$1" && in_a sh -c 'echo 1 >/proc/tcp_watched' && transfer watched 3000000 || return 1
+	in_a sysctl -q -w net.ipv4.tcp_congestion_control=cubic
+	ack=$(($(sed -n 's/^cong_control [0-9]* //p' /proc/tcp_watched_cycles) / 8))
+	send=$(($(sed -n 's/^min_tso_segs [0-9]* //p' /proc/tcp_watched_cycles) / 8))
+	[ "$ack" -gt 0 ] || no "nothing was counted: $(cat /proc/tcp_watched_cycles)"
+}
+
+costs() # NAME
+{
+	delaycc load "$1" --set line_rate_mbps=1000 --set base_rtt_ns=2000000 && instructions_of "$kernel_name" || return 1
+	bpf_ack=$ack
+	bpf_send=$send
+	delaycc unload "$1" && modprobe "tcp_$1" && instructions_of "$1"
+}
+
 carries() # NAME
 {
+	before=$(uptime_ms)
 	delaycc load "$1" --set line_rate_mbps=1000 --set base_rtt_ns=2000000 || return 1
+	load_ms=$(($(uptime_ms) - before))
 	kernel_name=$(delaycc status | sed -n 's/^\(bpf_[a-z_]*\) .*/\1/p')
-	start_receiver || return 1
-	ip netns exec a xfer send -c "$kernel_name" 10.0.0.2 5001 3000000 1 >/tmp/sent || no "the sender: $(cat /tmp/sent)" || return 1
-	wait $receiver || no "the receiver: $(cat /tmp/received)" || return 1
+	transfer "$kernel_name" 3000000 || return 1
 	shown=$(delaycc status --json)
 	delaycc top --count 1 --csv || return 1
 	delaycc set "$1" line_rate_mbps=500 || return 1
@@ -54,13 +99,23 @@ for side in a b; do
 	ip -n $side link set v$side up
 	tc -n $side qdisc add dev v$side root netem delay 1ms limit 10000
 done
+# For the modules; the programs are told the same.
+modprobe delaycc && modprobe tcp_watched
+in_a sysctl -q -w net.ipv4.delaycc.line_rate_mbps=1000 net.ipv4.delaycc.base_rtt_ns=2000000
 for object in /usr/lib/delaycc/bpf/*.bpf.o; do
 	name=${object##*/}
 	name=${name%.bpf.o}
-	[ "$name" != cgroup ] || continue
+	case $name in
+	cgroup | count) continue ;;
+	esac
 	why=
 	if carries "$name" >"$out" 2>&1; then
-		echo "PASS $kernel_name instructions=$(counted verified_instructions "$shown") acks=$acks"
+		echo "PASS $kernel_name instructions=$(counted verified_instructions "$shown") acks=$acks load_ms=$load_ms"
+		if costs "$name" >"$out" 2>&1; then
+			echo "PASS cost_$name module=$ack bpf=$bpf_ack module_send=$send bpf_send=$bpf_send"
+		else
+			echo "FAIL cost_$name: ${why:-$(tail -n 8 "$out" | tr '\n' ' ')}"
+		fi
 	else
 		echo "FAIL $name: ${why:-its last command failed}: $(tail -n 8 "$out" | tr '\n' ' ')"
 		delaycc unload "$name" >/dev/null 2>&1
@@ -72,6 +127,38 @@ if delaycc cgroup /sys/fs/cgroup/some --cc reno --priority 3 >"$out" 2>&1 && del
 else
 	echo "FAIL cgroup: $(tr '\n' ' ' <"$out")"
 fi
+# The receiver's count of flows: one end by the program, the other by the module.
+read_by_program()
+{
+	mkdir -p /sys/fs/cgroup/senders && delaycc count /sys/fs/cgroup/senders && in_b sysctl -q -w net.ipv4.delaycc.count_flows=1 || return 1
+	delaycc load sqcc --set line_rate_mbps=1000 --set base_rtt_ns=2000000 || return 1
+	senders=senders
+	transfer bpf_sqcc 3000000 || return 1
+	senders=
+	in_b sysctl -q -w net.ipv4.delaycc.count_flows=0
+	delaycc unload sqcc
+	delaycc status | grep -q 'senders: counts flows: [0-9]* ACKs written, [1-9]' || no "$(delaycc status)"
+}
+
+written_by_program()
+{
+	mkdir -p /sys/fs/cgroup/receivers && delaycc count /sys/fs/cgroup/receivers && modprobe tcp_sqcc || return 1
+	receivers=receivers
+	transfer sqcc 3000000 || return 1
+	receivers=
+	in_a grep -q '^read [1-9]' /proc/net/delaycc_count && in_a grep -q '^refused 0' /proc/net/delaycc_count ||
+		no "$(in_a cat /proc/net/delaycc_count)" || return 1
+	delaycc status | grep -q 'receivers: counts flows: [1-9][0-9]* ACKs written, 0 read' || no "$(delaycc status)"
+}
+
+for end in read_by_program written_by_program; do
+	if $end >"$out" 2>&1; then
+		echo "PASS count_$end"
+	else
+		echo "FAIL count_$end: ${why:-$(tr '\n' ' ' <"$out")}"
+	fi
+	why=
+done
 # The module beside it.
 modules_flow()
 {

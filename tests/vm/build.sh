@@ -4,9 +4,9 @@
 # Builds the modules for a Debian kernel that need not be this machine's: with
 # the newest headers of its series and that release's compiler.
 #
-#   build.sh SERIES OUT [FOLDER]    such as 7.3; the modules go to the folder OUT
+#   build.sh SERIES OUT [FOLDER...]    such as 7.3; the modules go to the folder OUT
 #
-# FOLDER has one module more, that needs them; it goes to OUT/NAME-OF-FOLDER.
+# Each FOLDER has one module more, that needs them; it goes to OUT/NAME-OF-FOLDER.
 #
 # Exit status: 0 built, 77 the headers cannot be had here (the reason is printed),
 # 1 the build failed.
@@ -23,7 +23,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 kernel=$here/../../kernel
 series=${1:?usage: build.sh SERIES OUT}
 out=${2:?usage: build.sh SERIES OUT}
-more=${3:-}
+shift 2
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/delaycc/headers
 # What Kbuild calls, beside the compiler that the headers depend on.
 tools="base-files bash binutils coreutils dash diffutils findutils gawk grep make sed"
@@ -102,22 +102,20 @@ build="CONFIG_DEBUG_INFO_BTF_MODULES="
 rm -rf "$out"
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
-name=
-if [ -n "$more" ]; then
+names=
+for more; do
 	name=$(basename "$more")
+	names="$names $name"
 	mkdir "$out/$name"
 	cp -rL "$more"/. "$out/$name"
-fi
-# What make gets for it, where the modules are in the folder $1.
-for_more()
-{
-	echo "M=$1/$name DELAYCC_MODULES=$1 KBUILD_EXTRA_SYMBOLS=$1/Module.symvers $build modules"
-}
+done
 if [ ! -d "$dir/root/usr/bin" ]; then
 	# shellcheck disable=SC2086
 	make -s -j2 -C "$kernel" KDIR="$dir/root/usr/src/linux-headers-$release" OUT="$out" $build || die "the modules do not build for $release"
-	# shellcheck disable=SC2046,SC2086
-	[ -z "$name" ] || make -s -C "$dir/root/usr/src/linux-headers-$release" $(for_more "$out") || die "$name does not build for $release"
+	for name in $names; do
+		make -s -C "$dir/root/usr/src/linux-headers-$release" M="$out/$name" DELAYCC_MODULES="$out" KBUILD_EXTRA_SYMBOLS="$out/Module.symvers" \
+			$build modules || die "$name does not build for $release"
+	done
 else
 	cp -rL "$kernel"/. "$out"
 	map=
@@ -131,8 +129,12 @@ else
 		mount --bind "$out" "$root/build"
 		headers=/usr/src/linux-headers-$1
 		in_root() { env -i PATH=/usr/bin:/usr/sbin LC_ALL=C chroot "$root" make -s -j2 -C "$headers" "$@"; }
-		in_root M=/build $2 modules
-		[ -z "$3" ] || in_root $3' \
-		sh "$dir/root" "$out" "$release" "$build" "${name:+$(for_more /build)}" || die "the modules do not build for $release"
+		build=$2
+		in_root M=/build $build modules
+		shift 2
+		for name; do
+			in_root M=/build/$name DELAYCC_MODULES=/build KBUILD_EXTRA_SYMBOLS=/build/Module.symvers $build modules
+		done' \
+		sh "$dir/root" "$out" "$release" "$build" $names || die "the modules do not build for $release"
 fi
 echo "$release"

@@ -66,21 +66,24 @@ build_programs()
 	exec 9>"$root/build/modules/vm.lock"
 	flock 9
 	modules=$root/build/modules/$release
-	# tcp_counted: an algorithm for tests alone.
+	# Modules for tests alone.
+	more="$root/tests/lab/counted $root/tests/replay/watched"
 	if [ -d "$kernel/build" ]; then
 		make -s -C "$root/kernel" KDIR="$kernel/build" OUT="$modules" CONFIG_DEBUG_INFO_BTF_MODULES= >"$work/modules.log" 2>&1 ||
 			{ cat "$work/modules.log" >&2; die "the modules do not build for $release"; }
-		counted=$work/counted-$release
-		mkdir -p "$counted"
-		for file in Kbuild tcp_counted.c; do
-			ln -sfn "$root/tests/lab/counted/$file" "$counted/$file"
+		built_more=$work/modules-$release
+		for folder in $more; do
+			name=${folder##*/}
+			mkdir -p "$built_more/$name"
+			ln -sfn "$folder"/* "$built_more/$name"
+			make -s -C "$kernel/build" M="$built_more/$name" DELAYCC_MODULES="$modules" KBUILD_EXTRA_SYMBOLS="$modules/Module.symvers" \
+				CONFIG_DEBUG_INFO_BTF_MODULES= modules >"$work/$name.log" 2>&1 ||
+				{ cat "$work/$name.log" >&2; die "$name does not build for $release"; }
 		done
-		make -s -C "$kernel/build" M="$counted" DELAYCC_MODULES="$modules" KBUILD_EXTRA_SYMBOLS="$modules/Module.symvers" \
-			CONFIG_DEBUG_INFO_BTF_MODULES= modules >"$work/counted.log" 2>&1 ||
-			{ cat "$work/counted.log" >&2; die "tcp_counted does not build for $release"; }
 	else
-		counted=$modules/counted
-		built=$("$here/build.sh" "$series" "$modules" "$root/tests/lab/counted" 2>"$work/modules.log") ||
+		built_more=$modules
+		# shellcheck disable=SC2086 # a list of folders
+		built=$("$here/build.sh" "$series" "$modules" $more 2>"$work/modules.log") ||
 			{ cat "$work/modules.log" >&2; die "the modules do not build for $release"; }
 		[ "$built" = "$release" ] || die "the headers are of $built, the kernel is $release: remove both folders from the cache (kernel.sh, build.sh)"
 	fi
@@ -135,7 +138,9 @@ make_file_system()
 	cp "$kernel/lib/modules/$release/modules.order" "$kernel/lib/modules/$release/modules.builtin" "$mods"
 	cp "$modules"/*.ko "$mods/extra"
 	mkdir "$mods/test"
-	cp "$counted/tcp_counted.ko" "$mods/test"
+	for folder in $more; do
+		cp "$built_more/${folder##*/}"/*.ko "$mods/test"
+	done
 	# For tcpdump.
 	echo root:x:0:0::/:/bin/sh >"$tree/etc/passwd"
 	echo root:x:0: >"$tree/etc/group"

@@ -31,7 +31,7 @@ def fixture_lines():
 
 
 def test_every_object_serves_a_transfer(lines):
-    objects = {file.name.removesuffix(".bpf.o") for file in (BUILD / "bpf").glob("*.bpf.o")} - {"cgroup"}
+    objects = {file.name.removesuffix(".bpf.o") for file in (BUILD / "bpf").glob("*.bpf.o")} - {"cgroup", "count"}
     passed = [line for line in lines if line.startswith("PASS bpf_")]
     assert not [line for line in lines if line.startswith("FAIL")], lines
     assert len(passed) == len(objects)
@@ -39,8 +39,27 @@ def test_every_object_serves_a_transfer(lines):
     assert all(0 < int(re.search(r"instructions=(\d+)", line)[1]) < 500000 for line in passed), passed
 
 
+def test_the_verifier_is_done_within_seconds(lines):
+    """Of a machine whose every instruction takes 8 ns: about three times today's most."""
+    times = [int(found[1]) for found in (re.search(r"^PASS bpf_.* load_ms=(\d+)$", line) for line in lines) if found]
+    assert times and max(times) < 25000, times
+
+
+def test_an_acknowledgment_costs_a_bounded_number_of_instructions(lines):
+    """About twice today's most; docs/operate/bpf.md has the table."""
+    costs = [dict(re.findall(r"(\w+)=(\d+)", line)) for line in lines if line.startswith("PASS cost_")]
+    assert len(costs) == len([line for line in lines if line.startswith("PASS bpf_")])
+    for cost in costs:
+        assert 0 < int(cost["module"]) < 2000 and 0 < int(cost["bpf"]) < 3000, cost
+        assert int(cost["module"]) < int(cost["bpf"]) and 0 < int(cost["bpf_send"]) < 700, cost
+
+
 def test_a_cgroup_takes_its_programs(lines):
     assert "PASS cgroup" in lines and "PASS kernel_has_not_complained" in lines
+
+
+def test_the_count_of_flows_goes_between_program_and_module(lines):
+    assert {"PASS count_read_by_program", "PASS count_written_by_program"} <= set(lines), [line for line in lines if "count_" in line]
 
 
 def test_top_shows_a_modules_flow_too(lines):

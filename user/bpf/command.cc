@@ -35,6 +35,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr char kCgroupObject[] = "cgroup";
+constexpr char kCountObject[] = "count";
 constexpr char kObjectEnd[] = ".bpf.o";
 constexpr uint32_t kMaxPriority = 0x7fffffff;
 
@@ -49,8 +50,9 @@ std::vector<std::string> objects() {
   for (const auto& entry : fs::directory_iterator(bpf_folder(), ignored)) {
     const std::string file = entry.path().filename();
     const size_t end = file.rfind(kObjectEnd);
-    if (end != std::string::npos && file.substr(0, end) != kCgroupObject)
-      names.push_back(file.substr(0, end));
+    const std::string name = file.substr(0, end);
+    if (end != std::string::npos && name != kCgroupObject && name != kCountObject)
+      names.push_back(name);
   }
   std::sort(names.begin(), names.end());
   return names;
@@ -132,7 +134,7 @@ int unload(const BpfArguments& arguments) {
   // The cgroups that send sockets to it would find nothing there.
   for (const BpfAlgorithm& algorithm : wanted)
     for (const auto& [cgroup, what] : bpf_cgroups())
-      if (what == algorithm.kernel || what.rfind(algorithm.kernel + ",", 0) == 0) {
+      if (what.substr(0, what.find_first_of(",;")) == algorithm.kernel) {
         detach_bpf_cgroup(cgroup);
         fmt::print("{}: its sockets are no longer sent to {}\n", cgroup, algorithm.kernel);
       }
@@ -189,6 +191,15 @@ int cgroup(const BpfArguments& arguments) {
     throw BpfInputError("give --cc, --priority or both, or --detach");
   attach_bpf_cgroup(object_file(kCgroupObject), arguments.cgroup, arguments.name,
                     arguments.priority);
+  return 0;
+}
+
+int count(const BpfArguments& arguments) {
+  if (!arguments.remove) {
+    attach_bpf_count(object_file(kCountObject), arguments.cgroup, arguments.active_us);
+  } else if (!detach_bpf_count(arguments.cgroup)) {
+    throw BpfInputError(arguments.cgroup + ": has nothing of delaycc attached");
+  }
   return 0;
 }
 
@@ -323,7 +334,7 @@ json flow_json(const ShownFlow& s) {
   json row = {{"flow", flow_name(s.flow)},   {"algorithm", s.flow.algorithm},
               {"state", state_of(s.flow)},   {"line_rate_bps", s.flow.line_rate_bps},
               {"pace_bps", s.flow.pace_bps}, {"netns", s.flow.netns},
-              {"cookie", s.flow.cookie}};
+              {"cookie", s.flow.cookie},     {"receivers_flows", s.flow.flows}};
   for (const Column& c : kColumns) row[c.key] = has(s, c) ? json(c.value(s)) : json();
   return row;
 }
@@ -582,6 +593,15 @@ void add_bpf_commands(CLI::App& app, BpfArguments& arguments) {
       ->excludes(cc)
       ->excludes(priority);
 
+  command = app.add_subcommand(
+      "count", "the receiver's count of flows, in the ACKs of a cgroup's new sockets: for SQCC");
+  command->add_option("folder", arguments.cgroup, "of the cgroup file system, version 2")
+      ->required();
+  CLI::Option* active =
+      command->add_option("--active-us", arguments.active_us,
+                          "a flow counts if its newest data is not older than this (10000)");
+  command->add_flag("--detach", arguments.remove, "take that away again")->excludes(active);
+
   command = app.add_subcommand("status",
                                "which algorithms are loaded, who uses them, with what parameters");
   command->add_flag("--json", arguments.json, "as JSON");
@@ -613,8 +633,8 @@ void add_bpf_commands(CLI::App& app, BpfArguments& arguments) {
 
 int run_bpf(const CLI::App& app, BpfArguments& arguments) {
   static const std::pair<const char*, int (*)(const BpfArguments&)> kCommands[] = {
-      {"load", load},     {"unload", unload}, {"set", set}, {"paths", paths},
-      {"cgroup", cgroup}, {"status", status}, {"top", top}};
+      {"load", load},     {"unload", unload}, {"set", set},       {"paths", paths},
+      {"cgroup", cgroup}, {"count", count},   {"status", status}, {"top", top}};
   for (const auto& [name, run] : kCommands) {
     if (!app.got_subcommand(name)) continue;
     if (!strcmp(name, "unload") && arguments.name.empty() && !arguments.all)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// delaycc load, unload, set, paths, cgroup, status and top: algorithms as BPF programs.
+// delaycc load, unload, set, paths, cgroup, count, status and top: algorithms as BPF programs.
 #ifndef DELAYCC_USER_BPF_COMMAND_H_
 #define DELAYCC_USER_BPF_COMMAND_H_
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,7 +18,8 @@ struct BpfArguments {
   bool pin = false, all = false, json = false, csv = false, remove = false, clear = false;
   double interval_s = 1;
   int count = 0;  // of looks; 0: until interrupted
-  int rows = 0;   // of flows that are shown; 0: what the terminal has
+  uint32_t active_us = 10000;
+  int rows = 0;  // of flows that are shown; 0: what the terminal has
 };
 
 // The subcommands, and run_bpf() for the one that was chosen; -1 if none of them was.

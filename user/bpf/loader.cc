@@ -396,6 +396,22 @@ void load_object(bpf_object* object, const std::string& what) {
                           strerror(error), last_lines()));
 }
 
+// The map of reports that the kernel has already, if the object has one: an algorithm and the
+// program that reads ACKs share it, whichever is loaded first.
+void share_reports(bpf_object* object) {
+  bpf_map* map = bpf_object__find_map_by_name(object, DELAYCC_BPF_REPORTS);
+  if (map == nullptr) return;
+  for (uint32_t id = 0; bpf_map_get_next_id(id, &id) == 0;) {
+    const Fd fd(bpf_map_get_fd_by_id(id));
+    if (!fd) continue;  // gone since
+    const bpf_map_info info = map_info(fd.get());
+    if (info.type != BPF_MAP_TYPE_SK_STORAGE || info.value_size != bpf_map__value_size(map) ||
+        strcmp(info.name, DELAYCC_BPF_REPORTS) != 0)
+      continue;
+    if (bpf_map__reuse_fd(map, fd.get()) == 0) return;
+  }
+}
+
 void put(int settings, const std::vector<BpfParameter>& parameters, const std::string& algorithm,
          const std::vector<BpfSetting>& wanted) {
   std::vector<char> value = first_value(settings);
@@ -482,6 +498,7 @@ BpfAlgorithm load_bpf(const std::string& file, const BpfLoadOptions& options) {
                                  rodata.size()) < 0)
     refuse("preparing " + constants.kernel, errno);
   bpf_program__set_autoload(bpf_object__find_program_by_name(object.get(), "dcc_flows"), false);
+  share_reports(object.get());
   listen_to_libbpf();
   load_object(object.get(), constants.kernel);
 
@@ -719,6 +736,8 @@ struct Attachment {
 };
 constexpr Attachment kAttachments[] = {{"dcc_sock_create", BPF_CGROUP_INET_SOCK_CREATE},
                                        {"dcc_sock_ops", BPF_CGROUP_SOCK_OPS}};
+constexpr Attachment kCount = {"dcc_count", BPF_CGROUP_SOCK_OPS};
+constexpr uint32_t kActiveMinUs = 100, kActiveMaxUs = 10'000'000;  // as the module's sysctl
 
 Fd open_cgroup(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -744,15 +763,51 @@ std::vector<Fd> attached(int cgroup, const Attachment& kind) {
   return found;
 }
 
+bool detach(int cgroup, const Attachment& kind) {
+  bool any = false;
+  for (const Fd& program : attached(cgroup, kind)) {
+    if (bpf_prog_detach2(program.get(), cgroup, kind.type) < 0)
+      refuse("taking a program from a cgroup", errno);
+    any = true;
+  }
+  return any;
+}
+
 bool detach_all(int cgroup) {
   bool any = false;
-  for (const Attachment& kind : kAttachments)
-    for (const Fd& program : attached(cgroup, kind)) {
-      if (bpf_prog_detach2(program.get(), cgroup, kind.type) < 0)
-        refuse("taking a program from a cgroup", errno);
-      any = true;
-    }
+  for (const Attachment& kind : kAttachments) any = detach(cgroup, kind) || any;
   return any;
+}
+
+// Throws what attach_bpf_cgroup() throws.
+void attach(const bpf_object* object, const Attachment& kind, int folder,
+            const std::string& cgroup) {
+  const bpf_program* program = bpf_object__find_program_by_name(object, kind.program);
+  if (bpf_prog_attach(bpf_program__fd(program), folder, kind.type, BPF_F_ALLOW_MULTI) == 0) return;
+  const int error = errno;
+  if (error == EBADF || error == EINVAL)
+    throw BpfInputError(cgroup + ": is no folder of the cgroup file system of version 2");
+  refuse("attaching to " + cgroup, error);
+}
+
+// What the programs of a count have done: "counts flows: 10 ACKs written, 20 read".
+std::string count_text(const Fd& program) {
+  std::vector<uint32_t> maps;
+  program_info(program.get(), &maps);
+  std::map<std::string, uint64_t> counts;
+  for (const uint32_t id : maps) {
+    const Fd map = open_map(id);
+    const bpf_map_info info = map_info(map.get());
+    const std::string name = info.name;
+    if (name.size() < 4 || name.compare(name.size() - 4, 4, ".bss") != 0) continue;
+    const Btf types(btf__load_from_kernel_by_id(info.btf_id));
+    const std::vector<char> values = first_value(map.get());
+    for (const char* wanted : {"dcc_written", "dcc_read"})
+      if (const auto at = variable(types.get(), ".bss", wanted))
+        memcpy(&counts[wanted], values.data() + at->offset, sizeof(uint64_t));
+  }
+  return fmt::format("counts flows: {} ACKs written, {} read", counts["dcc_written"],
+                     counts["dcc_read"]);
 }
 
 }  // namespace
@@ -774,19 +829,40 @@ void attach_bpf_cgroup(const std::string& file, const std::string& cgroup,
                           BPF_ANY) < 0)
     refuse("writing the cgroup's settings", errno);
   detach_all(folder.get());
-  for (const Attachment& kind : kAttachments) {
-    const bpf_program* program = bpf_object__find_program_by_name(object.get(), kind.program);
-    if (bpf_prog_attach(bpf_program__fd(program), folder.get(), kind.type, BPF_F_ALLOW_MULTI) < 0) {
-      const int error = errno;
-      detach_all(folder.get());
-      if (error == EBADF || error == EINVAL)
-        throw BpfInputError(cgroup + ": is no folder of the cgroup file system of version 2");
-      refuse("attaching to " + cgroup, error);
-    }
+  try {
+    for (const Attachment& kind : kAttachments) attach(object.get(), kind, folder.get(), cgroup);
+  } catch (...) {
+    detach_all(folder.get());
+    throw;
   }
 }
 
 bool detach_bpf_cgroup(const std::string& cgroup) { return detach_all(open_cgroup(cgroup).get()); }
+
+void attach_bpf_count(const std::string& file, const std::string& cgroup, uint32_t active_us) {
+  if (active_us < kActiveMinUs || active_us > kActiveMaxUs)
+    throw BpfInputError(fmt::format("--active-us is {}, allowed is {} to {}", active_us,
+                                    kActiveMinUs, kActiveMaxUs));
+  const Fd folder = open_cgroup(cgroup);
+  const Object object = open_object(file);
+  bpf_map* rodata = map_ending(object.get(), ".rodata");
+  const auto at = variable(bpf_object__btf(object.get()), ".rodata", "dcc_active_us");
+  size_t size = 0;
+  const auto* bytes = static_cast<const char*>(bpf_map__initial_value(rodata, &size));
+  std::vector<char> constants(bytes, bytes + size);
+  if (!at) throw Error(file + ": lacks dcc_active_us");
+  memcpy(constants.data() + at->offset, &active_us, sizeof(active_us));
+  if (bpf_map__set_initial_value(rodata, constants.data(), constants.size()) < 0)
+    refuse("preparing the count", errno);
+  share_reports(object.get());
+  load_object(object.get(), "the count of flows");
+  detach(folder.get(), kCount);
+  attach(object.get(), kCount, folder.get(), cgroup);
+}
+
+bool detach_bpf_count(const std::string& cgroup) {
+  return detach(open_cgroup(cgroup).get(), kCount);
+}
 
 std::map<std::string, std::string> bpf_cgroups() {
   std::map<std::string, std::string> found;
@@ -819,6 +895,10 @@ std::map<std::string, std::string> bpf_cgroups() {
           if (wanted.has_priority) text += fmt::format(", priority {}", wanted.priority);
           found[folder] = text;
         }
+      }
+      for (const Fd& program : attached(opened.get(), kCount)) {
+        std::string& text = found[folder];
+        text += (text.empty() ? "" : "; ") + count_text(program);
       }
     }
   }

@@ -113,7 +113,15 @@ void attach_bpf_cgroup(const std::string& file, const std::string& cgroup,
                        const std::string& kernel_name, int priority);
 // Takes that away again; false: there was nothing.
 bool detach_bpf_cgroup(const std::string& cgroup);
-// Cgroups with such programs, and what they set: "bpf_prioplus, priority 5".
+// For the sockets of a cgroup (version 2) that are opened from now on: the receiver's count of
+// flows, written into ACKs and read from them, for algorithms that want it (SQCC). A flow counts
+// while its newest data is not older than active_us, 100 to 10,000,000. `file` is count.bpf.o. What
+// an earlier call attached to this cgroup is replaced.
+void attach_bpf_count(const std::string& file, const std::string& cgroup, uint32_t active_us);
+// Takes that away again; false: there was nothing.
+bool detach_bpf_count(const std::string& cgroup);
+
+// Cgroups with such programs, and what they do: "bpf_prioplus, priority 5".
 std::map<std::string, std::string> bpf_cgroups();
 
 }  // namespace delaycc

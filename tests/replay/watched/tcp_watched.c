@@ -2,15 +2,17 @@
 /*
  * Records the calls of another algorithm's hooks, as struct watched_record.
  *
- * A write of a socket's file descriptor to /proc/tcp_watched names the algorithm
- * that this socket uses, a module of delaycc's or a BPF program.  The next socket
- * that takes the algorithm "watched" runs that one, and is recorded; a read gives
- * the records.  One at a time; a program that writes again forgets what was
- * recorded before.
+ * A write of anything to /proc/tcp_watched chooses the algorithm that is the
+ * default of the writer's network namespace, a module of delaycc's or a BPF
+ * program; it has to stay the default.  The next socket that takes the algorithm
+ * "watched" runs that one, and is recorded; a read gives the records.  Another
+ * write forgets them.  /proc/tcp_watched_cycles has a line of text for each hook:
+ * its name, the number of calls, and the mean cycles of one.
  */
 #include <linux/module.h>
-#include <linux/net.h>
+#include <linux/nsproxy.h>
 #include <linux/proc_fs.h>
+#include <linux/seq_file.h>
 #include <linux/timex.h>
 #include <linux/vmalloc.h>
 #include <net/tcp.h>
@@ -25,6 +27,7 @@ static const struct sock *watched_sk; /* that is recorded */
 static struct watched_record *watched_records;
 static unsigned int watched_n;
 static struct watched_record watched_dropped;
+static u64 watched_empty_cycles; /* of a call that does nothing */
 
 static_assert(sizeof(struct watched_record) == 256);
 
@@ -251,27 +254,16 @@ static struct tcp_congestion_ops watched_ops = {
 static ssize_t watched_write(struct file *file, const char __user *from,
 			     size_t size, loff_t *at)
 {
-	const struct tcp_congestion_ops *ops;
-	struct socket *socket;
-	unsigned int fd;
-	int err = kstrtouint_from_user(from, size, 10, &fd);
+	const struct tcp_congestion_ops *ops =
+		current->nsproxy->net_ns->ipv4.tcp_congestion_control;
 
-	if (err)
-		return err;
-	socket = sockfd_lookup(fd, &err);
-	if (!socket)
-		return err;
-	ops = inet_csk(socket->sk)->icsk_ca_ops;
 	if (ops == &watched_ops || !ops->cong_control || !ops->min_tso_segs ||
-	    !ops->set_state || !ops->cwnd_event || !ops->undo_cwnd) {
-		err = -EINVAL;
-	} else {
-		watched_inner = ops;
-		watched_sk = NULL;
-		watched_n = 0;
-	}
-	sockfd_put(socket);
-	return err ?: size;
+	    !ops->set_state || !ops->cwnd_event || !ops->undo_cwnd)
+		return -EINVAL;
+	watched_inner = ops;
+	watched_sk = NULL;
+	watched_n = 0;
+	return size;
 }
 
 static ssize_t watched_read(struct file *file, char __user *to, size_t size,
@@ -287,22 +279,60 @@ static const struct proc_ops watched_proc_ops = {
 	.proc_lseek = default_llseek,
 };
 
+static int watched_show_cycles(struct seq_file *m, void *unused)
+{
+	static const char * const names[] = {
+		[WATCHED_INIT] = "init",
+		[WATCHED_RELEASE] = "release",
+		[WATCHED_MIN_TSO_SEGS] = "min_tso_segs",
+		[WATCHED_CONG_CONTROL] = "cong_control",
+		[WATCHED_SET_STATE] = "set_state",
+		[WATCHED_CWND_EVENT] = "cwnd_event",
+		[WATCHED_SSTHRESH] = "ssthresh",
+		[WATCHED_UNDO_CWND] = "undo_cwnd",
+		[WATCHED_IN_ACK_EVENT] = "in_ack_event",
+	};
+	unsigned int call, i, n;
+	u64 sum;
+
+	for (call = WATCHED_INIT; call < ARRAY_SIZE(names); call++) {
+		n = 0;
+		sum = 0;
+		for (i = 0; i < watched_n; i++) {
+			if (watched_records[i].call != call)
+				continue;
+			n++;
+			sum += watched_records[i].cycles;
+		}
+		if (n)
+			seq_printf(m, "%s %u %llu\n", names[call], n,
+				   div_u64(sum, n) - watched_empty_cycles);
+	}
+	return 0;
+}
+
 static int __init watched_module_init(void)
 {
+	u64 begin = get_cycles();
 	int err;
 
+	watched_empty_cycles = get_cycles() - begin;
 	watched_records = vzalloc(WATCHED_MAX * sizeof(*watched_records));
 	if (!watched_records)
 		return -ENOMEM;
 	err = -ENOMEM;
 	if (!proc_create("tcp_watched", 0600, NULL, &watched_proc_ops))
 		goto no_file;
+	if (!proc_create_single("tcp_watched_cycles", 0400, NULL, watched_show_cycles))
+		goto no_text;
 	err = tcp_register_congestion_control(&watched_ops);
 	if (err)
 		goto no_algorithm;
 	return 0;
 
 no_algorithm:
+	remove_proc_entry("tcp_watched_cycles", NULL);
+no_text:
 	remove_proc_entry("tcp_watched", NULL);
 no_file:
 	vfree(watched_records);
@@ -312,6 +342,7 @@ no_file:
 static void __exit watched_module_exit(void)
 {
 	tcp_unregister_congestion_control(&watched_ops);
+	remove_proc_entry("tcp_watched_cycles", NULL);
 	remove_proc_entry("tcp_watched", NULL);
 	vfree(watched_records);
 }
