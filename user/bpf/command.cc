@@ -216,6 +216,7 @@ json status_json(const std::vector<BpfAlgorithm>& all) {
                     {"version", a.version},
                     {"users", a.users},
                     {"programs", a.programs},
+                    {"time_stamps", "tcp"},
                     {"verified_instructions", a.instructions},
                     {"counters", a.counters},
                     {"settings", settings},
@@ -237,6 +238,7 @@ int status(const BpfArguments& arguments) {
         "{}  (delaycc {}, {} instructions verified)\n  users     {} (sockets, and namespaces whose "
         "default it is)\n",
         a.kernel, a.version, a.instructions, a.users);
+    fmt::print("  RTT       by TCP's clock; no time stamps of the NIC\n");
     fmt::print("  since load");
     for (const auto& [name, count] : a.counters) fmt::print(" {} {}", name, count);
     fmt::print("\n");
