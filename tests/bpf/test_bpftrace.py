@@ -17,7 +17,8 @@ import threading
 
 import pytest
 
-from test_load import BUILD, ROOT, loaded
+from programs import BUILD, ROOT
+from test_load import loaded
 
 PAGE = ROOT / "docs" / "operate" / "bpf.md"
 PORT, BYTES = 5001, 2_000_000

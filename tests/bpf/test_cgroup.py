@@ -6,16 +6,13 @@ Run as a program, this is what happens in a mount and network namespace of its o
 """
 
 import json
-import os
-import pathlib
 import socket
 import subprocess
 import sys
-import tempfile
 
 import pytest
 
-from programs import BUILD, delaycc
+from programs import BUILD, delaycc, run_in_cgroup
 
 OBJECT = BUILD / "bpf" / "cgroup.bpf.o"
 
@@ -70,25 +67,7 @@ def inside(cgroup):
 
 @pytest.mark.alone
 def test_a_cgroups_sockets_have_its_algorithm_and_priority():
-    import owned  # not where this runs as a program
-
-    if not OBJECT.exists():
-        missing = BUILD / "bpf_transfer.missing"
-        pytest.skip(f"{OBJECT} is not built; missing: {missing.read_text().strip() if missing.exists() else 'run make'}")
-    if os.geteuid():
-        pytest.skip("attaching a BPF program to a cgroup needs root")
-    mounts = [line.split() for line in pathlib.Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()]
-    cgroups = [where for _, where, kind, *_ in mounts if kind == "cgroup2"]
-    if not cgroups:
-        pytest.skip("no cgroup file system of version 2 is mounted")
-    cgroup = tempfile.mkdtemp(prefix="delaycc-test-", dir=cgroups[0])
-    try:
-        done = owned.run(["unshare", "--mount", "--net", sys.executable, __file__, cgroup])
-    finally:
-        # Its programs go with it.
-        os.rmdir(cgroup)
-    assert done.returncode == 0, done.stderr
-    seen = json.loads(done.stdout)
+    cgroup, seen = run_in_cgroup(__file__, OBJECT)
 
     def all_are(priority, *algorithms):
         return {**{what + version: priority for what in ("listener", "client", "server") for version in "46"}, "own": 3,

@@ -7,18 +7,16 @@ Run as a program, this is what happens in namespaces of its own: `test_count.py 
 
 import contextlib
 import json
-import os
-import pathlib
 import re
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 
 import pytest
 
-from test_load import BUILD, LONG, delaycc, flows, loaded
+from programs import BUILD, delaycc, run_in_cgroup
+from test_load import LONG, flows, loaded
 
 OBJECT = BUILD / "bpf" / "count.bpf.o"
 FLOWS = 5
@@ -124,24 +122,7 @@ def inside(cgroup):
 
 @pytest.mark.alone
 def test_a_sender_knows_how_many_flows_its_receiver_has():
-    import owned  # not where this runs as a program
-
-    if not OBJECT.exists():
-        missing = BUILD / "bpf_transfer.missing"
-        pytest.skip(f"{OBJECT} is not built; missing: {missing.read_text().strip() if missing.exists() else 'run make'}")
-    if os.geteuid():
-        pytest.skip("attaching a BPF program to a cgroup needs root")
-    mounts = [line.split() for line in pathlib.Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()]
-    cgroups = [where for _, where, kind, *_ in mounts if kind == "cgroup2"]
-    if not cgroups:
-        pytest.skip("no cgroup file system of version 2 is mounted")
-    cgroup = tempfile.mkdtemp(prefix="delaycc-test-", dir=cgroups[0])
-    try:
-        done = owned.run(["unshare", "--mount", "--net", sys.executable, __file__, cgroup])
-    finally:
-        os.rmdir(cgroup)
-    assert done.returncode == 0, done.stdout + done.stderr
-    seen = json.loads(done.stdout)
+    _, seen = run_in_cgroup(__file__, OBJECT)
     assert seen["one"] == [1] and seen["all"] == [FLOWS] * FLOWS and seen["both"] == [2 * FLOWS] * 2 * FLOWS
     assert seen["two"] == [2, 2] and seen["detached"] == [0, 0] and seen["status"] == {}
     written, read = seen["counts"]

@@ -204,6 +204,35 @@ def thousand():
     return seen
 
 
+def broken_object(folder):
+    """oscar.bpf.o with another first instruction in .ssthresh: the verifier knows nothing of register 9."""
+    image = bytearray((BUILD / "bpf" / "oscar.bpf.o").read_bytes())
+    at, size, count, names = struct.unpack_from("=Q", image, 40) + struct.unpack_from("=HHH", image, 58)
+    sections = [struct.unpack_from("=IIQQQQ", image, at + size * i) for i in range(count)]
+    start = sections[names][4]
+    for name, _, _, _, offset, _ in sections:
+        if image[start + name:].startswith(b"struct_ops/ssthresh\0"):
+            image[offset:offset + 8] = bytes.fromhex("bf90000000000000")  # r0 = r9
+    os.makedirs(folder)
+    (pathlib.Path(folder) / "oscar.bpf.o").write_bytes(image)
+
+
+def refused():
+    seen = {}
+    broken_object("/tmp/objects")
+    os.environ["DELAYCC_BPF"] = "/tmp/objects"
+    seen["verifier"] = delaycc("load", "oscar", *LINE, fails=True)
+    os.environ["DELAYCC_BPF"] = "/tmp"
+    seen["no_object"] = delaycc("load", "oscar", *LINE, fails=True)
+    pathlib.Path("/tmp/oscar.bpf.o").write_bytes(b"nothing")
+    seen["no_elf"] = delaycc("load", "oscar", *LINE, fails=True)
+    del os.environ["DELAYCC_BPF"]
+    seen["none"] = status()
+    subprocess.run(["mount", "-t", "tmpfs", "tmp", "/sys/kernel/btf"], check=True)
+    seen["no_btf"] = delaycc("load", "oscar", *LINE, fails=True)
+    return seen
+
+
 def inside(case):
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     subprocess.run(["mount", "-t", "bpf", "bpf", "/sys/fs/bpf"], check=True)
@@ -289,6 +318,16 @@ def test_without_a_line_rate_the_device_says_it_or_the_socket_is_left_to_reno():
     assert seen["by_device"] == ["bpf_oscar", 10**10]
     assert seen["settings"] == 0 and seen["told"] == "bpf_oscar"
     assert "no device of this namespace tells its speed" in seen["none"]
+
+
+def test_what_the_kernel_or_the_object_lacks_is_said():
+    seen = seen_in("refused")
+    assert "the kernel refuses bpf_oscar" in seen["verifier"] and "R9 !read_ok" in seen["verifier"], seen["verifier"]
+    assert len(seen["verifier"].splitlines()) < 20
+    assert "no BPF objects in /tmp" in seen["no_object"]
+    assert "/tmp/oscar.bpf.o: cannot be opened as a BPF object" in seen["no_elf"]
+    assert seen["none"] is None
+    assert "CONFIG_DEBUG_INFO_BTF" in seen["no_btf"]
 
 
 def test_a_thousand_sockets_are_seen():

@@ -292,6 +292,18 @@ OpsLayout ops_layout(const btf* types) {
 
 constexpr uint32_t kStateInUse = 1;  // enum bpf_struct_ops_state
 
+// A program's counters, all u64, by their names without "dcc_".
+std::map<std::string, uint64_t> counters_of(int bss, const btf* types) {
+  std::map<std::string, uint64_t> counters;
+  const std::vector<char> values = first_value(bss);
+  for (const auto& [name, at] : variables(types, ".bss")) {
+    if (at.size != sizeof(uint64_t)) continue;
+    uint64_t& count = counters[name.rfind("dcc_", 0) == 0 ? name.substr(4) : name];
+    memcpy(&count, values.data() + at.offset, sizeof(count));
+  }
+  return counters;
+}
+
 // What the struct_ops map is about, if it is ours and registered.
 std::optional<BpfAlgorithm> describe(uint32_t id, int fd, const OpsLayout& layout) {
   const std::vector<char> value = first_value(fd);
@@ -341,15 +353,7 @@ std::optional<BpfAlgorithm> describe(uint32_t id, int fd, const OpsLayout& layou
     memcpy(&set, settings.data() + p.offset, sizeof(set));
     found.values.push_back(set);
   }
-  if (bss_id) {
-    const std::vector<char> counts = first_value(open_map(bss_id).get());
-    for (const auto& [name_of, at] : variables(types.get(), ".bss")) {
-      if (at.size != sizeof(uint64_t)) continue;
-      uint64_t count = 0;
-      memcpy(&count, counts.data() + at.offset, sizeof(count));
-      found.counters[name_of.rfind("dcc_", 0) == 0 ? name_of.substr(4) : name_of] = count;
-    }
-  }
+  if (bss_id) found.counters = counters_of(open_map(bss_id).get(), types.get());
   return found;
 }
 
@@ -798,16 +802,10 @@ std::string count_text(const Fd& program) {
   for (const uint32_t id : maps) {
     const Fd map = open_map(id);
     const bpf_map_info info = map_info(map.get());
-    const std::string name = info.name;
-    if (name.size() < 4 || name.compare(name.size() - 4, 4, ".bss") != 0) continue;
     const Btf types(btf__load_from_kernel_by_id(info.btf_id));
-    const std::vector<char> values = first_value(map.get());
-    for (const char* wanted : {"dcc_written", "dcc_read"})
-      if (const auto at = variable(types.get(), ".bss", wanted))
-        memcpy(&counts[wanted], values.data() + at->offset, sizeof(uint64_t));
+    if (types && ends_with(info.name, ".bss")) counts = counters_of(map.get(), types.get());
   }
-  return fmt::format("counts flows: {} ACKs written, {} read", counts["dcc_written"],
-                     counts["dcc_read"]);
+  return fmt::format("counts flows: {} ACKs written, {} read", counts["written"], counts["read"]);
 }
 
 }  // namespace
@@ -846,12 +844,12 @@ void attach_bpf_count(const std::string& file, const std::string& cgroup, uint32
   const Fd folder = open_cgroup(cgroup);
   const Object object = open_object(file);
   bpf_map* rodata = map_ending(object.get(), ".rodata");
-  const auto at = variable(bpf_object__btf(object.get()), ".rodata", "dcc_active_us");
+  const auto places = variables(bpf_object__btf(object.get()), ".rodata");
+  if (!places.count("dcc_active_us")) throw Error(file + ": lacks dcc_active_us");
   size_t size = 0;
   const auto* bytes = static_cast<const char*>(bpf_map__initial_value(rodata, &size));
   std::vector<char> constants(bytes, bytes + size);
-  if (!at) throw Error(file + ": lacks dcc_active_us");
-  memcpy(constants.data() + at->offset, &active_us, sizeof(active_us));
+  memcpy(constants.data() + places.at("dcc_active_us").offset, &active_us, sizeof(active_us));
   if (bpf_map__set_initial_value(rodata, constants.data(), constants.size()) < 0)
     refuse("preparing the count", errno);
   share_reports(object.get());
