@@ -174,7 +174,7 @@ static void __maybe_unused watched_cong_control(struct sock *sk,
 {
 	struct watched_record *r = watched_begin(sk, WATCHED_CONG_CONTROL, 0, rs);
 
-	((delaycc_cong_control2)watched_inner->cong_control)(sk, rs);
+	((delaycc_cong_control2)(void *)watched_inner->cong_control)(sk, rs);
 	watched_end(sk, r, 0);
 }
 
@@ -185,7 +185,7 @@ static void __maybe_unused watched_cong_control_long(struct sock *sk, u32 ack,
 	struct watched_record *r = watched_begin(sk, WATCHED_CONG_CONTROL, 0, rs);
 
 	((void (*)(struct sock *, u32, int,
-		   const struct rate_sample *))watched_inner->cong_control)
+		   const struct rate_sample *))(void *)watched_inner->cong_control)
 		(sk, ack, flag, rs);
 	watched_end(sk, r, 0);
 }
