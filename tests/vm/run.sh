@@ -97,7 +97,11 @@ add_program() # NAME...: with the libraries that it needs
 {
 	for name; do
 		file=$(command -v "$name")
-		cp -L "$file" "$tree/usr/bin/$name"
+		# Ours have symbols, ten times the program.
+		case $file in
+		/usr/* | /bin/* | /sbin/*) cp -L "$file" "$tree/usr/bin/$name" ;;
+		*) strip -o "$tree/usr/bin/$name" "$file" ;;
+		esac
 		for library in $(ldd "$file" 2>/dev/null | grep -o '/[^ ]*'); do
 			mkdir -p "$tree/$(dirname "$library")"
 			[ -e "$tree/$library" ] || cp -L "$library" "$tree/$library"
