@@ -21,7 +21,7 @@
 
 #undef inline
 
-#include "delaycc_bpf.h"
+#include "delaycc_reports.bpf.h"
 #include "dcc_option.h"
 
 /* From headers that vmlinux.h cannot carry. */
@@ -77,13 +77,6 @@ struct {
 	__type(key, int);
 	__type(value, struct count_sock);
 } dcc_count_sockets SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct dcc_report);
-} dcc_reports SEC(".maps");
 
 static __always_inline bool count_lives(const struct count_net *net, u64 part)
 {

@@ -53,14 +53,7 @@ DELAYCC_SUBPROG int subprog_dcc_sqcc_decide(struct dcc_sqcc *s, const struct dcc
 	return 0;
 }
 
-#include "delaycc_bpf.h"
-
-struct {
-	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct dcc_report);
-} dcc_reports SEC(".maps");
+#include "delaycc_reports.bpf.h"
 
 /* The receiver's newest report; 0: none, or not lately. */
 static u32 sqcc_flows(struct sock *sk)

@@ -4,25 +4,20 @@
 //   DCC_MODULES  the folder of the kernel modules
 // in its environment.
 #include <fcntl.h>
-#include <sched.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
 
-#include "base/module_info.h"
 #include "base/posix.h"
 #include "plan/plan.h"
 #include "runner/modules.h"

@@ -84,15 +84,6 @@ serve() # NETNS COMMAND...
 	servers="$servers $!"
 }
 
-b_listens() # PORT
-{
-	for _ in $(seq 200); do
-		in_b ss -ltn | grep -q ":$1 " && return 0
-		sleep 0.05
-	done
-	no "nobody listens on port $1"
-}
-
 start_servers()
 {
 	servers=
@@ -101,7 +92,7 @@ start_servers()
 	serve a redis-server /etc/redis.conf --bind 10.0.0.1 --replicaof 10.0.0.2 6379
 	serve b dropbear -F -E -s -r /etc/host_key -p 10.0.0.2:22
 	for port in 80 6379 22; do
-		b_listens $port || return 1
+		wait_for_listener b $port || return 1
 	done
 }
 
@@ -145,7 +136,7 @@ use_iperf()
 	for way in '' -R --bidir; do
 		(exec ip netns exec b iperf3 -s -1 >/tmp/iperf_server 2>&1) &
 		server=$!
-		b_listens 5201 && in_a iperf3 -c 10.0.0.2 -t 4 $way >/tmp/iperf 2>&1 ||
+		wait_for_listener b 5201 && in_a iperf3 -c 10.0.0.2 -t 4 $way >/tmp/iperf 2>&1 ||
 			{ kill $server; no "iperf3 $way: $(tail -n 1 /tmp/iperf)"; } || return 1
 		wait $server
 	done

@@ -178,25 +178,18 @@ std::vector<BpfParameter> parameters_of(const std::vector<char>& rodata, const V
 
 // What an object says of itself, in its .rodata.
 struct Constants {
-  std::vector<char> bytes;
-  std::map<std::string, Variable> places;
   std::string name, kernel, version;
   std::vector<BpfParameter> parameters;
 };
 
 // Nothing: it is no algorithm of delaycc, or of another version.
-std::optional<Constants> read_constants(const btf* types, std::vector<char> bytes) {
-  Constants found;
-  found.bytes = std::move(bytes);
-  found.places = variables(types, ".rodata");
-  for (const char* name :
-       {"dcc_param_table", "dcc_name", "dcc_algorithm", "dcc_version", "dcc_cong_control_is_long"})
-    if (!found.places.count(name)) return std::nullopt;
-  found.name = text_of(found.bytes, found.places["dcc_algorithm"]);
-  found.kernel = text_of(found.bytes, found.places["dcc_name"]);
-  found.version = text_of(found.bytes, found.places["dcc_version"]);
-  found.parameters = parameters_of(found.bytes, found.places["dcc_param_table"]);
-  return found;
+std::optional<Constants> read_constants(const btf* types, const std::vector<char>& bytes) {
+  const auto places = variables(types, ".rodata");
+  for (const char* name : {"dcc_param_table", "dcc_name", "dcc_algorithm", "dcc_version"})
+    if (!places.count(name)) return std::nullopt;
+  return Constants{text_of(bytes, places.at("dcc_algorithm")),
+                   text_of(bytes, places.at("dcc_name")), text_of(bytes, places.at("dcc_version")),
+                   parameters_of(bytes, places.at("dcc_param_table"))};
 }
 
 const BpfParameter& parameter_named(const std::string& algorithm,
@@ -389,6 +382,22 @@ Constants constants_of(bpf_object* object, const std::string& file) {
   return std::move(*found);
 }
 
+// Sets a variable of .rodata, before the object is loaded.
+template <typename Value>
+void set_constant(bpf_object* object, const std::string& file, const char* name, Value value) {
+  const auto places = variables(bpf_object__btf(object), ".rodata");
+  const auto place = places.find(name);
+  if (place == places.end() || place->second.size != sizeof(value))
+    throw Error(file + ": lacks " + name);
+  bpf_map* map = map_ending(object, ".rodata");
+  size_t size = 0;
+  const auto* initial = static_cast<const char*>(bpf_map__initial_value(map, &size));
+  std::vector<char> bytes(initial, initial + size);
+  memcpy(bytes.data() + place->second.offset, &value, sizeof(value));
+  if (bpf_map__set_initial_value(map, bytes.data(), bytes.size()) < 0)
+    refuse("preparing " + file, errno);
+}
+
 void load_object(bpf_object* object, const std::string& what) {
   const int error = -bpf_object__load(object);
   if (error == 0) return;
@@ -496,11 +505,7 @@ BpfAlgorithm load_bpf(const std::string& file, const BpfLoadOptions& options) {
     throw BpfInputError(fmt::format("{} is registered already: delaycc unload {} takes it away",
                                     constants.kernel, constants.name));
 
-  std::vector<char> rodata = constants.bytes;
-  rodata[constants.places.at("dcc_cong_control_is_long").offset] = is_long ? 1 : 0;
-  if (bpf_map__set_initial_value(map_ending(object.get(), ".rodata"), rodata.data(),
-                                 rodata.size()) < 0)
-    refuse("preparing " + constants.kernel, errno);
+  set_constant(object.get(), file, "dcc_cong_control_is_long", is_long);
   bpf_program__set_autoload(bpf_object__find_program_by_name(object.get(), "dcc_flows"), false);
   share_reports(object.get());
   listen_to_libbpf();
@@ -843,15 +848,7 @@ void attach_bpf_count(const std::string& file, const std::string& cgroup, uint32
                                     kActiveMinUs, kActiveMaxUs));
   const Fd folder = open_cgroup(cgroup);
   const Object object = open_object(file);
-  bpf_map* rodata = map_ending(object.get(), ".rodata");
-  const auto places = variables(bpf_object__btf(object.get()), ".rodata");
-  if (!places.count("dcc_active_us")) throw Error(file + ": lacks dcc_active_us");
-  size_t size = 0;
-  const auto* bytes = static_cast<const char*>(bpf_map__initial_value(rodata, &size));
-  std::vector<char> constants(bytes, bytes + size);
-  memcpy(constants.data() + places.at("dcc_active_us").offset, &active_us, sizeof(active_us));
-  if (bpf_map__set_initial_value(rodata, constants.data(), constants.size()) < 0)
-    refuse("preparing the count", errno);
+  set_constant(object.get(), file, "dcc_active_us", active_us);
   share_reports(object.get());
   load_object(object.get(), "the count of flows");
   detach(folder.get(), kCount);
