@@ -12,6 +12,7 @@
  *
  *	DELAYCC_BPF_NAME	the algorithm's name, where "bpf_<name>" is longer
  *				than 15 characters
+ *	DELAYCC_CORE_NAME	the core's name, where the algorithm has another one
  *	DELAYCC_BPF_PARAMS(X)	the parameters that can be set, X(field, min, max,
  *				zero_ok); a core lists its own as DCC_<NAME>_PARAMS(X)
  *	DELAYCC_BPF_SOCKET_PARAMS(sk, params)	sets what differs between sockets,
@@ -82,7 +83,10 @@
 /* The functions carry the algorithm's name: DCC_HOOK(init) is oscar_init(). */
 #define DCC_HOOK(function) DELAYCC_PASTE(DELAYCC_ALG, _, function)
 /* The core's own: struct DCC_CORE(_params), DCC_CORE(_ack)() ... */
-#define DCC_CORE(part) DELAYCC_PASTE(dcc_, DELAYCC_ALG, part)
+#ifndef DELAYCC_CORE_NAME
+#define DELAYCC_CORE_NAME DELAYCC_ALG
+#endif
+#define DCC_CORE(part) DELAYCC_PASTE(dcc_, DELAYCC_CORE_NAME, part)
 #define DELAYCC_PASTE(a, b, c) DELAYCC_PASTE_2(a, b, c)
 #define DELAYCC_PASTE_2(a, b, c) a##b##c
 #define DELAYCC_STRING(name) DELAYCC_STRING_2(name)

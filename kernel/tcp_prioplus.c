@@ -23,7 +23,7 @@
  *   tcp_prioplus_ledbat.c	the same on LEDBAT
  *
  * The priority is the socket's (SO_PRIORITY), so applications can set it, and a
- * BPF program can for a cgroup (bpf/priority.bpf.c); the kernel's own rule holds
+ * BPF program can for a cgroup (bpf/cgroup.bpf.c); the kernel's own rule holds
  * that a process needs CAP_NET_ADMIN for values above 6.
  */
 #ifndef DCC_PRIOPLUS_ON_LEDBAT

@@ -122,6 +122,29 @@ static __always_inline void replay_note(struct hooks_sock *s, const struct watch
 	s->notes[0].sent_ns = r->noted_ns;
 }
 
+/* What `delaycc load --set` does: a parameter by its name. */
+SEC("syscall")
+int replay_set(struct replay_setting *setting)
+{
+	struct hooks_settings *settings = hooks_settings();
+	char name[sizeof(setting->name)];
+	u32 i, offset;
+
+	if (!settings)
+		return 1;
+	__builtin_memcpy(name, setting->name, sizeof(name));
+	for (i = 0; i < DELAYCC_BPF_PARAMS_MAX; i++) {
+		if (bpf_strncmp(name, sizeof(name), (const char *)dcc_param_table[i].name))
+			continue;
+		offset = dcc_param_table[i].offset;
+		if (offset > sizeof(*settings) - sizeof(u32))
+			return 1;
+		*(u32 *)((char *)settings + offset) = setting->value;
+		return 0;
+	}
+	return 1;
+}
+
 #define REPLAY_CALL(hook) DELAYCC_PASTE(____, DELAYCC_ALG, _##hook)
 
 SEC("tc")

@@ -5,8 +5,9 @@
 //
 //   replay ALGORITHM RECORDS LINE_RATE_MBPS [OBJECT]
 //
-// OBJECT is replay.bpf.c as it was built for the algorithm; without it the core alone runs.
-// Parameters have their defaults, and the base RTT is measured.
+// ALGORITHM is a module's: for a paper's listing the parameter is set that makes the core it.
+// OBJECT is replay.bpf.c as it was built for the core; without it the core alone runs.
+// All other parameters have their defaults, and the base RTT is measured.
 //
 // Prints one JSON object: for each of "core", "bpf" (both with the module's note of each packet's
 // send time) and "bpf_own_notes" (with the program's own) how many calls were compared, how many
@@ -110,7 +111,8 @@ REPLAY_CORE(Timely, timely, false);
 template <class Core>
 class UserSpace {
  public:
-  explicit UserSpace(u32 line_rate_mbps) : line_rate_bps_(line_rate_mbps * 1000000ULL) {}
+  UserSpace(u32 line_rate_mbps, u32 Core::Params::*field, u32 value)
+      : line_rate_bps_(line_rate_mbps * 1000000ULL), field_(field), value_(value) {}
 
   Outcome operator()(const watched_record& r) {
     out_.rate = r.sk_pacing_rate;
@@ -198,6 +200,7 @@ class UserSpace {
     dcc_tcp_begin(&tcp_, &v, r.srtt_us >> 3);
     tcp_.path.line_rate_bps = line_rate_bps_;
     Core::Default(&params_);
+    if (field_ != nullptr) params_.*field_ = value_;
     ReadPacket(r);
     Core::Init(&state_, &tcp_.path, &params_, &control_);
     Apply(r);
@@ -248,6 +251,8 @@ class UserSpace {
   }
 
   u64 line_rate_bps_;
+  u32 Core::Params::*field_;  // set to value_; nullptr: none
+  u32 value_;
   dcc_tcp tcp_ = {};
   typename Core::State state_ = {};
   typename Core::Params params_ = {};
@@ -257,16 +262,44 @@ class UserSpace {
 
 using Leg = std::function<Outcome(const watched_record&)>;
 
-Leg Core(const std::string& algorithm, u32 mbps) {
-  if (algorithm == "ccc") return UserSpace<Ccc>(mbps);
-  if (algorithm == "ledbat") return UserSpace<Ledbat>(mbps);
-  if (algorithm == "oscar") return UserSpace<Oscar>(mbps);
-  if (algorithm == "prioplus") return UserSpace<Prioplus>(mbps);
-  if (algorithm == "sqcc") return UserSpace<Sqcc>(mbps);
-  if (algorithm == "swift") return UserSpace<Swift>(mbps);
-  if (algorithm == "thetapowertcp") return UserSpace<Thetapowertcp>(mbps);
-  if (algorithm == "timely") return UserSpace<Timely>(mbps);
-  throw std::invalid_argument(algorithm + ": is no algorithm that replay knows");
+// field: the parameter that makes the core an algorithm of another name; nullptr: none.
+template <class Core>
+std::function<Leg(u32)> As(u32 Core::Params::*field = nullptr, u32 value = 0) {
+  return [=](u32 line_rate_mbps) { return UserSpace<Core>(line_rate_mbps, field, value); };
+}
+
+// An algorithm as a module has it.
+struct Algorithm {
+  std::function<Leg(u32 line_rate_mbps)> core;
+  const char* parameter = "";  // As() has its field, a BPF program its name; empty: none
+  u32 value = 0;
+};
+
+const Algorithm& AlgorithmOf(const std::string& name) {
+  static const std::map<std::string, Algorithm> algorithms = {
+#ifdef DCC_PRIOPLUS_ON_LEDBAT
+      {"prioplus_ledbat", {As<Prioplus>()}},
+      {"prioledb_paper", {As<Prioplus>(&dcc_prioplus_params::paper, 1), "paper", 1}},
+#else
+      {"ccc", {As<Ccc>()}},
+      {"ccc_paper", {As<Ccc>(&dcc_ccc_params::features, 0), "features", 0}},
+      {"ledbat", {As<Ledbat>()}},
+      {"oscar", {As<Oscar>()}},
+      {"oscar_paper", {As<Oscar>(&dcc_oscar_params::paper, 1), "paper", 1}},
+      {"patched_timely", {As<Timely>(&dcc_timely_params::patched, 1), "patched", 1}},
+      {"prioplus", {As<Prioplus>()}},
+      {"prioplus_paper", {As<Prioplus>(&dcc_prioplus_params::paper, 1), "paper", 1}},
+      {"sqcc", {As<Sqcc>()}},
+      {"sqcc_paper", {As<Sqcc>(&dcc_sqcc_params::paper, 1), "paper", 1}},
+      {"swift", {As<Swift>()}},
+      {"thetapowertcp", {As<Thetapowertcp>()}},
+      {"timely", {As<Timely>()}},
+#endif
+  };
+  const auto found = algorithms.find(name);
+  if (found == algorithms.end())
+    throw std::invalid_argument(name + ": is no algorithm that this program knows");
+  return found->second;
 }
 
 // ---- the BPF program --------------------------------------------------------
@@ -277,26 +310,22 @@ struct NotPermitted : std::runtime_error {
 
 class Bpf {
  public:
-  Bpf(const std::string& file, u32 line_rate_mbps, bool own_notes) : own_notes_(own_notes) {
+  Bpf(const std::string& file, const Algorithm& algorithm, u32 line_rate_mbps, bool own_notes)
+      : own_notes_(own_notes) {
     object_.reset(bpf_object__open_file(file.c_str(), nullptr), bpf_object__close);
     if (!object_) throw std::runtime_error(file + ": " + strerror(errno));
     bpf_program* program = nullptr;
     bpf_object__for_each_program(program, object_.get()) {
       const std::string name = bpf_program__name(program);
-      bpf_program__set_autoload(program, name == "replay" || name == "dcc_defaults");
+      bpf_program__set_autoload(program, name.rfind("replay", 0) == 0 || name == "dcc_defaults");
     }
     if (const int error = -bpf_object__load(object_.get()); error != 0) {
       if (error == EPERM) throw NotPermitted("loading BPF programs needs root");
       throw std::runtime_error(file + ": the kernel refuses it: " + strerror(error));
     }
     if (Run("dcc_defaults") != 0) throw std::runtime_error("no defaults");
-    std::vector<char> settings(Size("dcc_settings"));
-    Look("dcc_settings", settings.data());
-    dcc_settings_head head;
-    memcpy(&head, settings.data(), sizeof(head));
-    head.line_rate_mbps = line_rate_mbps;
-    memcpy(settings.data(), &head, sizeof(head));
-    Put("dcc_settings", settings.data());
+    Set("line_rate_mbps", line_rate_mbps);
+    if (*algorithm.parameter) Set(algorithm.parameter, algorithm.value);
   }
 
   Outcome operator()(const watched_record& r) {
@@ -325,8 +354,12 @@ class Bpf {
     if (fd < 0) throw std::runtime_error(std::string("no map ") + name);
     return fd;
   }
-  std::size_t Size(const char* name) const {
-    return bpf_map__value_size(bpf_object__find_map_by_name(object_.get(), name));
+  void Set(const char* name, u32 value) const {
+    replay_setting setting = {};
+    snprintf(setting.name, sizeof(setting.name), "%s", name);
+    setting.value = value;
+    if (Run("replay_set", &setting, sizeof(setting)) != 0)
+      throw std::runtime_error(std::string("no parameter ") + name);
   }
   void Look(const char* name, void* value) const {
     const u32 key = 0;
@@ -338,10 +371,12 @@ class Bpf {
     if (bpf_map_update_elem(Map(name), &key, value, BPF_ANY) != 0)
       throw std::runtime_error(std::string("writing ") + name + ": " + strerror(errno));
   }
-  u32 Run(const char* name) const {
+  u32 Run(const char* name, void* context = nullptr, u32 context_bytes = 0) const {
     static const std::array<char, 64> packet = {};
     bpf_test_run_opts options = {};
     options.sz = sizeof(options);
+    options.ctx_in = context;
+    options.ctx_size_in = context_bytes;
     const bpf_program* program = bpf_object__find_program_by_name(object_.get(), name);
     // Only a program of packets takes one.
     if (bpf_program__type(program) == BPF_PROG_TYPE_SCHED_CLS) {
@@ -416,11 +451,13 @@ void Run(const std::vector<std::string>& arguments) {
   static_assert(sizeof(watched_record) == 256);
   const std::vector<watched_record> records = Read(arguments[1]);
   const u32 mbps = static_cast<u32>(std::stoul(arguments[2]));
+  const Algorithm& algorithm = AlgorithmOf(arguments[0]);
   std::map<u32, std::size_t> calls;
   for (const watched_record& r : records) calls[r.call]++;
-  std::cout << "{\"core\": " << Compare(records, Core(arguments[0], mbps), nullptr).Json();
+  std::cout << "{\"core\": " << Compare(records, algorithm.core(mbps), nullptr).Json();
   if (arguments.size() > 3) {
-    Bpf with_notes(arguments[3], mbps, false), with_own(arguments[3], mbps, true);
+    Bpf with_notes(arguments[3], algorithm, mbps, false);
+    Bpf with_own(arguments[3], algorithm, mbps, true);
     std::cout << ", \"bpf\": " << Compare(records, std::ref(with_notes), nullptr).Json()
               << ", \"bpf_own_notes\": " << Compare(records, std::ref(with_own), [&with_own] {
                                               return with_own.noted_ns();

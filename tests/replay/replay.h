@@ -5,6 +5,11 @@
 
 #include "watched/watched.h"
 
+struct replay_setting {
+  char name[32]; /* as in struct dcc_param_info */
+  __u32 value;
+};
+
 struct replay_step {
   struct watched_record record;
   __u32 own_notes; /* send times by the program's own notes, not by the record's */
