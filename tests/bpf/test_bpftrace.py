@@ -71,7 +71,7 @@ def inside(programs):
 def test_the_one_liners_of_the_page_show_what_they_say():
     import owned  # not where this runs as a program
 
-    programs = re.findall(r"^bpftrace -e '(.*)'$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    programs = re.findall(r"^bpftrace -e '(tracepoint:tcp:.*)'$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     assert len(programs) == 3
     if not (BUILD / "bpf" / "oscar.bpf.o").exists():
         pytest.skip("the BPF programs are not built")

@@ -19,7 +19,8 @@
 # --boot boots what was built, so that one building serves many machines, also side by
 # side.  The script needs the programs and the kernel's modules that its lines
 # "# programs: ..." and "# modules: ..." name, and the files of "# files: SOURCE:TARGET ...":
-# a pattern below the source tree, and a folder of the machine.
+# a pattern below the source tree, and a folder of the machine.  "# memory: MB" is for more
+# than 512.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -36,6 +37,7 @@ guest=${1:-$here/guest.sh}
 programs=$(sed -n 's/^# programs: //p' "$guest")
 modules_wanted=$(sed -n 's/^# modules: //p' "$guest")
 files_wanted=$(sed -n 's/^# files: //p' "$guest")
+memory=$(sed -n 's/^# memory: //p' "$guest")
 
 die()
 {
@@ -182,7 +184,7 @@ if chrt --reset-on-fork --fifo 1 true 2>/dev/null; then
 fi
 # shellcheck disable=SC2086 # a command
 exec $repeats "$qemu" -nodefaults -no-user-config -nographic \
-	-no-reboot -M pc -cpu Nehalem -smp "${DELAYCC_VM_SMP:-1}" -m 512 -accel tcg,tb-size=512 -icount shift="${DELAYCC_VM_SHIFT:-3}",sleep=off -seed 1 \
+	-no-reboot -M pc -cpu Nehalem -smp "${DELAYCC_VM_SMP:-1}" -m "${memory:-512}" -accel tcg,tb-size=512 -icount shift="${DELAYCC_VM_SHIFT:-3}",sleep=off -seed 1 \
 	-rtc base=2026-01-01T00:00:00,clock=vm -serial stdio \
 	-kernel "$kernel/boot/kernel" -initrd "$work/initramfs" \
 	-append 'console=ttyS0 quiet panic=-1 net.ifnames=0 mitigations=off nokaslr '"${DELAYCC_VM_WORDS:-}" </dev/null

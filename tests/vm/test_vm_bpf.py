@@ -51,7 +51,7 @@ def test_an_acknowledgment_costs_a_bounded_number_of_instructions(lines):
     assert len(costs) == len([line for line in lines if line.startswith("PASS bpf_")])
     for cost in costs:
         assert 0 < int(cost["module"]) < 2000 and 0 < int(cost["bpf"]) < 3000, cost
-        assert int(cost["module"]) < int(cost["bpf"]) and 0 < int(cost["bpf_send"]) < 700, cost
+        assert 0 < int(cost["bpf_send"]) < 700, cost
 
 
 def test_a_cgroup_takes_its_programs(lines):

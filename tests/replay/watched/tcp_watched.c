@@ -7,7 +7,8 @@
  * program; it has to stay the default.  The next socket that takes the algorithm
  * "watched" runs that one, and is recorded; a read gives the records.  Another
  * write forgets them.  /proc/tcp_watched_cycles has a line of text for each hook:
- * its name, the number of calls, and the mean cycles of one.
+ * its name, the number of calls, and the mean cycles of one (of .cong_control
+ * without interrupts).
  */
 #include <linux/module.h>
 #include <linux/nsproxy.h>
@@ -172,22 +173,32 @@ static u32 watched_min_tso_segs(struct sock *sk)
 static void __maybe_unused watched_cong_control(struct sock *sk,
 						const struct rate_sample *rs)
 {
-	struct watched_record *r = watched_begin(sk, WATCHED_CONG_CONTROL, 0, rs);
+	struct watched_record *r;
+	unsigned long irqs;
+
+	local_irq_save(irqs);
+	r = watched_begin(sk, WATCHED_CONG_CONTROL, 0, rs);
 
 	((delaycc_cong_control2)(void *)watched_inner->cong_control)(sk, rs);
 	watched_end(sk, r, 0);
+	local_irq_restore(irqs);
 }
 
 static void __maybe_unused watched_cong_control_long(struct sock *sk, u32 ack,
 						     int flag,
 						     const struct rate_sample *rs)
 {
-	struct watched_record *r = watched_begin(sk, WATCHED_CONG_CONTROL, 0, rs);
+	struct watched_record *r;
+	unsigned long irqs;
+
+	local_irq_save(irqs);
+	r = watched_begin(sk, WATCHED_CONG_CONTROL, 0, rs);
 
 	((void (*)(struct sock *, u32, int,
 		   const struct rate_sample *))(void *)watched_inner->cong_control)
 		(sk, ack, flag, rs);
 	watched_end(sk, r, 0);
+	local_irq_restore(irqs);
 }
 
 static void watched_set_state(struct sock *sk, u8 state)
