@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A path between hosts whose NICs stamp packets (stamped/stamped.c), inside the lab."""
+
+import ctypes
+import os
+import socket
+import struct
+
+import inlab
+from inlab import Netns, attr, netlink, port, up, write
+
+PARAMETERS = "/sys/module/stamped/parameters/"
+ALL, TX_ONLY, LIES, NONE = range(4)
+A, B = "10.0.1.1", "10.0.2.1"
+
+
+def load(**parameters):
+    """The devices stamp0 to stamp3: two pairs."""
+    with open(os.environ["STAMPED_MODULE"], "rb") as module:
+        image = module.read()
+    words = " ".join(f"{name}={value}" for name, value in {"pairs": 2, **parameters}.items())
+    inlab.check(inlab.libc.syscall(175, image, ctypes.c_ulong(len(image)), words.encode()), "init_module stamped")
+
+
+def parameter(name, value):
+    write(PARAMETERS + name, str(value))
+
+
+def move(device, namespace):
+    body = struct.pack("=BxHiII", 0, 0, socket.if_nametoindex(device), 0, 0) + attr(28, namespace.fd)
+    netlink(inlab.RTM_NEWLINK, 0, body)
+
+
+def default_route(gateway):
+    body = struct.pack("=BBBBBBBBI", socket.AF_INET, 0, 0, 0, 254, 4, 0, 1, 0)
+    netlink(inlab.RTM_NEWROUTE, inlab.NLM_CREATE, body + attr(5, socket.inet_aton(gateway)))
+
+
+def path(wire_ns=3000, rate_bps=100_000_000_000, noise=()):
+    """Hosts a (stamp0, address A) and b (stamp3, B) and a router between them, of namespaces: (a, b, router).
+
+    Each of the router's ports has rate_bps and two wires of wire_ns, and adds noise (quantiles). Those of the hosts have nothing: the lab's
+    port takes a packet from its socket when it leaves, and its stamps with it.
+    """
+    a, b, router = Netns(), Netns(), Netns()
+    for device, namespace in (("stamp0", a), ("stamp1", router), ("stamp2", router), ("stamp3", b)):
+        move(device, namespace)
+    with router:
+        write("/proc/sys/net/ipv4/ip_forward", "1")
+        up("stamp1", "10.0.1.254/24")
+        up("stamp2", "10.0.2.254/24")
+        for device in ("stamp1", "stamp2"):
+            port(device, rate_bps=rate_bps, delay_ns=2 * wire_ns, limit_bytes=16_000_000, noise=noise, port_id=1 + (device == "stamp2"))
+    for namespace, device, address in ((a, "stamp0", A), (b, "stamp3", B)):
+        with namespace:
+            up("lo")
+            up(device, address + "/24")
+            default_route(address.rsplit(".", 1)[0] + ".254")
+    return a, b, router
