@@ -9,6 +9,9 @@
  *	dcc_reports	socket storage: N as receivers report it; one map, that the
  *			algorithms which want N share with the program that reads
  *			ACKs (count.bpf.c), whichever is loaded first
+ *	dcc_arrivals	socket storage: when the newest ACK came, by its device;
+ *			shared in the same way with the programs that read the
+ *			stamps (stamps.bpf.c)
  *
  * An object describes its own parameters (dcc_param_table, in .rodata), so that
  * a loader serves algorithms that it does not know.
@@ -22,6 +25,7 @@
 #define DELAYCC_BPF_PATHS "dcc_paths"
 #define DELAYCC_BPF_OPS "dcc_ops"
 #define DELAYCC_BPF_REPORTS "dcc_reports"
+#define DELAYCC_BPF_ARRIVALS "dcc_arrivals"
 
 /* Values begin with these; the algorithm's own parameters follow.  All are u32. */
 struct dcc_settings_head {
@@ -29,6 +33,7 @@ struct dcc_settings_head {
 	__u32 line_rate_mbps;
 	__u32 base_rtt_ns;
 	__u32 link_overhead_bytes;
+	__u32 arrivals; /* not 0: dcc_arrivals is written */
 };
 
 /* One parameter.  Allowed are min..max, and 0 where zero_ok. */
@@ -69,6 +74,13 @@ struct dcc_cgroup {
 struct dcc_report {
 	__u64 at_ns; /* bpf_ktime_get_ns() */
 	__u32 flows; /* N; 0: nothing */
+	__u32 reserved;
+};
+
+/* When a segment came, by its device's stamp (stamps.bpf.c), in the storage of its socket. */
+struct dcc_arrival {
+	__u64 arrived_ns; /* of bpf_ktime_get_ns() */
+	__u32 ack;	  /* its acknowledgment number */
 	__u32 reserved;
 };
 

@@ -63,6 +63,9 @@
  *     sends lost ones again, and a first one follows the stop as soon as what was
  *     in flight is acknowledged.  The module's bound on the time that data waits
  *     is not needed.  A FIN is a packet here and keeps the pace.
+ *   - Arrivals.  Where a device stamps what it receives (stamps.bpf.c), an ACK's RTT
+ *     ends when the device had it, plus the least time that the host lately took
+ *     from there to TCP.  A module takes TCP's time.
  *   - N.  The receiver's count of flows comes by a program of its own (count.bpf.c),
  *     attached to a cgroup, not by netfilter hooks; its head says what differs.
  *
@@ -78,7 +81,7 @@
 
 #undef inline
 
-#include "delaycc_bpf.h"
+#include "delaycc_arrivals.bpf.h"
 
 /* The functions carry the algorithm's name: DCC_HOOK(init) is oscar_init(). */
 #define DCC_HOOK(function) DELAYCC_PASTE(DELAYCC_ALG, _, function)
@@ -212,6 +215,7 @@ __u64 dcc_sockets;   /* served */
 __u64 dcc_refused;   /* use reno, as the line rate is not known */
 __u64 dcc_acks;      /* that the core saw */
 __u64 dcc_notes_hit; /* of these, with a send time in nanoseconds */
+__u64 dcc_stamps_hit; /* with the device's stamp of when they came */
 __u64 dcc_decisions;
 __u64 dcc_losses;
 __u64 dcc_timeouts;
@@ -510,9 +514,29 @@ static __always_inline u64 hooks_noted_ns(struct hooks_sock *s, u32 end_seq)
 	return s->notes[s->tail & (HOOKS_NOTES - 1)].sent_ns;
 }
 
+/*
+ * When the ACK came that TCP works on: by the device's stamp, or now.  A socket that
+ * its owner holds gets its ACKs later, one after the other; what is noted is then of
+ * a newer one.
+ */
+static __always_inline u64 hooks_arrived_ns(struct tcp_sock *tp, struct hooks_sock *s, u64 sent_ns)
+{
+	struct dcc_arrival *arrival;
+	u64 now_ns = tp->tcp_clock_cache;
+
+	arrival = bpf_sk_storage_get(&dcc_arrivals, tp, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	if (!arrival || arrival->ack != tp->snd_una || arrival->arrived_ns <= sent_ns ||
+	    arrival->arrived_ns > now_ns)
+		return now_ns;
+	__sync_fetch_and_add(&dcc_stamps_hit, 1);
+	/* Time does not go back, between an ACK with a stamp and one without. */
+	return dcc_max_u64(arrival->arrived_ns, s->tcp.last_ack_ns);
+}
+
 /* The kernel's acknowledgment as the core wants it; false: it delivered nothing. */
 static __always_inline bool hooks_sample(struct tcp_sock *tp, struct hooks_sock *s,
-					 const struct rate_sample *rs, struct dcc_ack *ack)
+					 const struct rate_sample *rs, bool arrivals,
+					 struct dcc_ack *ack)
 {
 	u64 noted_ns = hooks_noted_ns(s, rs->last_end_seq);
 	bool is_noted = !rs->is_retrans && noted_ns;
@@ -530,6 +554,8 @@ static __always_inline bool hooks_sample(struct tcp_sock *tp, struct hooks_sock 
 	if (v.is_retrans)
 		noted_ns = dcc_tcp_retrans_ns(tp->rack.mstamp, tp->rack.rtt_us, v.now_us,
 					      v.now_ns);
+	if (arrivals && is_noted)
+		v.now_ns = hooks_arrived_ns(tp, s, noted_ns);
 	if (!dcc_tcp_sample(&s->tcp, &v, noted_ns, ack))
 		return false;
 	if (is_noted && ack->send_ns == noted_ns)
@@ -577,7 +603,7 @@ static __always_inline void hooks_on_ack(struct sock *sk, const struct rate_samp
 				&s->control);
 		__sync_fetch_and_add(&dcc_losses, 1);
 	}
-	if (hooks_sample(tp, s, rs, &ack)) {
+	if (hooks_sample(tp, s, rs, settings && settings->head.arrivals, &ack)) {
 		s->flows = DELAYCC_BPF_FLOWS(sk);
 		ack.flows = s->flows;
 		if (loss_seen)

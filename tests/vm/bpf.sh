@@ -14,6 +14,7 @@
 # stamp counter counts 8 for each instruction (tests/replay/watched).
 #
 # programs: delaycc
+# modules: sch_ingress cls_bpf
 # files: build/bpf/*.bpf.o:/usr/lib/delaycc/bpf
 #
 # Functions are called by their names:
@@ -106,7 +107,7 @@ for object in /usr/lib/delaycc/bpf/*.bpf.o; do
 	name=${object##*/}
 	name=${name%.bpf.o}
 	case $name in
-	cgroup | count) continue ;;
+	cgroup | count | stamps) continue ;;
 	esac
 	why=
 	if carries "$name" >"$out" 2>&1; then
@@ -176,5 +177,67 @@ if modules_flow >"$out" 2>&1; then
 	echo "PASS module"
 else
 	echo "FAIL module: ${why:-$(tr '\n' ' ' <"$out")}"
+fi
+
+# A host whose device stamps ACKs, and which takes up to 3 ms from there to TCP: 100 Mbit/s and 2 ms.
+stamped=/sys/module/stamped/parameters
+stamped_path()
+{
+	modprobe stamped pairs=1 noisy=1 clock_offset_ns=-1234567890 clock_drift_ppb=50000 || return 1
+	ip netns add c && ip netns add d && ip link set stamp0 netns c && ip link set stamp1 netns d || return 1
+	ip -n c addr add 10.1.0.1/24 dev stamp0 && ip -n d addr add 10.1.0.2/24 dev stamp1 || return 1
+	ip -n c addr add fd01::1/64 dev stamp0 nodad && ip -n d addr add fd01::2/64 dev stamp1 nodad || return 1
+	for end in c.stamp0 d.stamp1; do
+		ip -n "${end%.*}" link set "${end#*.}" up
+		tc -n "${end%.*}" qdisc add dev "${end#*.}" root netem delay 1ms limit 10000
+	done
+	delaycc load oscar --set line_rate_mbps=100 --set base_rtt_ns=2121000
+}
+
+in_c()
+{
+	ip netns exec c "$@"
+}
+
+transfer_ms() # NOISE_NS [ADDRESS]: of 3 MB, in $ms
+{
+	echo "$1" >$stamped/noise_ns
+	ip netns exec d xfer recv 5001 >/tmp/received &
+	receiver=$!
+	wait_for_listener d 5001
+	before=$(uptime_ms)
+	in_c xfer send -c bpf_oscar "${2:-10.1.0.2}" 5001 3000000 1 >/tmp/sent && wait $receiver || no "transfer: $(cat /tmp/sent /tmp/received)" || return 1
+	ms=$(($(uptime_ms) - before))
+	echo 0 >$stamped/noise_ns
+}
+
+stamps()
+{
+	stamped_path && transfer_ms 0 || return 1
+	quiet=$ms
+	transfer_ms 3000000 || return 1
+	by_tcp=$ms
+	in_c delaycc stamps stamp0 && transfer_ms 3000000 || return 1
+	by_stamps=$ms
+	shown=$(in_c delaycc status --json)
+	transfer_ms 0 fd01::2 || return 1
+	[ "$(counted stamps_hit "$(in_c delaycc status --json)")" -gt $(($(counted stamps_hit "$shown") + 100)) ] || no "no stamps with IPv6" || return 1
+	in_c delaycc stamps stamp0 && no "a second time" && return 1
+	in_c delaycc stamps stamp0 --off && [ -z "$(in_c tc filter show dev stamp0 ingress)" ] || no "still there: $(in_c tc filter show dev stamp0 ingress)" || return 1
+	in_c delaycc stamps stamp0 --off && no "taken away twice" && return 1
+	for mode in 1 3; do
+		echo $mode >$stamped/mode
+		in_c delaycc stamps stamp0 && no "mode $mode is served" && return 1
+	done
+	# It says that it stamps, and does not.
+	echo 2 >$stamped/mode
+	in_c delaycc stamps stamp0 && transfer_ms 0 || return 1
+	lied=$(counted unstamped "$(in_c delaycc status --json)")
+	[ "${lied:-0}" -gt 100 ] || no "none without a stamp"
+}
+if stamps >"$out" 2>&1; then
+	echo "PASS stamps quiet_ms=$quiet tcp_ms=$by_tcp stamps_ms=$by_stamps hit=$(counted stamps_hit "$shown") acks=$(counted acks "$shown") stamped=$(counted stamped "$shown")"
+else
+	echo "FAIL stamps: ${why:-$(tr '\n' ' ' <"$out")}"
 fi
 stop_machine

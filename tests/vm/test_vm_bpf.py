@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The BPF programs on Debian's stock kernels: `delaycc load` of every object, a checksummed transfer, `status`, `top`, `unload` (bpf.sh).
+"""The BPF programs on Debian's stock kernels: `delaycc load` of every object, a checksummed transfer, `status`, `top`, `unload` (bpf.sh), and
+what the stamps of a device (tests/lab/stamped) change.
 
 tests/bpf does more, on the running kernel. Another kernel than 6.1: `make vm-test KERNEL=6.12`.
 """
@@ -31,7 +32,7 @@ def fixture_lines():
 
 
 def test_every_object_serves_a_transfer(lines):
-    objects = {file.name.removesuffix(".bpf.o") for file in (BUILD / "bpf").glob("*.bpf.o")} - {"cgroup", "count"}
+    objects = {file.name.removesuffix(".bpf.o") for file in (BUILD / "bpf").glob("*.bpf.o")} - {"cgroup", "count", "stamps"}
     passed = [line for line in lines if line.startswith("PASS bpf_")]
     assert not [line for line in lines if line.startswith("FAIL")], lines
     assert len(passed) == len(objects)
@@ -64,3 +65,12 @@ def test_the_count_of_flows_goes_between_program_and_module(lines):
 
 def test_top_shows_a_modules_flow_too(lines):
     assert "PASS module" in lines
+
+
+def test_stamps_of_the_device_take_the_hosts_noise_out_of_the_rtt(lines):
+    """Of 3 MB at 100 Mbit/s and 2 ms, where the host takes up to 3 ms from device to TCP."""
+    found = [line for line in lines if "stamps " in line]
+    assert found and found[0].startswith("PASS stamps"), found
+    measured = {name: int(value) for name, value in re.findall(r"(\w+)=(\d+)", found[0])}
+    assert measured["tcp_ms"] > 3 * measured["quiet_ms"] and measured["stamps_ms"] < 2 * measured["quiet_ms"], measured
+    assert measured["hit"] > 0.9 * measured["stamped"] > 200, measured

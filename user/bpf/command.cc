@@ -36,6 +36,7 @@ using nlohmann::json;
 
 constexpr char kCgroupObject[] = "cgroup";
 constexpr char kCountObject[] = "count";
+constexpr char kStampsObject[] = "stamps";
 constexpr char kObjectEnd[] = ".bpf.o";
 constexpr uint32_t kMaxPriority = 0x7fffffff;
 
@@ -51,7 +52,8 @@ std::vector<std::string> objects() {
     const std::string file = entry.path().filename();
     const size_t end = file.rfind(kObjectEnd);
     const std::string name = file.substr(0, end);
-    if (end != std::string::npos && name != kCgroupObject && name != kCountObject)
+    if (end != std::string::npos && name != kCgroupObject && name != kCountObject &&
+        name != kStampsObject)
       names.push_back(name);
   }
   std::sort(names.begin(), names.end());
@@ -203,9 +205,28 @@ int count(const BpfArguments& arguments) {
   return 0;
 }
 
+int stamps(const BpfArguments& arguments) {
+  if (!arguments.remove) {
+    attach_bpf_stamps(object_file(kStampsObject), arguments.name);
+    fmt::print("{}: ACKs arrive when it stamps them; \"delaycc status\" counts its stamps\n",
+               arguments.name);
+  } else if (!detach_bpf_stamps(arguments.name)) {
+    throw BpfInputError(arguments.name + ": its stamps are not used");
+  }
+  return 0;
+}
+
 // ---- status -------------------------------------------------------------------
 
-json status_json(const std::vector<BpfAlgorithm>& all) {
+// 0 where the program is of another build and does not count that.
+uint64_t count_of(const std::map<std::string, uint64_t>& counters, const char* name) {
+  const auto found = counters.find(name);
+  return found == counters.end() ? 0 : found->second;
+}
+
+using Stamps = std::map<std::string, std::map<std::string, uint64_t>>;
+
+json status_json(const std::vector<BpfAlgorithm>& all, const Stamps& stamps) {
   json list = json::array();
   for (const BpfAlgorithm& a : all) {
     json settings = json::object(), where = json::object();
@@ -216,19 +237,20 @@ json status_json(const std::vector<BpfAlgorithm>& all) {
                     {"version", a.version},
                     {"users", a.users},
                     {"programs", a.programs},
-                    {"time_stamps", "tcp"},
+                    {"arrivals", stamps.empty() ? "tcp" : "devices"},
                     {"verified_instructions", a.instructions},
                     {"counters", a.counters},
                     {"settings", settings},
                     {"base_rtt_paths", where}});
   }
-  return {{"algorithms", list}, {"cgroups", bpf_cgroups()}};
+  return {{"algorithms", list}, {"cgroups", bpf_cgroups()}, {"stamps", stamps}};
 }
 
 int status(const BpfArguments& arguments) {
   const std::vector<BpfAlgorithm> all = loaded_bpf();
+  const Stamps stamps = bpf_stamps();
   if (arguments.json) {
-    fmt::print("{}\n", status_json(all).dump(1));
+    fmt::print("{}\n", status_json(all, stamps).dump(1));
     return 0;
   }
   if (all.empty())
@@ -238,7 +260,12 @@ int status(const BpfArguments& arguments) {
         "{}  (delaycc {}, {} instructions verified)\n  users     {} (sockets, and namespaces whose "
         "default it is)\n",
         a.kernel, a.version, a.instructions, a.users);
-    fmt::print("  RTT       by TCP's clock; no time stamps of the NIC\n");
+    fmt::print(
+        "  RTT       {}\n",
+        stamps.empty()
+            ? "by TCP's clock; no stamps of devices (delaycc stamps DEV)"
+            : fmt::format("until the device stamped the ACK for {} of {} ACKs, else by TCP's clock",
+                          count_of(a.counters, "stamps_hit"), count_of(a.counters, "acks")));
     fmt::print("  since load");
     for (const auto& [name, count] : a.counters) fmt::print(" {} {}", name, count);
     fmt::print("\n");
@@ -251,6 +278,9 @@ int status(const BpfArguments& arguments) {
       fmt::print("  base RTT of {:<22} {} ns\n", prefix, rtt_ns);
   }
   for (const auto& [cgroup, what] : bpf_cgroups()) fmt::print("cgroup {}: {}\n", cgroup, what);
+  for (const auto& [device, counts] : stamps)
+    fmt::print("stamps of {}: {} segments had one, {} had none\n", device,
+               count_of(counts, "stamped"), count_of(counts, "unstamped"));
   return 0;
 }
 
@@ -604,6 +634,12 @@ void add_bpf_commands(CLI::App& app, BpfArguments& arguments) {
                           "a flow counts if its newest data is not older than this (10000)");
   command->add_flag("--detach", arguments.remove, "take that away again")->excludes(active);
 
+  command = app.add_subcommand("stamps",
+                               "take the arrivals of ACKs from a network device's own time stamps");
+  command->add_option("device", arguments.name, "eth0: one that stamps all packets it receives")
+      ->required();
+  command->add_flag("--off", arguments.remove, "no longer, and have it stamp what it did before");
+
   command = app.add_subcommand("status",
                                "which algorithms are loaded, who uses them, with what parameters");
   command->add_flag("--json", arguments.json, "as JSON");
@@ -635,8 +671,9 @@ void add_bpf_commands(CLI::App& app, BpfArguments& arguments) {
 
 int run_bpf(const CLI::App& app, BpfArguments& arguments) {
   static const std::pair<const char*, int (*)(const BpfArguments&)> kCommands[] = {
-      {"load", load},     {"unload", unload}, {"set", set},       {"paths", paths},
-      {"cgroup", cgroup}, {"count", count},   {"status", status}, {"top", top}};
+      {"load", load},     {"unload", unload}, {"set", set},
+      {"paths", paths},   {"cgroup", cgroup}, {"count", count},
+      {"stamps", stamps}, {"status", status}, {"top", top}};
   for (const auto& [name, run] : kCommands) {
     if (!app.got_subcommand(name)) continue;
     if (!strcmp(name, "unload") && arguments.name.empty() && !arguments.all)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// delaycc load, unload, set, paths, cgroup, count, status and top: algorithms as BPF programs.
+// delaycc load, unload, set, paths, cgroup, count, stamps, status and top: algorithms as BPF
+// programs.
 #ifndef DELAYCC_USER_BPF_COMMAND_H_
 #define DELAYCC_USER_BPF_COMMAND_H_
 

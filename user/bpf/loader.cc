@@ -9,7 +9,11 @@
 #include <bpf/libbpf.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/net_tstamp.h>
+#include <linux/sockios.h>
 #include <net/if.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -34,6 +38,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kSockets[] = "dcc_sockets_map";
+constexpr char kStampsProgram[] = "dcc_stamps";
 constexpr uint32_t kKey = 0;
 constexpr size_t kLogLines = 12;
 constexpr uint32_t kMappedBits = 96;  // of an IPv4 address in IPv6
@@ -409,34 +414,56 @@ void load_object(bpf_object* object, const std::string& what) {
                           strerror(error), last_lines()));
 }
 
-// The map of reports that the kernel has already, if the object has one: an algorithm and the
-// program that reads ACKs share it, whichever is loaded first.
-void share_reports(bpf_object* object) {
-  bpf_map* map = bpf_object__find_map_by_name(object, DELAYCC_BPF_REPORTS);
+// The map of this name that the kernel has already, if the object has one: an algorithm and the
+// program that writes for it share it, whichever is loaded first.
+void share_map(bpf_object* object, const char* name) {
+  bpf_map* map = bpf_object__find_map_by_name(object, name);
   if (map == nullptr) return;
   for (uint32_t id = 0; bpf_map_get_next_id(id, &id) == 0;) {
     const Fd fd(bpf_map_get_fd_by_id(id));
     if (!fd) continue;  // gone since
     const bpf_map_info info = map_info(fd.get());
     if (info.type != BPF_MAP_TYPE_SK_STORAGE || info.value_size != bpf_map__value_size(map) ||
-        strcmp(info.name, DELAYCC_BPF_REPORTS) != 0)
+        strcmp(info.name, name) != 0)
       continue;
     if (bpf_map__reuse_fd(map, fd.get()) == 0) return;
   }
 }
 
-void put(int settings, const std::vector<BpfParameter>& parameters, const std::string& algorithm,
-         const std::vector<BpfSetting>& wanted) {
+void put(int settings, const std::vector<std::pair<size_t, uint32_t>>& at_offsets) {
   std::vector<char> value = first_value(settings);
-  for (const auto& [key, number] : wanted)
-    memcpy(value.data() + parameter_named(algorithm, parameters, key).offset, &number,
-           sizeof(number));
+  for (const auto& [offset, number] : at_offsets)
+    memcpy(value.data() + offset, &number, sizeof(number));
   uint32_t generation = 0;
   memcpy(&generation, value.data() + offsetof(dcc_settings_head, generation), sizeof(generation));
   generation++;
   memcpy(value.data() + offsetof(dcc_settings_head, generation), &generation, sizeof(generation));
   if (bpf_map_update_elem(settings, &kKey, value.data(), BPF_EXIST) < 0)
     refuse("writing the settings", errno);
+}
+
+void put(int settings, const std::vector<BpfParameter>& parameters, const std::string& algorithm,
+         const std::vector<BpfSetting>& wanted) {
+  std::vector<std::pair<size_t, uint32_t>> at_offsets;
+  for (const auto& [key, number] : wanted)
+    at_offsets.emplace_back(parameter_named(algorithm, parameters, key).offset, number);
+  put(settings, at_offsets);
+}
+
+// The loaded programs that read stamps, of all network namespaces, by their ids.
+std::set<uint32_t> stamps_programs() {
+  std::set<uint32_t> found;
+  for (uint32_t id = 0; bpf_prog_get_next_id(id, &id) == 0;) {
+    const Fd program(bpf_prog_get_fd_by_id(id));
+    if (program && !strcmp(program_info(program.get(), nullptr).name, kStampsProgram))
+      found.insert(id);
+  }
+  return found;
+}
+
+// Whether sockets look for the arrivals of their ACKs, by their devices' stamps.
+void put_arrivals(int settings, bool wanted) {
+  put(settings, {{offsetof(dcc_settings_head, arrivals), wanted ? 1U : 0U}});
 }
 
 void pin_maps(bpf_object* object, const std::string& folder) {
@@ -507,7 +534,8 @@ BpfAlgorithm load_bpf(const std::string& file, const BpfLoadOptions& options) {
 
   set_constant(object.get(), file, "dcc_cong_control_is_long", is_long);
   bpf_program__set_autoload(bpf_object__find_program_by_name(object.get(), "dcc_flows"), false);
-  share_reports(object.get());
+  share_map(object.get(), DELAYCC_BPF_REPORTS);
+  share_map(object.get(), DELAYCC_BPF_ARRIVALS);
   listen_to_libbpf();
   load_object(object.get(), constants.kernel);
 
@@ -518,6 +546,8 @@ BpfAlgorithm load_bpf(const std::string& file, const BpfLoadOptions& options) {
     refuse("setting the defaults", errno);
   put(bpf_map__fd(map_ending(object.get(), DELAYCC_BPF_SETTINGS)), constants.parameters,
       constants.kernel, options.settings);
+  put_arrivals(bpf_map__fd(map_ending(object.get(), DELAYCC_BPF_SETTINGS)),
+               !stamps_programs().empty());
   const uint32_t netns = own_netns();
   for (const auto& [device, mbps] : options.speeds_mbps) {
     const dcc_link_key key = {netns, if_nametoindex(device.c_str())};
@@ -738,6 +768,25 @@ std::vector<dcc_flow> bpf_flows(const BpfAlgorithm& algorithm, const std::string
 
 namespace {
 
+// Calls take(map's descriptor, its types) for the map of a program whose name ends so.
+template <class Take>
+void with_map(const Fd& program, const char* end, const Take& take) {
+  std::vector<uint32_t> maps;
+  program_info(program.get(), &maps);
+  for (const uint32_t id : maps) {
+    const Fd map = open_map(id);
+    const bpf_map_info info = map_info(map.get());
+    if (!ends_with(info.name, end)) continue;
+    if (const Btf types{btf__load_from_kernel_by_id(info.btf_id)}) take(map.get(), types.get());
+  }
+}
+
+std::map<std::string, uint64_t> program_counters(const Fd& program) {
+  std::map<std::string, uint64_t> counters;
+  with_map(program, ".bss", [&](int map, const btf* types) { counters = counters_of(map, types); });
+  return counters;
+}
+
 constexpr char kCgroupMap[] = "dcc_cgroup";
 struct Attachment {
   const char* program;
@@ -801,15 +850,7 @@ void attach(const bpf_object* object, const Attachment& kind, int folder,
 
 // What the programs of a count have done: "counts flows: 10 ACKs written, 20 read".
 std::string count_text(const Fd& program) {
-  std::vector<uint32_t> maps;
-  program_info(program.get(), &maps);
-  std::map<std::string, uint64_t> counts;
-  for (const uint32_t id : maps) {
-    const Fd map = open_map(id);
-    const bpf_map_info info = map_info(map.get());
-    const Btf types(btf__load_from_kernel_by_id(info.btf_id));
-    if (types && ends_with(info.name, ".bss")) counts = counters_of(map.get(), types.get());
-  }
+  std::map<std::string, uint64_t> counts = program_counters(program);
   return fmt::format("counts flows: {} ACKs written, {} read", counts["written"], counts["read"]);
 }
 
@@ -849,7 +890,7 @@ void attach_bpf_count(const std::string& file, const std::string& cgroup, uint32
   const Fd folder = open_cgroup(cgroup);
   const Object object = open_object(file);
   set_constant(object.get(), file, "dcc_active_us", active_us);
-  share_reports(object.get());
+  share_map(object.get(), DELAYCC_BPF_REPORTS);
   load_object(object.get(), "the count of flows");
   detach(folder.get(), kCount);
   attach(object.get(), kCount, folder.get(), cgroup);
@@ -897,6 +938,147 @@ std::map<std::string, std::string> bpf_cgroups() {
       }
     }
   }
+  return found;
+}
+
+// ---- stamps of devices -----------------------------------------------------------
+
+namespace {
+
+// Where the program is among a device's: first, as others may end the row.
+constexpr uint32_t kStampsHandle = 1, kStampsPriority = 1;
+
+// What a device is set to stamp (struct hwtstamp_config); nothing: it does not tell.
+std::optional<hwtstamp_config> stamping_of(const std::string& device, unsigned long request,
+                                           hwtstamp_config config, int* error) {
+  const Fd any(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  ifreq asked = {};
+  device.copy(asked.ifr_name, sizeof(asked.ifr_name) - 1);
+  asked.ifr_data = reinterpret_cast<char*>(&config);
+  if (ioctl(any.get(), request, &asked) == 0) return config;
+  *error = errno;
+  return std::nullopt;
+}
+
+// Our place at the device's ingress.
+struct StampsHook {
+  bpf_tc_hook hook = {};
+  bpf_tc_opts place = {};
+
+  explicit StampsHook(unsigned ifindex) {
+    hook.sz = sizeof(hook);
+    hook.ifindex = static_cast<int>(ifindex);
+    hook.attach_point = BPF_TC_INGRESS;
+    place.sz = sizeof(place);
+    place.handle = kStampsHandle;
+    place.priority = kStampsPriority;
+  }
+  // The program that is there, if it is ours.
+  Fd program() const {
+    bpf_tc_opts found = place;
+    if (bpf_tc_query(&hook, &found) < 0) return Fd();
+    Fd program(bpf_prog_get_fd_by_id(found.prog_id));
+    if (program && strcmp(program_info(program.get(), nullptr).name, kStampsProgram) != 0)
+      return Fd();
+    return program;
+  }
+};
+
+unsigned index_of(const std::string& device) {
+  const unsigned ifindex = if_nametoindex(device.c_str());
+  if (ifindex == 0)
+    throw BpfInputError(device + ": there is no such network device in this namespace");
+  return ifindex;
+}
+
+// Sockets of all loaded algorithms look for arrivals, or do not.
+void tell_algorithms(bool stamped) {
+  for (const BpfAlgorithm& algorithm : loaded_bpf())
+    put_arrivals(map_of(algorithm, DELAYCC_BPF_SETTINGS).get(), stamped);
+}
+
+}  // namespace
+
+void attach_bpf_stamps(const std::string& file, const std::string& device) {
+  listen_to_libbpf();
+  StampsHook at(index_of(device));
+  if (at.program()) throw BpfInputError(device + ": its stamps are used already");
+  int error = 0;
+  const auto before = stamping_of(device, SIOCGHWTSTAMP, {}, &error);
+  hwtstamp_config wanted = before.value_or(hwtstamp_config{});
+  wanted.rx_filter = HWTSTAMP_FILTER_ALL;
+  const auto accepted = stamping_of(device, SIOCSHWTSTAMP, wanted, &error);
+  if (!accepted && error == EPERM) refuse(device + "'s stamps", error);
+  const auto restore = [&] {
+    if (before) stamping_of(device, SIOCSHWTSTAMP, *before, &error);
+  };
+  if (!accepted || accepted->rx_filter != HWTSTAMP_FILTER_ALL) {
+    if (accepted) restore();
+    throw BpfUnsupported(fmt::format(
+        "{}: does not stamp all packets that it receives ({}): RTTs stay by TCP's clock", device,
+        accepted ? "it chose another filter" : strerror(error)));
+  }
+  try {
+    const Object object = open_object(file);
+    set_constant(object.get(), file, "dcc_before_tx_type", before ? before->tx_type : 0);
+    set_constant(object.get(), file, "dcc_before_rx_filter", before ? before->rx_filter : 0);
+    share_map(object.get(), DELAYCC_BPF_ARRIVALS);
+    load_object(object.get(), "the reader of stamps");
+    if (const int failed = -bpf_tc_hook_create(&at.hook); failed != 0 && failed != EEXIST)
+      refuse(device + "'s ingress (qdisc clsact)", failed);
+    at.place.prog_fd =
+        bpf_program__fd(bpf_object__find_program_by_name(object.get(), kStampsProgram));
+    if (const int failed = -bpf_tc_attach(&at.hook, &at.place); failed == EEXIST)
+      throw BpfInputError(fmt::format(
+          "{}: another program has the first place at its ingress (tc filter show dev {} ingress)",
+          device, device));
+    else if (failed != 0)
+      refuse("attaching to " + device, failed);
+  } catch (...) {
+    restore();
+    throw;
+  }
+  tell_algorithms(true);
+}
+
+bool detach_bpf_stamps(const std::string& device) {
+  listen_to_libbpf();
+  StampsHook at(index_of(device));
+  const Fd program = at.program();
+  if (!program) return false;
+  hwtstamp_config before = {};
+  with_map(program, ".rodata", [&](int map, const btf* types) {
+    const std::vector<char> values = first_value(map);
+    const auto places = variables(types, ".rodata");
+    const auto read = [&](const char* name, int* value) {
+      if (const auto found = places.find(name); found != places.end())
+        memcpy(value, values.data() + found->second.offset, sizeof(*value));
+    };
+    read("dcc_before_tx_type", &before.tx_type);
+    read("dcc_before_rx_filter", &before.rx_filter);
+  });
+  if (const int failed = -bpf_tc_detach(&at.hook, &at.place); failed != 0)
+    refuse("taking the program from " + device, failed);
+  std::set<uint32_t> others = stamps_programs();
+  others.erase(program_info(program.get(), nullptr).id);
+  if (others.empty()) tell_algorithms(false);
+  int error = 0;
+  const auto now = stamping_of(device, SIOCSHWTSTAMP, before, &error);
+  if (!now || now->rx_filter != before.rx_filter || now->tx_type != before.tx_type)
+    throw Error(fmt::format("{}: still stamps what it receives: {}", device,
+                            now ? "it chose another setting" : strerror(error)));
+  return true;
+}
+
+std::map<std::string, std::map<std::string, uint64_t>> bpf_stamps() {
+  std::map<std::string, std::map<std::string, uint64_t>> found;
+  listen_to_libbpf();
+  const std::unique_ptr<struct if_nameindex, void (*)(struct if_nameindex*)> devices(
+      if_nameindex(), if_freenameindex);
+  for (const struct if_nameindex* device = devices.get();
+       device != nullptr && device->if_index != 0; device++)
+    if (const Fd program = StampsHook(device->if_index).program())
+      found[device->if_name] = program_counters(program);
   return found;
 }
 

@@ -124,6 +124,17 @@ bool detach_bpf_count(const std::string& cgroup);
 // Cgroups with such programs, and what they do: "bpf_prioplus, priority 5".
 std::map<std::string, std::string> bpf_cgroups();
 
+// Has a device of this namespace stamp what it receives, and sockets of all loaded algorithms, and
+// of those that are loaded later, take an ACK's arrival from its stamp. `file` is stamps.bpf.o. All
+// or nothing: throws BpfInputError for a device that is not there or is used so already,
+// BpfUnsupported for one that does not stamp all packets.
+void attach_bpf_stamps(const std::string& file, const std::string& device);
+// Takes that away again, and has the device stamp what it did before; false: there was nothing.
+bool detach_bpf_stamps(const std::string& device);
+// This namespace's devices whose stamps are used, each with its counters: "stamped" and "unstamped"
+// segments of TCP.
+std::map<std::string, std::map<std::string, uint64_t>> bpf_stamps();
+
 }  // namespace delaycc
 
 #endif  // DELAYCC_USER_BPF_LOADER_H_

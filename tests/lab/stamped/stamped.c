@@ -8,8 +8,9 @@
  *
  *	stack -> TX stamp = RX stamp -> noise -> stack
  *
- * The noise is uniform from 0 to noise_ns; packets stay in order.  The devices' clock is not the
- * system's: it is ahead by clock_offset_ns, and drifts away by clock_drift_ppb.
+ * The noise is uniform from 0 to noise_ns; packets stay in order.  noisy has a bit for each
+ * device that has noise, the lowest for stamp0: all, unless told otherwise.  The devices' clock is
+ * not the system's: it is ahead by clock_offset_ns, and drifts away by clock_drift_ppb.
  *
  * The parameter mode, of all devices; may be changed at any time
  *	0	stamps all packets
@@ -38,6 +39,8 @@ static unsigned int mode = MODE_ALL;
 module_param(mode, uint, 0644);
 static unsigned int noise_ns;
 module_param(noise_ns, uint, 0644);
+static unsigned int noisy = ~0U;
+module_param(noisy, uint, 0644);
 static unsigned int speed_mbps = 100000;
 module_param(speed_mbps, uint, 0644);
 static long clock_offset_ns;
@@ -47,6 +50,7 @@ module_param(clock_drift_ppb, long, 0644);
 
 struct stamped {
 	struct net_device *dev, *peer;
+	unsigned int bit; /* in noisy */
 	int tx_type, rx_filter; /* as the user set them */
 	struct sk_buff_head late; /* on their way to the stack, in order; skb->tstamp: when */
 	struct hrtimer timer; /* for the first of them */
@@ -96,7 +100,7 @@ static enum hrtimer_restart deliver(struct hrtimer *timer)
 
 static void receive(struct stamped *s, struct sk_buff *skb)
 {
-	unsigned int noise = READ_ONCE(noise_ns);
+	unsigned int noise = READ_ONCE(noisy) & s->bit ? READ_ONCE(noise_ns) : 0;
 	unsigned long flags;
 
 	skb->dev = s->dev;
@@ -289,6 +293,7 @@ static int add_device(unsigned int number)
 		return -ENOMEM;
 	s = netdev_priv(dev);
 	s->dev = dev;
+	s->bit = 1U << number;
 	skb_queue_head_init(&s->late);
 #ifdef STAMPED_HAS_HRTIMER_SETUP
 	hrtimer_setup(&s->timer, deliver, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
