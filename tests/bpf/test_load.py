@@ -7,6 +7,8 @@ kernel's, not a namespace's: nothing here runs beside another test of BPF.
 """
 
 import contextlib
+import ctypes
+import errno
 import json
 import os
 import pathlib
@@ -78,7 +80,7 @@ def every_algorithm():
     seen = {}
     for file in sorted((BUILD / "bpf").glob("*.bpf.o")):
         name = file.name.removesuffix(".bpf.o")
-        if name in ("cgroup", "count"):
+        if name in ("cgroup", "count", "stamps"):
             continue
         with loaded(name, *LINE, *LONG):
             client, server = connect(status(name)["kernel_name"])
@@ -339,6 +341,28 @@ def test_a_thousand_sockets_are_seen():
     assert seen["table"][0].startswith("1000 flows, 5 shown") and len(seen["table"]) == 7
     assert 'delaycc_flows{algorithm="bpf_oscar"} 1000\n' in seen["prometheus"]
     assert re.search(r'^delaycc_acks_total\{algorithm="bpf_oscar"\} \d+$', seen["prometheus"], re.MULTILINE)
+
+
+def without_bpf():
+    """Has bpf(2) of this process fail as on a kernel that lacks it (seccomp)."""
+    load_syscall, if_equal, give_back, enosys_or_all = 0x20, 0x15, 0x06, (0x00050000 | errno.ENOSYS, 0x7FFF0000)
+    number = {"x86_64": 321, "aarch64": 280}[os.uname().machine]
+    program = b"".join(struct.pack("=HBBI", *instruction) for instruction in (
+        (load_syscall, 0, 0, 0), (if_equal, 0, 1, number), (give_back, 0, 0, enosys_or_all[0]), (give_back, 0, 0, enosys_or_all[1])))
+    image = ctypes.create_string_buffer(program)
+    libc = ctypes.CDLL(None, use_errno=True)
+    no_new_privileges, set_seccomp, filter_mode = 38, 22, 2
+    instructions = struct.pack("@HP", len(program) // 8, ctypes.addressof(image))
+    if libc.prctl(no_new_privileges, 1, 0, 0, 0) or libc.prctl(set_seccomp, filter_mode, instructions, 0, 0):
+        raise OSError(ctypes.get_errno(), "prctl")
+
+
+def test_a_kernel_without_it_is_told_which_one_has_it():
+    if not (BUILD / "bpf" / "oscar.bpf.o").exists():
+        pytest.skip("the BPF programs are not built")
+    for words in (("load", "oscar", *LINE), ("status",)):
+        done = subprocess.run([DELAYCC, *words], capture_output=True, text=True, check=False, preexec_fn=without_bpf)
+        assert done.returncode == 1 and "this kernel cannot do it (needs 6.1 or later with CONFIG_BPF_JIT)" in done.stderr, done
 
 
 def test_without_permission_it_says_what_is_needed():

@@ -408,7 +408,7 @@ void load_object(bpf_object* object, const std::string& what) {
   if (error == 0) return;
   if (error == EPERM || error == EACCES || error == ENOSYS || error == EOPNOTSUPP) {
     // The verifier says EACCES, too, but it says why.
-    if (error == EPERM || said().empty()) refuse("loading " + what, error);
+    if (error != EACCES || said().empty()) refuse("loading " + what, error);
   }
   throw Error(fmt::format("the kernel refuses {} ({}); its last lines:\n  {}", what,
                           strerror(error), last_lines()));
@@ -592,7 +592,7 @@ std::vector<BpfAlgorithm> loaded_bpf() {
       continue;
     if (auto algorithm = describe(id, fd.get(), layout)) found.push_back(std::move(*algorithm));
   }
-  if (errno == EPERM) refuse("looking for BPF maps", errno);
+  if (errno != ENOENT) refuse("looking for BPF maps", errno);
   std::sort(found.begin(), found.end(),
             [](const BpfAlgorithm& a, const BpfAlgorithm& b) { return a.name < b.name; });
   return found;
