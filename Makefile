@@ -181,6 +181,10 @@ vm-test: ## the modules in Debian's stock kernel under QEMU (KERNEL=6.12, QEMU=t
 harm-table: ## what each algorithm gets where no sysctl is set, beside cubic and bbr (docs/research/does-no-harm.md)
 	/usr/bin/python3 tests/vm/harm.py --jobs $(JOBS) --page $(ARGS)
 
+.PHONY: bpf-table
+bpf-table: tools ## what a BPF program costs on Debian's kernels and this one, and what a device's stamps change (docs/operate/bpf.md)
+	/usr/bin/python3 tests/vm/bpf_table.py
+
 .PHONY: host-table
 host-table: command lab ## the backend host beside the lab: in virtual time, and in Debian's kernel under QEMU (docs/research/host.md)
 	/usr/bin/python3 tests/vm/backend_table.py

@@ -14,12 +14,8 @@
 
 start_machine
 mount -t debugfs debugfs /sys/kernel/debug
-ip netns add a && ip netns add b
-ip link add va netns a type veth peer vb netns b
-ip -n a addr add 10.0.0.1/24 dev va && ip -n b addr add 10.0.0.2/24 dev vb
+two_hosts
 for side in a b; do
-	ip -n $side link set lo up
-	ip -n $side link set v$side up
 	tc -n $side qdisc add dev v$side root netem delay 1ms limit 10000
 done
 modprobe -a delaycc tcp_oscar

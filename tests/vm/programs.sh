@@ -98,13 +98,7 @@ for file in /lib/modules/*/extra/tcp_*.ko; do
 	name=${file##*/}
 	modprobe "${name%.ko}"
 done
-ip netns add a && ip netns add b
-ip link add va netns a type veth peer vb netns b
-ip -n a addr add 10.0.0.1/24 dev va && ip -n b addr add 10.0.0.2/24 dev vb
-for side in a b; do
-	ip -n $side link set lo up
-	ip -n $side link set v$side up
-done
+two_hosts
 for algorithm in $algorithms; do
 	in_a sysctl -q -w net.ipv4.tcp_congestion_control="$algorithm"
 	in_b sysctl -q -w net.ipv4.tcp_congestion_control="$algorithm"

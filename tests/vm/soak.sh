@@ -51,12 +51,9 @@ wrong()
 
 make_network()
 {
-	ip netns add a && ip netns add b &&
-		ip link add va netns a type veth peer vb netns b &&
-		ip -n a addr add 10.0.0.1/24 dev va && ip -n b addr add 10.0.0.2/24 dev vb || return 1
+	two_hosts || return 1
 	for side in a b; do
-		ip -n $side link set lo up && ip -n $side link set v$side up &&
-			ip netns exec $side ethtool -K v$side tso off &&
+		ip netns exec $side ethtool -K v$side tso off &&
 			tc -n $side qdisc add dev v$side root netem delay 5ms rate ${rate}mbit limit 100 || return 1
 		[ -z "$line_mbps" ] || ip netns exec $side sysctl -qw net.ipv4.delaycc.line_rate_mbps=$line_mbps || return 1
 	done

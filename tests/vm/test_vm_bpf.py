@@ -73,4 +73,5 @@ def test_stamps_of_the_device_take_the_hosts_noise_out_of_the_rtt(lines):
     assert found and found[0].startswith("PASS stamps"), found
     measured = {name: int(value) for name, value in re.findall(r"(\w+)=(\d+)", found[0])}
     assert measured["tcp_ms"] > 3 * measured["quiet_ms"] and measured["stamps_ms"] < 2 * measured["quiet_ms"], measured
-    assert measured["hit"] > 0.9 * measured["stamped"] > 200, measured
+    # Not all segments acknowledge new data.
+    assert measured["hit"] > 0.7 * measured["stamped"] > 200, measured

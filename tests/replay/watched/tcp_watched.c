@@ -7,13 +7,14 @@
  * program; it has to stay the default.  The next socket that takes the algorithm
  * "watched" runs that one, and is recorded; a read gives the records.  Another
  * write forgets them.  /proc/tcp_watched_cycles has a line of text for each hook:
- * its name, the number of calls, and the mean cycles of one (of .cong_control
- * without interrupts).
+ * its name, the number of calls, and mean and median of a call's cycles.  Interrupts
+ * fall into some of the calls; not of .cong_control, as nothing waits in that.
  */
 #include <linux/module.h>
 #include <linux/nsproxy.h>
 #include <linux/proc_fs.h>
 #include <linux/seq_file.h>
+#include <linux/sort.h>
 #include <linux/timex.h>
 #include <linux/vmalloc.h>
 #include <net/tcp.h>
@@ -290,6 +291,13 @@ static const struct proc_ops watched_proc_ops = {
 	.proc_lseek = default_llseek,
 };
 
+static int watched_compare(const void *left, const void *right)
+{
+	u64 a = *(const u64 *)left, b = *(const u64 *)right;
+
+	return a < b ? -1 : a > b;
+}
+
 static int watched_show_cycles(struct seq_file *m, void *unused)
 {
 	static const char * const names[] = {
@@ -304,21 +312,27 @@ static int watched_show_cycles(struct seq_file *m, void *unused)
 		[WATCHED_IN_ACK_EVENT] = "in_ack_event",
 	};
 	unsigned int call, i, n;
-	u64 sum;
+	u64 *cycles, sum;
 
+	cycles = kvmalloc_array(watched_n + 1, sizeof(*cycles), GFP_KERNEL);
+	if (!cycles)
+		return -ENOMEM;
 	for (call = WATCHED_INIT; call < ARRAY_SIZE(names); call++) {
 		n = 0;
 		sum = 0;
 		for (i = 0; i < watched_n; i++) {
 			if (watched_records[i].call != call)
 				continue;
-			n++;
-			sum += watched_records[i].cycles;
+			cycles[n++] = watched_records[i].cycles - watched_empty_cycles;
+			sum += cycles[n - 1];
 		}
-		if (n)
-			seq_printf(m, "%s %u %llu\n", names[call], n,
-				   div_u64(sum, n) - watched_empty_cycles);
+		if (!n)
+			continue;
+		sort(cycles, n, sizeof(*cycles), watched_compare, NULL);
+		seq_printf(m, "%s %u %llu %llu\n", names[call], n, div_u64(sum, n),
+			   cycles[n / 2]);
 	}
+	kvfree(cycles);
 	return 0;
 }
 
