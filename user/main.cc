@@ -18,6 +18,7 @@
 #include "backends.h"
 #include "base/suggest.h"
 #include "bpf/command.h"
+#include "calibrate_command.h"
 #include "command_line.h"
 #include "doctor.h"
 #include "eval_command.h"
@@ -341,6 +342,9 @@ int main_checked(int argc, char** argv) {
   ExportArguments export_arguments;
   CLI::App* export_app = add_export_command(app, export_arguments);
 
+  CalibrateArguments calibrate_arguments;
+  CLI::App* calibrate_app = add_calibrate_command(app, calibrate_arguments);
+
   BpfArguments bpf_arguments;
   add_bpf_commands(app, bpf_arguments);
 
@@ -403,6 +407,7 @@ int main_checked(int argc, char** argv) {
     return run_mininet(mininet_arguments);
   }
   if (*export_app) return run_export(export_arguments);
+  if (*calibrate_app) return calibrate(calibrate_arguments);
   if (const int status = run_bpf(app, bpf_arguments); status >= 0) return status;
   if (*task_command) return eval_task(manifest);
   if (*list_command)

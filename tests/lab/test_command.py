@@ -246,7 +246,7 @@ def test_a_scenario_that_is_no_file_is_refused_with_what_it_is(scenario, tmp_pat
     result = delaycc("rnu", "oscar-fig07")
     assert result.returncode == 2
     assert result.stderr.startswith(
-        "rnu: is no subcommand, allowed is one of run, eval, mininet, export, load, unload, set, paths, cgroup, count, stamps, status, top, list,")
+        "rnu: is no subcommand, allowed is one of run, eval, mininet, export, calibrate, load, unload, set, paths, cgroup, count, stamps, status, ")
 
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become somebody else")

@@ -5,9 +5,12 @@ import contextlib
 import ctypes
 import errno
 import fcntl
+import json
+import os
 import pathlib
 import socket
 import struct
+import subprocess
 import time
 
 import pytest
@@ -15,8 +18,9 @@ import pytest
 import stamps
 from stamps import B, LIES, NONE, TX_ONLY
 
+COMMAND = os.environ.get("DELAYCC_COMMAND")
 HERE = pathlib.Path(__file__).resolve().parent
-SIOCSHWTSTAMP = 0x89B0
+SIOCSHWTSTAMP, SIOCGHWTSTAMP = 0x89B0, 0x89B1
 SO_TIMESTAMPING = 37
 TX_HARDWARE, TX_SOFTWARE, RX_HARDWARE, RX_SOFTWARE, SOFTWARE, RAW_HARDWARE, OPT_ID, OPT_TSONLY, OPT_TX_SWHW = (
     1 << bit for bit in (0, 1, 2, 3, 4, 6, 7, 11, 14))
@@ -24,26 +28,40 @@ TX_HARDWARE, TX_SOFTWARE, RX_HARDWARE, RX_SOFTWARE, SOFTWARE, RAW_HARDWARE, OPT_
 
 @pytest.fixture(name="run", scope="module")
 def fixture_run(request):
-    from outside import boot, build_module
+    from outside import DELAYCC, LAB, boot, build_module
 
     module = build_module("stamped", HERE / "stamped")
+    options = (f"STAMPED_MODULE={module}", f"DELAYCC_COMMAND={DELAYCC}", f"MODULES_DIR={LAB.resolve()}")
 
     def run(function, *args):
-        return boot(function, *args, script=request.path, options=(f"STAMPED_MODULE={module}",))[0]
+        return boot(function, *args, script=request.path, options=options)[0]
     return run
 
 
 # ---- the test's own device ----
 
 
+def config_ioctl(sock, number, device, tx, rx):
+    config = ctypes.create_string_buffer(struct.pack("=iii", 0, tx, rx))
+    fcntl.ioctl(sock, number, struct.pack("16sP", device.encode(), ctypes.addressof(config)).ljust(40, b"\0"))
+    return list(struct.unpack_from("=ii", config, 4))
+
+
 def switch(sock, device, tx, rx):
     """0, or the error's number."""
-    config = ctypes.create_string_buffer(struct.pack("=iii", 0, tx, rx))
     try:
-        fcntl.ioctl(sock, SIOCSHWTSTAMP, struct.pack("16sP", device.encode(), ctypes.addressof(config)).ljust(40, b"\0"))
+        config_ioctl(sock, SIOCSHWTSTAMP, device, tx, rx)
     except OSError as error:
         return error.errno
     return 0
+
+
+def switched(sock, device):
+    """[tx, rx], or None for a device without hardware stamps."""
+    try:
+        return config_ioctl(sock, SIOCGHWTSTAMP, device, 0, 0)
+    except OSError:
+        return None
 
 
 def stamps_of(messages):
@@ -108,3 +126,163 @@ def test_the_device_can_be_another(run, mode, errors, sends, receives):
     found, sent, came, software = run("packets_with_stamps", 5, {"mode": mode})
     assert found == errors
     assert {bool(stamp) for stamp in sent} == {sends} and {bool(stamp) for stamp in came} == {receives} and all(software)
+
+
+# ---- delaycc calibrate --------------------------------------------------------
+
+# Of the quiet path: wires, and the serialisation of a full packet there and of an ACK back.
+TRUE_RTT_NS = 4 * 3000 + 8 * (1514 + 66) / 100
+
+
+def command(arguments):
+    return [COMMAND, "calibrate", *arguments]
+
+
+def calibrated(cases):
+    """For each (parameters of the devices, arguments): exit code, output, errors, and stamp0's settings before and after."""
+    stamps.load()
+    a, _, _ = stamps.path()
+    results = []
+    with a:
+        sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        for parameters, arguments in cases:
+            for name, value in parameters.items():
+                stamps.parameter(name, value)
+            before = switched(sock, "stamp0")
+            done = subprocess.run(command(arguments), capture_output=True, text=True, check=False)
+            results.append((done.returncode, done.stdout, done.stderr, before, switched(sock, "stamp0")))
+            for name in parameters:
+                stamps.parameter(name, 0)
+    return results
+
+
+def test_calibrate_finds_what_the_path_is(run):
+    arguments = ["--json", "--count", "1000", B]
+    exact, noisy, *others = run("calibrated", [
+        ({"clock_offset_ns": 10**12, "clock_drift_ppb": 20000}, arguments),
+        ({"noise_ns": 5000}, ["--json", "--count", "2000", B]),
+        *(({"mode": mode}, [*arguments, "--load", "0"]) for mode in (TX_ONLY, LIES, NONE))])
+    for code, _, errors, before, after in (exact, noisy, *others):
+        assert (code, errors, after) == (0, "", before)
+
+    found = json.loads(exact[1])
+    settings = {setting["name"].removeprefix("net.ipv4.delaycc."): setting["value"] for setting in found["settings"]}
+    assert found["smallest_rtt_ns"] == found["base_rtt_ns"] == pytest.approx(TRUE_RTT_NS, abs=4)
+    assert found["idle"]["nic_full"]["largest_ns"] == pytest.approx(found["idle"]["full"]["largest_ns"], abs=1)
+    assert found["idle"]["host_noise"]["largest_ns"] <= 1
+    assert found["clock"]["offset_ns"] == pytest.approx(10**12, abs=10**6)
+    assert found["clock"]["drift_ppb"] == pytest.approx(20000, rel=0.01)
+    assert settings["line_rate_mbps"] == "100000" and settings["oscar.tau_ns"] == str(found["base_rtt_ns"] // 2)
+    assert found["loaded"]["sent_bps"] == pytest.approx(10e9, rel=0.01)
+    # The load's packets stand in line before the echo, one on each way.
+    assert found["spread_ns"] <= 2 * 8 * 1514 / 100
+
+    # Each host's noise is uniform: the mean of two is 5000; 99.85 % of their sums are below 9726.
+    found = json.loads(noisy[1])
+    assert found["base_rtt_ns"] == pytest.approx(TRUE_RTT_NS + 5000, rel=0.01)
+    assert found["spread_ns"] == pytest.approx(4726, rel=0.05)
+    # What comes is late between NIC and kernel: the NIC's stamps have only the other host's noise.
+    assert found["idle"]["host_noise"]["p50_ns"] == pytest.approx(2500, rel=0.1)
+    assert found["idle"]["nic_full"]["p50_ns"] == pytest.approx(4 * 3000 + 16 * 1514 / 100 + 2500, rel=0.02)
+
+    for result, kind, why in zip(others, ("tx-only", "software", "software"), (
+            "refuses to stamp every packet that comes", "accepted hardware stamps, and they did not come", "it has no hardware stamps")):
+        found = json.loads(result[1])
+        assert found["stamps"]["kind"] == kind and why in found["stamps"]["why"]
+        assert (found["stamps"]["sent"], found["stamps"]["came"]) == (50 if kind == "tx-only" else 0, 0)
+        assert found["smallest_rtt_ns"] == pytest.approx(TRUE_RTT_NS, abs=4)
+
+
+def test_calibrate_says_what_is_wrong(run):
+    cases = {"10.0.2.99": (1, "delaycc: 10.0.2.99: No route to host\n"),
+             "stamp9": (2, "stamp9: is neither a network device here nor a host with an IPv4 address: "),
+             "lo": (2, "lo: has no default route to measure; name a host that is behind it\n"),
+             "10.0.1.254 --load 91": (2, "--load: Value 91 not in range 0 to 90"),
+             "10.0.1.254 --cc cubic": (2, '--cc: "cubic" has no settings to calibrate, allowed is one of oscar, ccc, swift, prioplus, ')}
+    for (code, words), (found, output, errors, _, _) in zip(cases.values(), run("calibrated", [({}, case.split()) for case in cases])):
+        assert (found, output) == (code, "") and errors.startswith(words), errors
+    # A device stands for the gateway behind it.
+    (code, output, errors, _, _), = run("calibrated", [({}, ["--count", "100", "--load", "0", "stamp0"])])
+    assert code == 0 and output.startswith("path        10.0.1.254 through stamp0, packets of 1500 bytes\nstamps      hardware: "), errors
+
+
+def killed(count):
+    """stamp0's settings of stamps before, while calibrate runs, and after it was killed; what a second calibrate says meanwhile."""
+    stamps.load()
+    a, _, _ = stamps.path()
+    with a:
+        sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        switch(sock, "stamp0", 0, 1)
+        seen = [switched(sock, "stamp0")]
+        with subprocess.Popen(command(["--count", str(count), B]), stdout=subprocess.PIPE) as process:
+            wait_for(lambda: switched(sock, "stamp0") != seen[0])
+            seen.append(switched(sock, "stamp0"))
+            second = subprocess.run(command([B]), capture_output=True, text=True, check=False)
+            process.kill()
+            # Whoever reads its output need not wait for its guard.
+            process.stdout.read()
+        wait_for(lambda: switched(sock, "stamp0") == seen[0])
+        again = subprocess.run(command(["--count", "100", B]), capture_output=True, check=False).returncode
+        return [*seen, switched(sock, "stamp0")], (second.returncode, second.stderr), again
+
+
+def wait_for(condition):
+    end = time.monotonic() + 100
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.0001)
+
+
+def test_stamps_are_set_back_when_calibrate_is_killed(run):
+    seen, second, again = run("killed", 1000000)
+    assert seen == [[0, 1], [1, 1], [0, 1]]
+    assert second == [1, "delaycc: stamp0: another delaycc uses its time stamps\n"]
+    assert again == 0
+
+
+def applied(arguments):
+    """Exit code, errors, all sysctls before and after --apply; the file that --sysctl.d made."""
+    import modules
+
+    modules.load("tcp_oscar", "tcp_prioplus")
+    stamps.load(noise_ns=5000)
+    a, _, _ = stamps.path()
+
+    def values():
+        files = [file for file in sorted(pathlib.Path(modules.DCC).rglob("*")) if file.is_file()]
+        return {str(file.relative_to(modules.DCC)): file.read_text().strip() for file in files}
+
+    results = []
+    with a:
+        for more in arguments:
+            before = values()
+            done = subprocess.run(command(["--count", "500", "--apply", "--sysctl.d", "/tmp/90.conf", *more, B]), capture_output=True, text=True,
+                                  check=False)
+            results.append((done.returncode, done.stderr, before, values(), pathlib.Path("/tmp/90.conf").read_text()))
+    return results
+
+
+def test_settings_are_applied_all_or_none(run):
+    all_of_them, missing, refused, path = run("applied", [
+        [], ["--cc", "oscar,ccc"], ["--cc", "oscar", "--line-rate-mbps", "40000", "--prefix", "10.0.2.1/24"],
+        ["--cc", "oscar", "--prefix", "10.0.2.0/24"]])
+    code, errors, before, after, text = all_of_them
+    assert code == 0, errors
+    changed = {name: value for name, value in after.items() if before[name] != value}
+    assert set(changed) == {"line_rate_mbps", "base_rtt_ns", "oscar/target_queue_ns", "oscar/tau_ns",
+                            *(f"prioplus/{name}" for name in ("channel_a_ns", "channel_b_ns", "levels"))}
+    for name, value in changed.items():
+        # A host may boot without an algorithm's module.
+        assert f"\n{'-' * ('/' in name)}net.ipv4.delaycc.{name.replace('/', '.')} = {value}\n" in text
+
+    code, errors, before, after, _ = missing
+    assert code == 1 and before == after
+    assert errors.endswith("net.ipv4.delaycc.ccc.q_b_ns: is not there: its module is not loaded; nothing was changed\n")
+
+    code, errors, before, after, _ = refused
+    assert code == 1 and before == after
+    assert errors.endswith("base_rtt_paths): Invalid argument; the others have the values that they had\n")
+
+    code, errors, before, after, _ = path
+    assert code == 0, errors
+    assert after["base_rtt_paths"].split()[0] == "10.0.2.0/24" and before["base_rtt_ns"] == after["base_rtt_ns"]

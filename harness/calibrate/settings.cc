@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calibrate/settings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace delaycc {
+namespace {
+
+// Where the algorithms' defaults come from: 8 levels of 3.2 + 0.8 us at a base RTT of 12 us.
+constexpr int64_t kLevels = 8;
+constexpr double kChannelARtts = 3.2 / 12;
+constexpr double kLevelsRtts = 32.0 / 12;
+constexpr int64_t kCccGoalNs = 5000;
+constexpr int64_t kPackets = 2;  // a target holds so many at least
+constexpr double kUsualWithin = 0.03;
+constexpr int64_t kUsualMbps[] = {10,    100,   1000,  2500,   5000,   10000, 20000,
+                                  25000, 40000, 50000, 100000, 200000, 400000};
+constexpr int kBarWidth = 40;
+
+struct Range {
+  const char* name;
+  int64_t min, max;
+};
+// As docs/operate has them.
+constexpr Range kRanges[] = {
+    {"line_rate_mbps", 1, 800'000},
+    {"base_rtt_ns", 1000, 1'000'000'000},
+    {"oscar.target_queue_ns", 500, 1'000'000'000},
+    {"oscar.tau_ns", 500, 1'000'000'000},
+    {"ccc.q_b_ns", 500, 250'000'000},
+    {"swift.base_target_ns", 1000, 2'000'000'000},
+    {"prioplus.channel_a_ns", 100, 10'000'000},
+    {"prioplus.channel_b_ns", 0, 10'000'000},
+    {"prioplus.levels", 1, 64},
+};
+
+std::string us(int64_t ns) { return fmt::format("{:.2f} us", static_cast<double>(ns) / 1e3); }
+
+int64_t part(int64_t ns, double share) { return std::llround(static_cast<double>(ns) * share); }
+
+// Puts settings together and holds them to the sysctls' ranges.
+class List {
+ public:
+  explicit List(Settings* settings) : settings_(settings) {}
+
+  // Returns the value within its range.
+  int64_t add(const std::string& name, int64_t value, const std::string& reason) {
+    // prioplus_ledbat has prioplus's parameters.
+    std::string of = name;
+    if (const size_t at = of.find("_ledbat."); at != std::string::npos) of.erase(at, 7);
+    for (const Range& range : kRanges) {
+      if (of != range.name) continue;
+      const int64_t held = std::clamp(value, range.min, range.max);
+      if (held != value)
+        settings_->warnings.push_back(fmt::format("{} would be {}, and its range is {} to {}", name,
+                                                  value, range.min, range.max));
+      value = held;
+    }
+    settings_->list.push_back({name, std::to_string(value), reason});
+    return value;
+  }
+
+ private:
+  Settings* settings_;
+};
+
+}  // namespace
+
+const std::vector<std::string>& calibrated_algorithms() {
+  static const std::vector<std::string> names = {"oscar", "ccc", "swift", "prioplus",
+                                                 "prioplus_ledbat"};
+  return names;
+}
+
+int64_t quantile_ns(const std::vector<int64_t>& sorted, double share) {
+  const double rank = std::ceil(share * static_cast<double>(sorted.size()));
+  const auto index = static_cast<size_t>(std::max(rank, 1.0)) - 1;
+  return sorted[std::min(index, sorted.size() - 1)];
+}
+
+Settings derive_settings(const PathFigures& f, const std::vector<std::string>& algorithms) {
+  Settings result;
+  List list(&result);
+  const int64_t packet_ns = f.packet_bytes * 8000 / std::max<int64_t>(f.line_rate_mbps, 1);
+  const int64_t mean_ns =
+      std::accumulate(f.idle_noise_ns.begin(), f.idle_noise_ns.end(), int64_t{0}) /
+      static_cast<int64_t>(f.idle_noise_ns.size());
+  const int64_t idle_ns = quantile_ns(f.idle_noise_ns, kNoiseQuantile);
+  const int64_t loaded_ns =
+      f.loaded_noise_ns.empty() ? 0 : quantile_ns(f.loaded_noise_ns, kNoiseQuantile);
+  const int64_t smallest_ns = f.smallest_rtt_ns;
+  const int64_t base_ns = smallest_ns + mean_ns;
+  const int64_t s = std::max<int64_t>(std::max(idle_ns, loaded_ns) - mean_ns, 0);
+  result.base_rtt_ns = base_ns;
+  result.spread_ns = s;
+  const std::string spread = us(s) + " of noise above the mean";
+
+  list.add("line_rate_mbps", f.line_rate_mbps, f.line_rate_reason);
+  const std::string base_reason = fmt::format(
+      "smallest RTT of a full packet and its ACK, {}, and the idle path's mean noise, {}",
+      us(smallest_ns), us(mean_ns));
+  if (f.prefix.empty())
+    list.add("base_rtt_ns", base_ns, base_reason);
+  else
+    result.list.push_back({"base_rtt_paths", fmt::format("{} {}", f.prefix, base_ns), base_reason});
+
+  // Name and length of each queue that is held.
+  std::vector<std::pair<std::string, int64_t>> queues;
+  for (const std::string& name : algorithms) {
+    if (name == "oscar") {
+      const int64_t queue_ns = smallest_ns / 2 + s;
+      queues.emplace_back(name, list.add("oscar.target_queue_ns", queue_ns,
+                                         fmt::format("half the smallest RTT, {}, and {}",
+                                                     us(smallest_ns / 2), spread)));
+      list.add("oscar.tau_ns", base_ns / 2,
+               "half the base RTT: a batch of samples evens out noise");
+    } else if (name == "ccc") {
+      const int64_t without_ns = std::max(kCccGoalNs, kPackets * packet_ns);
+      queues.emplace_back(name,
+                          list.add("ccc.q_b_ns", without_ns + 2 * s,
+                                   fmt::format("{}, and twice {}",
+                                               without_ns > kCccGoalNs
+                                                   ? "two packets on the line, " + us(without_ns)
+                                                   : "the default, " + us(without_ns),
+                                               spread)));
+    } else if (name == "swift") {
+      queues.emplace_back(name, smallest_ns / 4 + s);
+      list.add("swift.base_target_ns", base_ns + smallest_ns / 4 + s,
+               fmt::format("base RTT, a quarter of the smallest RTT, {}, and {}",
+                           us(smallest_ns / 4), spread));
+    } else {
+      const int64_t a = std::max(part(base_ns, kChannelARtts), kPackets * packet_ns);
+      const bool by_packets = a == kPackets * packet_ns;
+      list.add(name + ".channel_a_ns", a,
+               by_packets ? "two packets on the line"
+                          : "what 150 flows of one level oscillate by: 0.27 base RTTs");
+      list.add(name + ".channel_b_ns", s, "B, the noise: " + spread);
+      const int64_t room_ns = f.buffer_bytes > 0
+                                  ? f.buffer_bytes * 8000 / std::max<int64_t>(f.line_rate_mbps, 1)
+                                  : part(smallest_ns, kLevelsRtts);
+      const int64_t fit = room_ns / std::max<int64_t>(a + s, 1);
+      const std::string room =
+          fmt::format("channels of {} in {} of queue, {}", us(a + s), us(room_ns),
+                      f.buffer_bytes > 0 ? "the buffer" : "as 8 of 4 us at a base RTT of 12 us");
+      list.add(name + ".levels", std::clamp<int64_t>(fit, 1, kLevels), room);
+      if (fit <= 1)
+        result.warnings.push_back(fmt::format(
+            "{}: the noise leaves no room for {}: {}", name,
+            fit == 1 ? "more than one level, so for no priorities" : "a single level", room));
+    }
+  }
+  if (2 * s > smallest_ns)
+    result.warnings.push_back(fmt::format(
+        "the noise ({} above the mean) is more than half the path's own RTT ({}): queues have to "
+        "be "
+        "longer for the hosts' sake than for the network's; quieter hosts help more than settings",
+        us(s), us(smallest_ns)));
+  for (const auto& [name, queue_ns] : queues) {
+    const int64_t bytes = queue_ns * f.line_rate_mbps / 8000;
+    if (f.buffer_bytes > 0 && bytes > f.buffer_bytes)
+      result.warnings.push_back(
+          fmt::format("{}: its queue of {} ({} bytes) does not fit into the buffer of {} bytes: no "
+                      "room",
+                      name, us(queue_ns), bytes, f.buffer_bytes));
+  }
+  return result;
+}
+
+ChosenRate choose_line_rate(int64_t user_mbps, int64_t sysctl_mbps, int64_t speed_mbps,
+                            bool has_hardware, int64_t train_bps) {
+  const int64_t train_mbps = std::llround(static_cast<double>(train_bps) / 1e6);
+  const std::string train =
+      train_mbps > 0 ? fmt::format("; a train of packets came back at {} Mbit/s", train_mbps) : "";
+  if (user_mbps > 0) return {user_mbps, "as told" + train};
+  if (sysctl_mbps > 0) return {sysctl_mbps, "as net.ipv4.delaycc.line_rate_mbps has it" + train};
+  if (speed_mbps > 0 && has_hardware) return {speed_mbps, "the device's speed" + train};
+  for (const int64_t usual : kUsualMbps)
+    if (std::abs(static_cast<double>(train_mbps - usual)) <
+        kUsualWithin * static_cast<double>(usual))
+      return {usual, fmt::format("a train of packets came back at {} Mbit/s", train_mbps)};
+  if (train_mbps > 0)
+    return {train_mbps,
+            "a train of packets came back so: the path carries at least that; tell it if you know "
+            "more (--line-rate-mbps)"};
+  if (speed_mbps > 0)
+    return {speed_mbps, "the device says so, and has no hardware: tell it (--line-rate-mbps)"};
+  return {0, ""};
+}
+
+std::string noise_picture(const std::vector<int64_t>& sorted, size_t rows) {
+  const int64_t end_ns = std::max<int64_t>(quantile_ns(sorted, kNoiseQuantile), 1);
+  std::vector<size_t> counts(rows + 1, 0);
+  for (const int64_t ns : sorted) {
+    const auto row = static_cast<size_t>(static_cast<double>(ns) * static_cast<double>(rows) /
+                                         static_cast<double>(end_ns));
+    counts[ns > end_ns ? rows : std::min(row, rows - 1)]++;
+  }
+  const size_t most = *std::max_element(counts.begin(), counts.end());
+  std::string text;
+  for (size_t row = 0; row <= rows; row++) {
+    const std::string from =
+        fmt::format("{:.2f}", static_cast<double>(end_ns) * static_cast<double>(row) /
+                                  static_cast<double>(rows) / 1e3);
+    const std::string what = row < rows ? from : ">" + from;
+    const auto bar = static_cast<size_t>(std::ceil(static_cast<double>(counts[row] * kBarWidth) /
+                                                   static_cast<double>(std::max<size_t>(most, 1))));
+    text += fmt::format("  {:>10} us {:>6} {}\n", what, counts[row], std::string(bar, '#'));
+  }
+  return text;
+}
+
+}  // namespace delaycc

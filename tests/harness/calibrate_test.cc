@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calibrate/settings.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace delaycc {
+namespace {
+
+std::vector<int64_t> uniform(int64_t end_ns) {
+  std::vector<int64_t> values(static_cast<size_t>(end_ns) + 1);
+  std::iota(values.begin(), values.end(), 0);
+  return values;
+}
+
+PathFigures quiet() {
+  PathFigures f;
+  f.line_rate_mbps = 100000;
+  f.packet_bytes = 1514;
+  f.smallest_rtt_ns = 12000;
+  f.idle_noise_ns = {0, 0, 0};
+  return f;
+}
+
+int64_t value(const Settings& settings, const std::string& name) {
+  for (const Setting& setting : settings.list)
+    if (setting.name == name) return std::stoll(setting.value);
+  ADD_FAILURE() << "no " << name;
+  return -1;
+}
+
+bool warns(const Settings& settings, const std::string& text) {
+  return std::any_of(
+      settings.warnings.begin(), settings.warnings.end(),
+      [&](const std::string& warning) { return warning.find(text) != std::string::npos; });
+}
+
+TEST(Calibrate, WithoutNoiseThePathGetsTheDefaultsOfItsLength) {
+  const Settings s = derive_settings(quiet(), calibrated_algorithms());
+  EXPECT_EQ(value(s, "line_rate_mbps"), 100000);
+  EXPECT_EQ(value(s, "base_rtt_ns"), 12000);
+  EXPECT_EQ(value(s, "oscar.target_queue_ns"), 6000);
+  EXPECT_EQ(value(s, "oscar.tau_ns"), 6000);
+  EXPECT_EQ(value(s, "ccc.q_b_ns"), 5000);
+  EXPECT_EQ(value(s, "swift.base_target_ns"), 15000);
+  EXPECT_EQ(value(s, "prioplus.channel_a_ns"), 3200);
+  EXPECT_EQ(value(s, "prioplus.channel_b_ns"), 0);
+  EXPECT_EQ(value(s, "prioplus.levels"), 8);
+  EXPECT_EQ(value(s, "prioplus_ledbat.levels"), 8);
+  EXPECT_TRUE(s.warnings.empty());
+}
+
+TEST(Calibrate, EachTargetLeavesRoomForTheLatestPackets) {
+  PathFigures f = quiet();
+  f.idle_noise_ns = uniform(10000);
+  const Settings s = derive_settings(f, calibrated_algorithms());
+  EXPECT_EQ(s.base_rtt_ns, 17000);
+  EXPECT_NEAR(static_cast<double>(s.spread_ns), 4985, 1);
+  EXPECT_EQ(value(s, "oscar.target_queue_ns"), 6000 + s.spread_ns);
+  EXPECT_EQ(value(s, "ccc.q_b_ns"), 5000 + 2 * s.spread_ns);
+  EXPECT_EQ(value(s, "swift.base_target_ns"), 17000 + 3000 + s.spread_ns);
+  EXPECT_EQ(value(s, "prioplus.channel_b_ns"), s.spread_ns);
+  EXPECT_EQ(value(s, "prioplus.levels"), 3);
+}
+
+TEST(Calibrate, NoiseUnderLoadMovesTargetsAndNotTheBaseRtt) {
+  PathFigures f = quiet();
+  f.idle_noise_ns = uniform(2000);
+  f.loaded_noise_ns = uniform(4000);
+  const Settings s = derive_settings(f, {"oscar"});
+  EXPECT_EQ(s.base_rtt_ns, 13000);
+  EXPECT_NEAR(static_cast<double>(s.spread_ns), 2994, 1);
+}
+
+TEST(Calibrate, SaysWhereTheNoiseLeavesNoRoom) {
+  PathFigures f = quiet();
+  f.idle_noise_ns = uniform(60000);
+  const Settings s = derive_settings(f, {"prioplus"});
+  EXPECT_EQ(value(s, "prioplus.levels"), 1);
+  EXPECT_TRUE(warns(s, "prioplus: the noise leaves no room for a single level"));
+  EXPECT_TRUE(warns(s, "more than half the path's own RTT (12.00 us)"));
+  f.buffer_bytes = 100000;  // 8 us
+  EXPECT_TRUE(warns(derive_settings(f, {"oscar"}), "does not fit into the buffer of 100000 bytes"));
+}
+
+TEST(Calibrate, SlowLinesHoldTwoPacketsAndRangesAreKept) {
+  PathFigures f = quiet();
+  f.line_rate_mbps = 10;
+  f.smallest_rtt_ns = 2'000'000'000;
+  const Settings s = derive_settings(f, {"ccc", "prioplus"});
+  EXPECT_EQ(value(s, "base_rtt_ns"), 1'000'000'000);
+  EXPECT_TRUE(warns(s, "base_rtt_ns would be 2000000000, and its range is 1000 to 1000000000"));
+  EXPECT_EQ(value(s, "ccc.q_b_ns"), 2 * 1514 * 800);
+  EXPECT_EQ(value(s, "prioplus.channel_a_ns"), 10'000'000);
+}
+
+TEST(Calibrate, APathOfItsOwnGetsAnEntryOfTheTable) {
+  PathFigures f = quiet();
+  f.prefix = "10.0.1.0/24";
+  const Settings s = derive_settings(f, {});
+  ASSERT_EQ(s.list.size(), 2U);
+  EXPECT_EQ(s.list[1].name, "base_rtt_paths");
+  EXPECT_EQ(s.list[1].value, "10.0.1.0/24 12000");
+}
+
+TEST(Calibrate, TheLineRateIsTheMostCertainOne) {
+  EXPECT_EQ(choose_line_rate(5000, 10000, 25000, true, 1'000'000'000).mbps, 5000);
+  EXPECT_EQ(choose_line_rate(0, 10000, 25000, true, 1'000'000'000).mbps, 10000);
+  // A train is held up by the hosts, too: a NIC's own word counts more.
+  EXPECT_EQ(choose_line_rate(0, 0, 25000, true, 1'000'000'000).mbps, 25000);
+  EXPECT_EQ(choose_line_rate(0, 0, 10000, false, 981'000'000).mbps, 1000);
+  EXPECT_EQ(choose_line_rate(0, 0, 10000, false, 700'000'000).mbps, 700);
+  EXPECT_EQ(choose_line_rate(0, 0, 10000, false, 0).mbps, 10000);
+  EXPECT_EQ(choose_line_rate(0, 0, 0, false, 0).mbps, 0);
+}
+
+TEST(Calibrate, APictureHasEachValueOnce) {
+  const std::vector<int64_t> values = uniform(9999);
+  const std::string text = noise_picture(values, 10);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 11);
+  EXPECT_NE(text.find("     0.00 us    999 ####"), std::string::npos) << text;
+  EXPECT_NE(text.find(">9.98 us     15 #\n"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace delaycc
