@@ -4,12 +4,8 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <ifaddrs.h>
-#include <linux/ethtool.h>
-#include <linux/net_tstamp.h>
-#include <linux/sockios.h>
 #include <net/if.h>
 #include <sched.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -29,6 +25,7 @@
 #include "base/temporary_directory.h"
 #include "mininet_command.h"
 #include "plan/plan.h"
+#include "stamps/nic.h"
 
 namespace delaycc {
 namespace {
@@ -235,28 +232,27 @@ void line_rates() {
   }
 }
 
+// What their drivers say. Only packets show whether it is so.
 void timestamps() {
   const std::set<std::string> names = devices();
-  const Fd socket_fd(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (names.empty()) line(false, "time stamps", "no network interface is up");
   for (const std::string& name : names) {
-    ethtool_ts_info info = {};
-    info.cmd = ETHTOOL_GET_TS_INFO;
-    ifreq request = {};
-    snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", name.c_str());
-    request.ifr_data = reinterpret_cast<char*>(&info);
     const std::string what = "time stamps " + name;
-    if (ioctl(socket_fd.get(), SIOCETHTOOL, &request) < 0) {
-      line(false, what, std::string("ETHTOOL_GET_TS_INFO: ") + strerror(errno));
-      continue;
+    try {
+      const StampClaims claims = read_stamp_claims(name);
+      const std::string clock =
+          claims.phc_index < 0 ? "" : fmt::format(" (clock /dev/ptp{})", claims.phc_index);
+      if (claims.tx_hardware)
+        line(true, what,
+             fmt::format("by the hardware{}, says its driver{}; delaycc calibrate {} tries it",
+                         claims.rx_hardware ? "" : " for packets that it sends", clock, name));
+      else
+        line(claims.tx_software, what,
+             claims.tx_software ? "by software only; a NIC with a hardware clock is better"
+                                : "none when sending; use another NIC or driver");
+    } catch (const Error& e) {
+      line(false, what, e.what());
     }
-    const bool hardware = (info.so_timestamping & SOF_TIMESTAMPING_RAW_HARDWARE) &&
-                          (info.so_timestamping & SOF_TIMESTAMPING_TX_HARDWARE);
-    const bool software = info.so_timestamping & SOF_TIMESTAMPING_TX_SOFTWARE;
-    line(hardware || software, what,
-         hardware   ? fmt::format("by the hardware (phc {})", info.phc_index)
-         : software ? "by software only; a NIC with a hardware clock is better"
-                    : "none when sending; use another NIC or driver");
   }
 }
 
