@@ -12,6 +12,7 @@
 #   DELAYCC_VM_SMP      its processors (1); they take turns
 #   DELAYCC_VM_SHIFT    logarithm of the nanoseconds that an instruction takes (3)
 #   DELAYCC_VM_WORDS    added to the kernel's command line, for the script
+#   DELAYCC_VM_MACHINE  its kind (pc), and DELAYCC_VM_DEVICES: words for QEMU
 #
 #   run.sh [--prepare | --boot] [GUEST-SCRIPT]
 #
@@ -183,8 +184,8 @@ if chrt --reset-on-fork --fifo 1 true 2>/dev/null; then
 	repeats="chrt --reset-on-fork --fifo 1 taskset --cpu-list $processor"
 fi
 # shellcheck disable=SC2086 # a command
-exec $repeats "$qemu" -nodefaults -no-user-config -nographic \
-	-no-reboot -M pc -cpu Nehalem -smp "${DELAYCC_VM_SMP:-1}" -m "${memory:-512}" -accel tcg,tb-size=512 -icount shift="${DELAYCC_VM_SHIFT:-3}",sleep=off -seed 1 \
+exec $repeats "$qemu" ${DELAYCC_VM_DEVICES:-} -nodefaults -no-user-config -nographic \
+	-no-reboot -M "${DELAYCC_VM_MACHINE:-pc}" -cpu Nehalem -smp "${DELAYCC_VM_SMP:-1}" -m "${memory:-512}" -accel tcg,tb-size=512 -icount shift="${DELAYCC_VM_SHIFT:-3}",sleep=off -seed 1 \
 	-rtc base=2026-01-01T00:00:00,clock=vm -serial stdio \
 	-kernel "$kernel/boot/kernel" -initrd "$work/initramfs" \
 	-append 'console=ttyS0 quiet panic=-1 net.ifnames=0 mitigations=off nokaslr '"${DELAYCC_VM_WORDS:-}" </dev/null
