@@ -138,7 +138,7 @@ Settings derive_settings(const PathFigures& f, const std::vector<std::string>& a
       list.add(name + ".channel_a_ns", a,
                by_packets ? "two packets on the line"
                           : "what 150 flows of one level oscillate by: 0.27 base RTTs");
-      list.add(name + ".channel_b_ns", s, "B, the noise: " + spread);
+      list.add(name + ".channel_b_ns", s, "B: " + spread);
       const int64_t room_ns = f.buffer_bytes > 0
                                   ? f.buffer_bytes * 8000 / std::max<int64_t>(f.line_rate_mbps, 1)
                                   : part(smallest_ns, kLevelsRtts);
@@ -192,7 +192,8 @@ ChosenRate choose_line_rate(int64_t user_mbps, int64_t sysctl_mbps, int64_t spee
 }
 
 std::string noise_picture(const std::vector<int64_t>& sorted, size_t rows) {
-  const int64_t end_ns = std::max<int64_t>(quantile_ns(sorted, kNoiseQuantile), 1);
+  const int64_t end_ns = quantile_ns(sorted, kNoiseQuantile);
+  if (end_ns < static_cast<int64_t>(rows)) return "  none\n";
   std::vector<size_t> counts(rows + 1, 0);
   for (const int64_t ns : sorted) {
     const auto row = static_cast<size_t>(static_cast<double>(ns) * static_cast<double>(rows) /
@@ -208,7 +209,8 @@ std::string noise_picture(const std::vector<int64_t>& sorted, size_t rows) {
     const std::string what = row < rows ? from : ">" + from;
     const auto bar = static_cast<size_t>(std::ceil(static_cast<double>(counts[row] * kBarWidth) /
                                                    static_cast<double>(std::max<size_t>(most, 1))));
-    text += fmt::format("  {:>10} us {:>6} {}\n", what, counts[row], std::string(bar, '#'));
+    text += fmt::format("  {:>10} us {:>6}{}{}\n", what, counts[row], bar > 0 ? " " : "",
+                        std::string(bar, '#'));
   }
   return text;
 }

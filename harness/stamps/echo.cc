@@ -85,6 +85,12 @@ void set_option(const Fd& fd, int level, int name, int value, const char* what) 
   set_option(fd, level, name, &value, sizeof(value), what);
 }
 
+// A whole train is to fit. Only with CAP_NET_ADMIN it may be more than the machine's limit.
+void set_buffer(const Fd& fd, int force, int name) {
+  if (setsockopt(fd.get(), SOL_SOCKET, force, &kBufferBytes, sizeof(kBufferBytes)) < 0)
+    set_option(fd, SOL_SOCKET, name, kBufferBytes, "SO_RCVBUF, SO_SNDBUF");
+}
+
 Fd connected_socket(const std::string& address) {
   Fd fd(socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_ICMP));
   if (!fd && (errno == EPERM || errno == EACCES))
@@ -135,8 +141,8 @@ Echo::Echo(const std::string& address)
     : address_(address), id_(static_cast<uint16_t>(getpid() & ~kLoadId)) {
   socket_ = connected_socket(address);
   take_only(socket_, id_);
-  set_option(socket_, SOL_SOCKET, SO_RCVBUF, kBufferBytes, "SO_RCVBUF");
-  set_option(socket_, SOL_SOCKET, SO_SNDBUF, kBufferBytes, "SO_SNDBUF");
+  set_buffer(socket_, SO_RCVBUFFORCE, SO_RCVBUF);
+  set_buffer(socket_, SO_SNDBUFFORCE, SO_SNDBUF);
   set_option(socket_, IPPROTO_IP, IP_RECVERR, 1, "IP_RECVERR");
   set_option(socket_, IPPROTO_IP, IP_PKTINFO, 1, "IP_PKTINFO");
   set_option(socket_, SOL_SOCKET, SO_TIMESTAMPING,
@@ -148,16 +154,25 @@ Echo::Echo(const std::string& address)
              "SO_TIMESTAMPING");
 }
 
+bool Echo::answers(size_t ip_bytes) {
+  const uint64_t first = sent_;
+  std::vector<EchoTimes> echoes(1);
+  send(echo_request(id_, first, ip_bytes), &echoes[0]);
+  receive(first, echoes, {}, kAnswerNs, 0);
+  return echoes[0].kernel_came_ns > 0;
+}
+
 void Echo::find() {
-  for (int i = 0; i < kTries; i++) {
-    const uint64_t first = sent_;
-    std::vector<EchoTimes> echoes(1);
-    send(echo_request(id_, first, kShortEchoBytes), &echoes[0]);
-    receive(first, echoes, {}, kAnswerNs, 0);
-    if (echoes[0].kernel_came_ns > 0) return;
-  }
-  throw Error(address_ + ": no answer to " + std::to_string(kTries) +
-              " echoes (ICMP) within a second each; it is not there, or a firewall drops them");
+  bool found = false;
+  for (int i = 0; i < kTries && !found; i++) found = answers(kShortEchoBytes);
+  if (!found)
+    throw Error(address_ + ": no answer to " + std::to_string(kTries) +
+                " echoes (ICMP) within a second each; it is not there, or a firewall drops them");
+  // A router may say that its link takes less.
+  for (int i = 0; i < kTries; i++)
+    if (answers(path_mtu_bytes())) return;
+  throw Error(address_ + ": answers short echoes, and none of " + std::to_string(path_mtu_bytes()) +
+              " bytes, the MTU; a link on the way takes less and does not say so");
 }
 
 size_t Echo::path_mtu_bytes() const {
@@ -172,7 +187,8 @@ void Echo::send(const std::string& packet, EchoTimes* times) {
   // The kernel counts what it is asked to send, also where it fails.
   sent_++;
   times->sent_ns = realtime_ns();
-  if (::send(socket_.get(), packet.data(), packet.size(), 0) < 0 && errno != ENOBUFS)
+  if (::send(socket_.get(), packet.data(), packet.size(), 0) < 0 && errno != ENOBUFS &&
+      errno != EMSGSIZE)
     throw Error(address_ + ": " + strerror(errno));
 }
 
@@ -188,6 +204,7 @@ bool Echo::take(uint64_t first, std::vector<EchoTimes>& echoes, int flags) {
   const ssize_t n = recvmsg(socket_.get(), &message, flags | MSG_DONTWAIT);
   if (n < 0) {
     if (errno == EAGAIN || errno == EINTR) return false;
+    if (errno == EMSGSIZE) return true;
     throw Error(address_ + ": " + strerror(errno));
   }
   scm_timestamping stamps = {};
@@ -206,6 +223,8 @@ bool Echo::take(uint64_t first, std::vector<EchoTimes>& echoes, int flags) {
   const int64_t hardware_ns = nanoseconds({stamps.ts[2].tv_sec, stamps.ts[2].tv_nsec});
   if (flags & MSG_ERRQUEUE) {
     if (!error) return true;
+    // The kernel keeps the MTU that a router tells; the echo is lost.
+    if (error->ee_errno == EMSGSIZE) return true;
     if (error->ee_origin != SO_EE_ORIGIN_TIMESTAMPING)
       throw Error(address_ + ": " + strerror(static_cast<int>(error->ee_errno)));
     // The kernel counts with 32 bits.

@@ -56,8 +56,9 @@ class Echo {
   // `address` is an IPv4 address. Throws Error: no permission, no route.
   explicit Echo(const std::string& address);
 
-  // Throws Error when nothing answers within a second, four times; the reason is in it where the
-  // network tells one. Afterwards device() and path_mtu_bytes() are known.
+  // Throws Error when nothing answers within a second, four times, or nothing that is as long as
+  // the path takes; the reason is in it where the network tells one. Afterwards device() and
+  // path_mtu_bytes() are known.
   void find();
   // The interface through which answers come.
   const std::string& device() const { return device_; }
@@ -75,6 +76,8 @@ class Echo {
 
  private:
   void send(const std::string& packet, EchoTimes* times);
+  // Whether one echo is answered.
+  bool answers(size_t ip_bytes);
   // Takes what has come: answers and stamps of what was sent. Until `wanted` of the echoes from
   // `first` on is complete, or time is over.
   void receive(uint64_t first, std::vector<EchoTimes>& echoes, WantedStamps wanted,

@@ -122,6 +122,7 @@ TEST(Calibrate, APictureHasEachValueOnce) {
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 11);
   EXPECT_NE(text.find("     0.00 us    999 ####"), std::string::npos) << text;
   EXPECT_NE(text.find(">9.98 us     15 #\n"), std::string::npos) << text;
+  EXPECT_EQ(noise_picture({0, 0, 5}, 10), "  none\n");
 }
 
 }  // namespace

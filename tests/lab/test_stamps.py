@@ -17,6 +17,7 @@ import pytest
 
 import calibrated as calibrated_paths
 import stamps
+from inlab import RTM_NEWLINK, attr, netlink
 from stamps import B, LIES, NONE, TX_ONLY
 
 COMMAND = os.environ.get("DELAYCC_COMMAND")
@@ -202,9 +203,34 @@ def test_calibrate_says_what_is_wrong(run):
              "10.0.1.254 --cc cubic": (2, '--cc: "cubic" has no settings to calibrate, allowed is one of oscar, ccc, swift, prioplus, ')}
     for (code, words), (found, output, errors, _, _) in zip(cases.values(), run("calibrated", [({}, case.split()) for case in cases])):
         assert (found, output) == (code, "") and errors.startswith(words), errors
+
+
+def in_other_ways():
+    """Exit code, first two lines and errors of calibrate: of a device, behind a link with a small MTU, without rights, and with some."""
+    stamps.load()
+    a, b, router = stamps.path()
+    for namespace, device in ((router, "stamp2"), (b, "stamp3")):
+        with namespace:
+            netlink(RTM_NEWLINK, 0, struct.pack("=BxHiII", 0, 0, socket.if_nametoindex(device), 0, 0) + attr(4, 1400))
+    few = ["--count", "100", "--load", "0"]
+    results = []
+    with a:
+        for words, rights in ((["stamp0"], []), ([B], []), ([B], ["setpriv", "--bounding-set=-net_raw"]),
+                              ([B], ["setpriv", "--bounding-set=-net_admin"])):
+            done = subprocess.run([*rights, *command([*few, *words])], capture_output=True, text=True, check=False)
+            results.append((done.returncode, done.stdout.splitlines()[:2], done.stderr))
+    return results
+
+
+def test_calibrate_knows_devices_mtus_and_rights(run):
+    device, mtu, nobody, some = run("in_other_ways")
+    all_of_them = "stamps      hardware: 50 of 50 packets sent and 50 of their answers had the hardware's"
+    none = "stamps      software: 0 of 50 packets sent and 0 of their answers had the hardware's; only root may switch its hardware stamps on"
     # A device stands for the gateway behind it.
-    (code, output, errors, _, _), = run("calibrated", [({}, ["--count", "100", "--load", "0", "stamp0"])])
-    assert code == 0 and output.startswith("path        10.0.1.254 through stamp0, packets of 1500 bytes\nstamps      hardware: "), errors
+    assert device == [0, ["path        10.0.1.254 through stamp0, packets of 1500 bytes", all_of_them], ""]
+    assert mtu == [0, [f"path        {B} through stamp0, packets of 1400 bytes", all_of_them], ""]
+    assert nobody == [1, [], "delaycc: echoes need root, or CAP_NET_RAW: sudo\n"]
+    assert some == [0, [f"path        {B} through stamp0, packets of 1400 bytes", none], ""]
 
 
 def killed(count):
