@@ -153,7 +153,7 @@ ordered_json found_json(const Found& found) {
                        {"smallest_rtt_ns", p.smallest_rtt_ns()},
                        {"base_rtt_ns", found.settings.base_rtt_ns},
                        {"spread_ns", found.settings.spread_ns},
-                       {"train", {{"sent_bps", p.train_sent_bps}, {"came_bps", p.train_came_bps}}},
+                       {"train", {{"sent_bps", p.train.sent_bps}, {"came_bps", p.train.came_bps}}},
                        {"device_speed_mbps", p.speed_mbps},
                        {"idle",
                         {{"short", distribution_json(p.idle.short_ns)},
@@ -203,7 +203,7 @@ void print_found(const Found& found) {
     fmt::print("  by NIC    full both ways {:.3f} us; this host's part: {}\n",
                us(p.idle.nic_full_ns.front()), quantiles_text(p.idle.host_noise_ns));
   fmt::print("train       256 full packets left at {:.2f} and came back at {:.2f} Gbit/s\n",
-             gbps(p.train_sent_bps), gbps(p.train_came_bps));
+             gbps(p.train.sent_bps), gbps(p.train.came_bps));
   fmt::print("idle        {} echoes, later than the smallest: {}\n", p.idle.full_ns.size(),
              quantiles_text(found.idle_noise_ns));
   if (!found.loaded_noise_ns.empty())
@@ -291,7 +291,7 @@ int calibrate(const CalibrateArguments& arguments) {
                             path.device));
 
   const ChosenRate line = choose_line_rate(arguments.line_rate_mbps, options.sysctl_mbps,
-                                           path.speed_mbps, path.has_hardware, path.train_came_bps);
+                                           path.speed_mbps, path.has_hardware, path.train);
   if (line.mbps == 0)
     throw Error(path.device + ": the line rate is not known; tell it (--line-rate-mbps)");
   found.idle_noise_ns = above(path.idle.full_ns, path.idle.full_ns.front());
@@ -306,6 +306,10 @@ int calibrate(const CalibrateArguments& arguments) {
   figures.buffer_bytes = arguments.buffer_bytes;
   figures.prefix = arguments.prefix;
   found.settings = derive_settings(figures, algorithms);
+  if (line.guess)
+    found.settings.warnings.push_back(
+        fmt::format("the line rate, {} Mbit/s, is a guess: {}; tell it (--line-rate-mbps)",
+                    line.mbps, line.reason));
 
   if (arguments.json)
     fmt::print("{}\n", found_json(found).dump(2));

@@ -22,7 +22,8 @@ namespace {
 
 constexpr size_t kTestEchoes = 50;
 constexpr double kNearlyAll = 0.9;
-constexpr int kTrains = 5;
+constexpr int kTrains = 9;
+constexpr size_t kTrainsTaken = 5;
 constexpr size_t kTrainPackets = 256;
 constexpr int64_t kSettleNs = 5'000'000;  // from the load's start to the first echo
 constexpr size_t kShortShare = 4;         // a short echo for so many full ones
@@ -69,6 +70,20 @@ RoundTrips round_trips(const std::vector<EchoTimes>& brief, const std::vector<Ec
        {&result.short_ns, &result.full_ns, &result.nic_full_ns, &result.host_noise_ns})
     std::sort(list->begin(), list->end());
   return result;
+}
+
+// Of several trains those that left fastest: a sender that was held up says little of the path.
+TrainRates try_trains(Echo& echo, size_t mtu_bytes, size_t overhead_bytes, WantedStamps wanted) {
+  std::vector<TrainRates> trains;
+  for (int i = 0; i < kTrains; i++)
+    trains.push_back(echo.train(kTrainPackets, mtu_bytes, overhead_bytes, wanted));
+  std::stable_sort(trains.begin(), trains.end(), [](const TrainRates& a, const TrainRates& b) {
+    return a.sent_bps > b.sent_bps;
+  });
+  trains.resize(kTrainsTaken);
+  std::vector<int64_t> came;
+  for (const TrainRates& train : trains) came.push_back(train.came_bps);
+  return {trains[kTrainsTaken / 2].sent_bps, median(came)};
 }
 
 // The NIC's clock against the system's, by packets that both have stamped.
@@ -148,15 +163,7 @@ PathMeasurement measure_path(const MeasureOptions& options) {
   result.stamps = try_stamps(echo, nic, &wanted);
   const bool hardware = result.stamps.stamping == Stamping::kHardware;
 
-  std::vector<int64_t> left, came;
-  for (int i = 0; i < kTrains; i++) {
-    const TrainRates rates =
-        echo.train(kTrainPackets, result.mtu_bytes, options.overhead_bytes, wanted);
-    left.push_back(rates.sent_bps);
-    came.push_back(rates.came_bps);
-  }
-  result.train_sent_bps = median(left);
-  result.train_came_bps = median(came);
+  result.train = try_trains(echo, result.mtu_bytes, options.overhead_bytes, wanted);
 
   const size_t shorts = std::max<size_t>(options.count / kShortShare, 1);
   const std::vector<EchoTimes> brief =
@@ -168,9 +175,8 @@ PathMeasurement measure_path(const MeasureOptions& options) {
   if (result.idle.short_ns.empty() || result.idle.full_ns.empty())
     throw Error("the machine's clock was set while echoes were on their way");
 
-  const ChosenRate line =
-      choose_line_rate(options.line_rate_mbps, options.sysctl_mbps, result.speed_mbps,
-                       result.has_hardware, result.train_came_bps);
+  const ChosenRate line = choose_line_rate(options.line_rate_mbps, options.sysctl_mbps,
+                                           result.speed_mbps, result.has_hardware, result.train);
   if (options.load_share <= 0 || line.mbps == 0) return result;
   result.load_asked_bps =
       static_cast<int64_t>(options.load_share * static_cast<double>(line.mbps) * 1e6);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "calibrate/settings.h"
 #include "stamps/nic.h"
 
 namespace delaycc {
@@ -40,8 +41,7 @@ struct PathMeasurement {
   size_t mtu_bytes = 0;    // of the path, with the IP header
   int64_t speed_mbps = 0;  // as the device says; 0: it does not
   bool has_hardware = false;
-  int64_t train_sent_bps = 0;  // 256 full packets at once: how fast they left, and came back
-  int64_t train_came_bps = 0;
+  TrainRates train;  // of 256 full packets at once
   // The NIC's clock less the system's, and how fast that changes; only where it stamps what leaves.
   int64_t clock_offset_ns = 0;
   double clock_drift_ppb = 0;

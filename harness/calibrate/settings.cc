@@ -19,6 +19,7 @@ constexpr int64_t kPackets = 2;  // a target holds so many at least
 constexpr double kUsualWithin = 0.03;
 constexpr int64_t kUsualMbps[] = {10,    100,   1000,  2500,   5000,   10000, 20000,
                                   25000, 40000, 50000, 100000, 200000, 400000};
+constexpr double kHostsLimit = 0.8;  // of the rate that a train left with
 constexpr int kBarWidth = 40;
 
 struct Range {
@@ -171,24 +172,25 @@ Settings derive_settings(const PathFigures& f, const std::vector<std::string>& a
 }
 
 ChosenRate choose_line_rate(int64_t user_mbps, int64_t sysctl_mbps, int64_t speed_mbps,
-                            bool has_hardware, int64_t train_bps) {
-  const int64_t train_mbps = std::llround(static_cast<double>(train_bps) / 1e6);
-  const std::string train =
-      train_mbps > 0 ? fmt::format("; a train of packets came back at {} Mbit/s", train_mbps) : "";
-  if (user_mbps > 0) return {user_mbps, "as told" + train};
-  if (sysctl_mbps > 0) return {sysctl_mbps, "as net.ipv4.delaycc.line_rate_mbps has it" + train};
-  if (speed_mbps > 0 && has_hardware) return {speed_mbps, "the device's speed" + train};
+                            bool has_hardware, const TrainRates& train) {
+  const int64_t mbps = std::llround(static_cast<double>(train.came_bps) / 1e6);
+  const bool by_hosts =
+      static_cast<double>(train.came_bps) > kHostsLimit * static_cast<double>(train.sent_bps);
+  const std::string said =
+      mbps > 0 ? fmt::format("a train of packets came back at {} Mbit/s{}", mbps,
+                             by_hosts ? ", and left no faster: the path may carry more" : "")
+               : "no train of packets gave a figure";
+  if (user_mbps > 0) return {user_mbps, "as told; " + said, false};
+  if (sysctl_mbps > 0)
+    return {sysctl_mbps, "as net.ipv4.delaycc.line_rate_mbps has it; " + said, false};
+  if (speed_mbps > 0 && has_hardware) return {speed_mbps, "the device's speed; " + said, false};
   for (const int64_t usual : kUsualMbps)
-    if (std::abs(static_cast<double>(train_mbps - usual)) <
-        kUsualWithin * static_cast<double>(usual))
-      return {usual, fmt::format("a train of packets came back at {} Mbit/s", train_mbps)};
-  if (train_mbps > 0)
-    return {train_mbps,
-            "a train of packets came back so: the path carries at least that; tell it if you know "
-            "more (--line-rate-mbps)"};
-  if (speed_mbps > 0)
-    return {speed_mbps, "the device says so, and has no hardware: tell it (--line-rate-mbps)"};
-  return {0, ""};
+    if (!by_hosts &&
+        std::abs(static_cast<double>(mbps - usual)) < kUsualWithin * static_cast<double>(usual))
+      return {usual, said, false};
+  if (mbps > 0) return {mbps, said, by_hosts};
+  if (speed_mbps > 0) return {speed_mbps, "the device's word, which has no hardware", true};
+  return {};
 }
 
 std::string noise_picture(const std::vector<int64_t>& sorted, size_t rows) {

@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "stamps/echo.h"
+
 namespace delaycc {
 
 // Packets that are later than this share of all are left out of S.
@@ -52,13 +54,15 @@ Settings derive_settings(const PathFigures& figures, const std::vector<std::stri
 struct ChosenRate {
   int64_t mbps = 0;  // 0: not known
   std::string reason;
+  bool guess = false;
 };
 
 // The first that is known of: what the user says, the sysctl, the speed of a device that has
 // hardware, what a train of packets came back with (rounded to a link's usual rate within 3 %), the
-// speed of any device. 0: not known.
+// speed of any device. Where a train came back nearly as fast as it left, the hosts are the limit,
+// and the path may carry more: a guess.
 ChosenRate choose_line_rate(int64_t user_mbps, int64_t sysctl_mbps, int64_t speed_mbps,
-                            bool has_hardware, int64_t train_bps);
+                            bool has_hardware, const TrainRates& train);
 
 // Nearest rank; of sorted values, not empty.
 int64_t quantile_ns(const std::vector<int64_t>& sorted, double share);

@@ -106,14 +106,21 @@ TEST(Calibrate, APathOfItsOwnGetsAnEntryOfTheTable) {
 }
 
 TEST(Calibrate, TheLineRateIsTheMostCertainOne) {
-  EXPECT_EQ(choose_line_rate(5000, 10000, 25000, true, 1'000'000'000).mbps, 5000);
-  EXPECT_EQ(choose_line_rate(0, 10000, 25000, true, 1'000'000'000).mbps, 10000);
+  const TrainRates slow = {40'000'000'000, 981'000'000};
+  EXPECT_EQ(choose_line_rate(5000, 10000, 25000, true, slow).mbps, 5000);
+  EXPECT_EQ(choose_line_rate(0, 10000, 25000, true, slow).mbps, 10000);
   // A train is held up by the hosts, too: a NIC's own word counts more.
-  EXPECT_EQ(choose_line_rate(0, 0, 25000, true, 1'000'000'000).mbps, 25000);
-  EXPECT_EQ(choose_line_rate(0, 0, 10000, false, 981'000'000).mbps, 1000);
-  EXPECT_EQ(choose_line_rate(0, 0, 10000, false, 700'000'000).mbps, 700);
-  EXPECT_EQ(choose_line_rate(0, 0, 10000, false, 0).mbps, 10000);
-  EXPECT_EQ(choose_line_rate(0, 0, 0, false, 0).mbps, 0);
+  EXPECT_EQ(choose_line_rate(0, 0, 25000, true, slow).mbps, 25000);
+  EXPECT_EQ(choose_line_rate(0, 0, 10000, false, slow).mbps, 1000);
+  EXPECT_EQ(choose_line_rate(0, 0, 10000, false, {40'000'000'000, 700'000'000}).mbps, 700);
+  EXPECT_FALSE(choose_line_rate(0, 0, 10000, false, slow).guess);
+  // What came back as it left says that the path carries so much, and no more.
+  const ChosenRate by_hosts = choose_line_rate(0, 0, 10000, false, {1'000'000'000, 981'000'000});
+  EXPECT_EQ(by_hosts.mbps, 981);
+  EXPECT_TRUE(by_hosts.guess);
+  EXPECT_EQ(choose_line_rate(0, 0, 10000, false, {}).mbps, 10000);
+  EXPECT_TRUE(choose_line_rate(0, 0, 10000, false, {}).guess);
+  EXPECT_EQ(choose_line_rate(0, 0, 0, false, {}).mbps, 0);
 }
 
 TEST(Calibrate, APictureHasEachValueOnce) {
