@@ -85,6 +85,11 @@ std::optional<StampConfig> read_stamp_config(const std::string& device) {
   return config;
 }
 
+int write_stamp_config(const std::string& device, StampConfig* config) {
+  need_device(device);
+  return set_config(ioctl_socket().get(), device, config);
+}
+
 NicStamping::NicStamping(const std::string& device) : device_(device), socket_(ioctl_socket()) {
   need_device(device);
   // A name in the namespace's own list of abstract sockets goes with the process, and with its

@@ -35,6 +35,10 @@ struct StampConfig {
 // Nothing: the driver does not tell. Throws Error for a device that is not there.
 std::optional<StampConfig> read_stamp_config(const std::string& device);
 
+// 0, or the number of the driver's error. `config` becomes what the driver has made of it. Throws
+// Error for a device that is not there.
+int write_stamp_config(const std::string& device, StampConfig* config);
+
 // Switches a device's stamps on, as far as its driver accepts it, and back to what they were when
 // it goes. A guard process does that in its place when this process ends in any other way, also by
 // SIGKILL. One process at a time has a device of a namespace.

@@ -10,10 +10,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/net_tstamp.h>
-#include <linux/sockios.h>
 #include <net/if.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -31,6 +28,7 @@
 
 #include "base/suggest.h"
 #include "dcc_cc.h"
+#include "stamps/nic.h"
 
 namespace delaycc {
 namespace {
@@ -948,18 +946,6 @@ namespace {
 // Where the program is among a device's: first, as others may end the row.
 constexpr uint32_t kStampsHandle = 1, kStampsPriority = 1;
 
-// What a device is set to stamp (struct hwtstamp_config); nothing: it does not tell.
-std::optional<hwtstamp_config> stamping_of(const std::string& device, unsigned long request,
-                                           hwtstamp_config config, int* error) {
-  const Fd any(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  ifreq asked = {};
-  device.copy(asked.ifr_name, sizeof(asked.ifr_name) - 1);
-  asked.ifr_data = reinterpret_cast<char*>(&config);
-  if (ioctl(any.get(), request, &asked) == 0) return config;
-  *error = errno;
-  return std::nullopt;
-}
-
 // Our place at the device's ingress.
 struct StampsHook {
   bpf_tc_hook hook = {};
@@ -1003,25 +989,26 @@ void attach_bpf_stamps(const std::string& file, const std::string& device) {
   listen_to_libbpf();
   StampsHook at(index_of(device));
   if (at.program()) throw BpfInputError(device + ": its stamps are used already");
-  int error = 0;
-  const auto before = stamping_of(device, SIOCGHWTSTAMP, {}, &error);
-  hwtstamp_config wanted = before.value_or(hwtstamp_config{});
+  // What a driver does not tell was off.
+  const StampConfig before = read_stamp_config(device).value_or(StampConfig{});
+  StampConfig wanted = before;
   wanted.rx_filter = HWTSTAMP_FILTER_ALL;
-  const auto accepted = stamping_of(device, SIOCSHWTSTAMP, wanted, &error);
-  if (!accepted && error == EPERM) refuse(device + "'s stamps", error);
+  const int error = write_stamp_config(device, &wanted);
+  if (error == EPERM) refuse(device + "'s stamps", error);
   const auto restore = [&] {
-    if (before) stamping_of(device, SIOCSHWTSTAMP, *before, &error);
+    StampConfig config = before;
+    write_stamp_config(device, &config);
   };
-  if (!accepted || accepted->rx_filter != HWTSTAMP_FILTER_ALL) {
-    if (accepted) restore();
+  if (error != 0 || wanted.rx_filter != HWTSTAMP_FILTER_ALL) {
+    if (error == 0) restore();
     throw BpfUnsupported(fmt::format(
         "{}: does not stamp all packets that it receives ({}): RTTs stay by TCP's clock", device,
-        accepted ? "it chose another filter" : strerror(error)));
+        error == 0 ? "it chose another filter" : strerror(error)));
   }
   try {
     const Object object = open_object(file);
-    set_constant(object.get(), file, "dcc_before_tx_type", before ? before->tx_type : 0);
-    set_constant(object.get(), file, "dcc_before_rx_filter", before ? before->rx_filter : 0);
+    set_constant(object.get(), file, "dcc_before_tx_type", before.tx_type);
+    set_constant(object.get(), file, "dcc_before_rx_filter", before.rx_filter);
     share_map(object.get(), DELAYCC_BPF_ARRIVALS);
     load_object(object.get(), "the reader of stamps");
     if (const int failed = -bpf_tc_hook_create(&at.hook); failed != 0 && failed != EEXIST)
@@ -1046,7 +1033,7 @@ bool detach_bpf_stamps(const std::string& device) {
   StampsHook at(index_of(device));
   const Fd program = at.program();
   if (!program) return false;
-  hwtstamp_config before = {};
+  StampConfig before;
   with_map(program, ".rodata", [&](int map, const btf* types) {
     const std::vector<char> values = first_value(map);
     const auto places = variables(types, ".rodata");
@@ -1062,11 +1049,11 @@ bool detach_bpf_stamps(const std::string& device) {
   std::set<uint32_t> others = stamps_programs();
   others.erase(program_info(program.get(), nullptr).id);
   if (others.empty()) tell_algorithms(false);
-  int error = 0;
-  const auto now = stamping_of(device, SIOCSHWTSTAMP, before, &error);
-  if (!now || now->rx_filter != before.rx_filter || now->tx_type != before.tx_type)
+  StampConfig now = before;
+  const int error = write_stamp_config(device, &now);
+  if (error != 0 || !(now == before))
     throw Error(fmt::format("{}: still stamps what it receives: {}", device,
-                            now ? "it chose another setting" : strerror(error)));
+                            error == 0 ? "it chose another setting" : strerror(error)));
   return true;
 }
 
