@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "backend/host/host.h"
+#include "backend/hosts/hosts.h"
 #include "backends.h"
 #include "base/temporary_directory.h"
 #include "mininet_command.h"
@@ -90,7 +91,7 @@ bool runs(const Backend& backend) {
 
 bool lab() {
   try {
-    const std::unique_ptr<Backend> found = make_backend(kDefaultBackend, "");
+    const std::unique_ptr<Backend> found = make_default_backend();
     bool all = true;
     for (const BackendPart& part : found->parts()) {
       all = all && part.there;
@@ -150,6 +151,9 @@ std::string host_remedy() {
 void backends(bool lab_works, const std::string& host) {
   line(lab_works, "backend lab", lab_works ? "delaycc run oscar-fig07" : "make lab");
   line(host.empty(), "backend host", host.empty() ? "delaycc run SCENARIO --backend host" : host);
+  const BackendPart ssh = hosts_parts().front();
+  line(ssh.there, "backend hosts",
+       ssh.there ? "delaycc run SCENARIO --backend hosts --inventory hosts.toml" : ssh.detail);
   line(true, "backend replay", "delaycc run SCENARIO --backend replay DIR, of a run with --keep");
   std::string mininet;
   try {

@@ -311,7 +311,7 @@ int eval(EvalArguments& arguments, const std::string& path) {
   if (options.jobs <= 0)
     options.jobs =
         options.slurm ? 16 : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  const std::unique_ptr<Backend> backend = make_backend(kDefaultBackend, "");
+  const std::unique_ptr<Backend> backend = make_default_backend();
   const bool compares = arguments.algorithms.empty();
   file.check_algorithms(scenario, compares ? "--compare" : "--cc",
                         compares ? arguments.compare : arguments.algorithms, backend->algorithms());
@@ -364,7 +364,7 @@ int eval(EvalArguments& arguments, const std::string& path) {
 int eval_task(const std::string& manifest) {
   on_signals(stop_task);
   try {
-    return run_slurm_task(manifest, *make_backend(kDefaultBackend, ""), stop_flags.stop);
+    return run_slurm_task(manifest, *make_default_backend(), stop_flags.stop);
   } catch (const Interrupted&) {
     return kInterrupted;
   }

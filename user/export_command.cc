@@ -202,7 +202,7 @@ int run_export(const ExportArguments& arguments) {
   const std::string path = find_scenario(arguments.scenario);
   const ScenarioFile file(path, arguments.overrides);
   const Scenario scenario = file.resolve(file.main_parameters());
-  const std::unique_ptr<Backend> backend = make_backend(kDefaultBackend, "");
+  const std::unique_ptr<Backend> backend = make_default_backend();
   Trial trial;
   trial.algorithm = arguments.algorithm.empty() ? scenario.algorithms.front() : arguments.algorithm;
   file.check_algorithms(scenario, "--cc", {trial.algorithm}, backend->algorithms());

@@ -54,7 +54,7 @@ std::atomic<bool> stop_requested{false};
 extern "C" void request_stop(int) { stop_requested = true; }
 
 int list_algorithms() {
-  const std::unique_ptr<Backend> backend = make_backend(kDefaultBackend, "");
+  const std::unique_ptr<Backend> backend = make_default_backend();
   for (const std::string& name : backend->algorithms())
     fmt::print("{:<18} {}\n", name, backend->description(name));
   return 0;
@@ -85,7 +85,7 @@ int validate(const std::vector<std::string>& names, const std::vector<std::strin
   int status = 0;
   std::vector<std::string> algorithms;  // of the default backend, if it is there
   try {
-    algorithms = make_backend(kDefaultBackend, "")->algorithms();
+    algorithms = make_default_backend()->algorithms();
   } catch (const Error&) {
   }
   for (const std::string& name : names) {
@@ -171,8 +171,7 @@ struct RunArguments {
   std::string scenario;
   std::vector<std::string> overrides;
   RunOptions options;
-  std::string backend = kDefaultBackend;
-  std::string records;  // folder, of the backend replay
+  BackendChoice backend;
   bool json = false;
   bool strict = false;
   bool quiet = false;
@@ -192,9 +191,10 @@ std::string repeat_command(const RunArguments& arguments, const std::string& pat
   // Trials that took longer than usual would not end without it.
   if (options.timeout_s != RunOptions().timeout_s)
     text += fmt::format(" --timeout {}", options.timeout_s);
-  if (arguments.backend != kDefaultBackend)
-    text += " --backend " + arguments.backend +
-            (arguments.records.empty() ? "" : " " + shell_quoted(arguments.records));
+  const BackendChoice& backend = arguments.backend;
+  if (backend.name != kDefaultBackend) text += " --backend " + backend.name;
+  if (!backend.folder.empty()) text += " " + shell_quoted(backend.folder);
+  if (!backend.inventory.empty()) text += " --inventory " + shell_quoted(backend.inventory);
   return text;
 }
 
@@ -208,16 +208,23 @@ int run(RunArguments& arguments) {
     if (const std::string mistake = algorithms_mistake(options.algorithms); !mistake.empty())
       throw ScenarioError("--cc: " + mistake);
   if (options.out.empty()) options.out = "results/" + main.name;
-  const std::unique_ptr<Backend> backend = make_backend(arguments.backend, arguments.records);
-  if (options.jobs <= 0)
-    options.jobs = backend->capabilities().parallel
-                       ? static_cast<int>(std::max(1u, std::thread::hardware_concurrency()))
-                       : 1;
 
   struct sigaction action = {};
   action.sa_handler = request_stop;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+
+  std::unique_ptr<Backend> backend;
+  try {
+    backend = make_backend(arguments.backend, stop_requested);
+  } catch (const Interrupted&) {
+    print_error("\ninterrupted\n");
+    return kInterrupted;
+  }
+  if (options.jobs <= 0)
+    options.jobs = backend->capabilities().parallel
+                       ? static_cast<int>(std::max(1u, std::thread::hardware_concurrency()))
+                       : 1;
 
   ProgressLine line(arguments.quiet);
   RunOutcome outcome;
@@ -310,16 +317,20 @@ int main_checked(int argc, char** argv) {
           "as long hangs")
       ->check(CLI::Range(1, 86400));
   run_command
-      ->add_option("--backend", arguments.backend,
+      ->add_option("--backend", arguments.backend.name,
                    "what runs the trials: lab (default); host: network namespaces of this kernel,\n"
-                   "in wall time, as root; replay DIR: the records in DIR that an earlier run\n"
-                   "kept with --keep are read again")
+                   "in wall time, as root; hosts: real hosts by ssh, of --inventory; replay DIR:\n"
+                   "the records in DIR that an earlier run kept with --keep are read again")
       ->check(CLI::IsMember(backend_names()))
       ->allow_extra_args(false);
   run_command
-      ->add_option("records", arguments.records,
+      ->add_option("records", arguments.backend.folder,
                    "with --backend replay: results with kept trials, or the folder of one trial")
       ->type_name(kFolder);
+  run_command
+      ->add_option("--inventory", arguments.backend.inventory,
+                   "with --backend hosts: a TOML file, which host is which")
+      ->type_name("FILE");
   run_command->add_flag("--json", arguments.json, "print summary.json instead of the table");
   run_command->add_flag("--strict", arguments.strict, "exit 1 when an expectation is not met");
   run_command->add_flag("--keep", arguments.options.keep,

@@ -168,7 +168,7 @@ int run_mininet(MininetArguments& arguments) {
   need_mininet();
   if (arguments.pcap && !in_path(kCapture))
     throw Error("--pcap needs tcpdump. On Debian: apt-get install tcpdump");
-  const std::vector<std::string> algorithms = make_backend(kDefaultBackend, "")->algorithms();
+  const std::vector<std::string> algorithms = make_default_backend()->algorithms();
   if (!arguments.cc.empty() &&
       std::find(algorithms.begin(), algorithms.end(), arguments.cc) == algorithms.end())
     throw ScenarioError(fmt::format("--cc: \"{}\" is no algorithm of this lab, there are {}{}",

@@ -12,6 +12,10 @@ void compute(const TrialView& trial, MetricSink& sink) {
   sink.set("noise_p99_us", static_cast<double>(c.noise_p99_ns) / kNsPerUs);
   if (c.base_rtt_ns > 0)
     sink.set(kNoiseShare, static_cast<double>(c.noise_p99_ns) / static_cast<double>(c.base_rtt_ns));
+  if (c.clock_error_ns > 0) {
+    sink.set("path_rtt_us", static_cast<double>(c.base_rtt_ns) / kNsPerUs);
+    sink.set("clock_error_us", static_cast<double>(c.clock_error_ns) / kNsPerUs);
+  }
   sink.set("floor_p50_us", static_cast<double>(c.floor_p50_ns) / kNsPerUs);
   sink.set("floor_p99_us", static_cast<double>(c.floor_p99_ns) / kNsPerUs);
 }
@@ -31,12 +35,20 @@ const MetricFamily& noise_family() {
           {kNoiseShare, "", "Noise of the machine against the base RTT", Better::kLower,
            kEchoRecords,
            "`noise_p99_us` over the path's own delay. Above 0.05 the results say so; above 0.5 the "
-           "trial is refused"},
+           "backend `host` refuses the trial"},
           {"floor_p50_us", "us", "Floor of the machine's RTT, median", Better::kLower, kEchoRecords,
            "percentiles of the RTT of echoes between two namespaces with nothing but a link "
            "between them: what the kernel itself takes there and back"},
           {"floor_p99_us", "us", "Floor of the machine's RTT, 99th percentile", Better::kLower,
            kEchoRecords, nullptr},
+          {"path_rtt_us", "us", "RTT of the fastest echo between the hosts", Better::kNeither,
+           kEchoRecords,
+           "only between real hosts: the fastest of the echoes of `noise_p50_us`, which stands for "
+           "the path's own delay"},
+          {"clock_error_us", "us", "Most that two hosts' clocks may differ", Better::kLower,
+           kEchoRecords,
+           "only between real hosts: the most by which what two hosts do at the same time of the "
+           "plan can be apart, by exchanges of the time over ssh before and after the trial"},
       },
       {},
       &compute};

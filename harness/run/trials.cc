@@ -5,6 +5,7 @@
 
 #include <exception>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <thread>
 #include <vector>
@@ -78,8 +79,11 @@ std::vector<std::string> limits_of(const Capabilities& can) {
     limits.push_back(
         "measured with a clock that is not exact: equal trials differ, and small times are noise");
   limits.insert(limits.end(), can.notes.begin(), can.notes.end());
+  std::map<std::string, std::string> missing;  // metrics by reason
   for (const auto& [metric, reason] : can.missing_metrics)
-    limits.push_back(metric + ": not measured: " + reason);
+    missing[reason] += (missing[reason].empty() ? "" : ", ") + metric;
+  for (const auto& [reason, metrics] : missing)
+    limits.push_back(metrics + ": not measured: " + reason);
   return limits;
 }
 
@@ -152,6 +156,8 @@ TrialOutcome TrialRunner::run(const TrialCase& c) {
 
 TrialResult TrialRunner::measured(const CompiledTrial& compiled, const Records& records) const {
   TrialResult result = compute_metrics(compiled, records);
+  // The flows' own times are what these metrics are made of.
+  if (backend_.capabilities().missing_metrics.count("fct_mean_us")) result.samples.clear();
   for (auto it = result.metrics.begin(); it != result.metrics.end();) {
     const std::string base = it->first.substr(it->first.find('.') + 1);  // "small.fct_p50_us"
     it = backend_.capabilities().missing_metrics.count(base) ? result.metrics.erase(it)

@@ -293,6 +293,19 @@ void NetlinkBatch::add_fq(int ifindex, uint32_t parent, uint32_t handle) {
   });
 }
 
+void NetlinkBatch::add_root_qdisc(const char* kind, int ifindex, uint32_t handle) {
+  set_qdisc(NLM_F_CREATE | NLM_F_REPLACE, kind, ifindex, TC_H_ROOT, handle, [](nlmsghdr*) {});
+}
+
+void NetlinkBatch::remove_root_qdisc(int ifindex) {
+  add("remove root qdisc", RTM_DELQDISC, 0, [&](nlmsghdr* nlh) {
+    auto* info = static_cast<tcmsg*>(mnl_nlmsg_put_extra_header(nlh, sizeof(tcmsg)));
+    info->tcm_family = AF_UNSPEC;
+    info->tcm_ifindex = ifindex;
+    info->tcm_parent = TC_H_ROOT;
+  });
+}
+
 void NetlinkBatch::add_port(int ifindex, const tc_dccport_parms& parms,
                             const std::vector<tc_dccport_quantile>& noise) {
   add("add qdisc " DCCPORT_KIND " with port_id " + std::to_string(parms.port_id), RTM_NEWQDISC,

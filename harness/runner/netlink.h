@@ -63,6 +63,10 @@ class NetlinkBatch {
   // Serves flows in turn, paces none, and has no limit of its own: TCP's small queues are the
   // limit.
   void add_fq(int ifindex, uint32_t parent, uint32_t handle);
+  // One of this kind, with the kernel's own numbers, at the root of an interface.
+  void add_root_qdisc(const char* kind, int ifindex, uint32_t handle);
+  // The kernel's default takes the place of the root qdisc.
+  void remove_root_qdisc(int ifindex);
 
   // Sends what is left; must be called before destruction, or requests are lost.
   void flush();

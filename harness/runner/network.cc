@@ -9,19 +9,39 @@
 
 namespace delaycc {
 
+namespace {
+
+std::string sysctl_path(const std::string& name) {
+  std::string path = "/proc/sys/" + name;
+  for (size_t i = strlen("/proc/sys/"); i < path.size(); i++)
+    if (path[i] == '.') path[i] = '/';
+  return path;
+}
+
+}  // namespace
+
 void write_sysctls(const std::map<std::string, std::string>& sysctls) {
   for (const auto& [name, value] : sysctls) {
-    std::string path = "/proc/sys/" + name;
-    for (size_t i = strlen("/proc/sys/"); i < path.size(); i++)
-      if (path[i] == '.') path[i] = '/';
     Fd fd;
     try {
-      fd = open_file(path, O_WRONLY);
+      fd = open_file(sysctl_path(name), O_WRONLY);
     } catch (const Error& e) {
       throw Error("sysctl " + name + ": " + e.what());
     }
-    if (write(fd.get(), value.data(), value.size()) < 0)
+    // A write of nothing changes nothing.
+    const std::string text = value.empty() ? "\n" : value;
+    if (write(fd.get(), text.data(), text.size()) < 0)
       throw system_error("write", "sysctl " + name + " = " + value);
+  }
+}
+
+std::string read_sysctl(const std::string& name) {
+  try {
+    std::string value = read_file(sysctl_path(name));
+    while (!value.empty() && value.back() == '\n') value.pop_back();
+    return value;
+  } catch (const Error& e) {
+    throw Error("sysctl " + name + ": " + e.what());
   }
 }
 

@@ -21,6 +21,9 @@ inline constexpr int kLoopbackIndex = 1;
 // Writes sysctls of the namespace that this thread is in; throws Error naming the sysctl.
 void write_sysctls(const std::map<std::string, std::string>& sysctls);
 
+// The value of one, without the line's end; throws Error naming the sysctl.
+std::string read_sysctl(const std::string& name);
+
 // Makes a network namespace and enters it. It lasts as long as something refers to it.
 Fd new_namespace();
 void enter_namespace(const Fd& netns);

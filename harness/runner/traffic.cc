@@ -3,10 +3,12 @@
 #include "spec/packet.h"
 
 #include <arpa/inet.h>
+#include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -82,6 +84,8 @@ void open_window(int fd) {
   set_option(fd, IPPROTO_TCP, TCP_WINDOW_CLAMP, int{2 * kWindowBytes}, "TCP_WINDOW_CLAMP");
 }
 
+void abort_on_close(int fd) { set_option(fd, SOL_SOCKET, SO_LINGER, linger{1, 0}, "SO_LINGER"); }
+
 void enter(const Fd& netns) {
   if (setns(netns.get(), CLONE_NEWNET) < 0) throw system_error("setns", "network namespace");
 }
@@ -116,14 +120,22 @@ Traffic::Traffic(const Plan& plan, const std::vector<Fd>& netns, std::function<v
       throw Error("plan: flow " + std::to_string(i) + " has id " + std::to_string(flow.plan->id));
     flow.warm_to_send = flow.warm_to_receive = plan.warm_bytes;
     flow.to_send = flow.plan->size_bytes;
-    schedule(plan.connect_ns + static_cast<int64_t>(i) * kConnectSpacingNs, Action::kConnect, i);
-    schedule(plan.zero_ns + flow.plan->start_ns, Action::kStart, i);
-    for (const auto& [from_ns, bps] : flow.plan->pacing_steps)
-      schedule(plan.zero_ns + from_ns, Action::kPace, i);
-    if (flow.plan->stop_ns != kNever) schedule(plan.zero_ns + flow.plan->stop_ns, Action::kStop, i);
   }
-  schedule(plan.zero_ns - kPrepareNs, Action::kPrepare, 0);
   listen_everywhere();
+}
+
+void Traffic::schedule_flows() {
+  for (size_t i = 0; i < flows_.size(); i++) {
+    if (!sends_here(flows_[i])) continue;
+    const FlowPlan& flow = *flows_[i].plan;
+    schedule(plan_.connect_ns + static_cast<int64_t>(i) * kConnectSpacingNs, Action::kConnect, i);
+    schedule(plan_.zero_ns + flow.start_ns, Action::kStart, i);
+    for (const auto& [from_ns, bps] : flow.pacing_steps)
+      schedule(plan_.zero_ns + from_ns, Action::kPace, i);
+    if (flow.stop_ns != kNever) schedule(plan_.zero_ns + flow.stop_ns, Action::kStop, i);
+  }
+  schedule(plan_.zero_ns - kPrepareNs, Action::kPrepare, 0);
+  if (each_period_) schedule(plan_.connect_ns, Action::kPeriod, 0);
 }
 
 std::string Traffic::name(const Flow& flow) const {
@@ -142,6 +154,7 @@ void Traffic::watch(int op, int fd, uint32_t events, Kind kind, size_t index) {
 void Traffic::listen_everywhere() {
   std::map<std::pair<int, int>, std::string> wanted;
   for (const Flow& flow : flows_) {
+    if (!receives_here(flow)) continue;
     std::string& cc = wanted[{flow.plan->destination, flow.plan->listener}];
     if (!cc.empty() && cc != flow.plan->cc)
       throw Error("plan: " + name(flow) + " shares a listener with flows of " + cc);
@@ -171,7 +184,6 @@ void Traffic::schedule(int64_t at_ns, Action action, size_t flow) {
 void Traffic::every(int64_t period_ns, std::function<void()> what) {
   period_ns_ = period_ns;
   each_period_ = std::move(what);
-  schedule(plan_.connect_ns, Action::kPeriod, 0);
 }
 
 void Traffic::arm_timer() {
@@ -189,6 +201,7 @@ void Traffic::arm_timer() {
 
 void Traffic::run() {
   const int64_t end_ns = plan_.zero_ns + plan_.end_ns;
+  schedule_flows();
   arm_timer();
   for (;;) {
     epoll_event events[64];
@@ -217,7 +230,7 @@ void Traffic::run() {
           break;
         case Kind::kServer:
           if (events[i].events & (EPOLLERR | EPOLLHUP)) {
-            if (!flows_[index].stopped)
+            if (!flows_[index].stopped && !stopped_elsewhere(flows_[index]))
               throw Error("connection of " + name(flows_[index]) + " was reset");
             flows_[index].server.reset();
           } else {
@@ -282,6 +295,8 @@ void Traffic::connect(size_t index) {
   const int one = 1;
   set_option(fd, IPPROTO_TCP, TCP_NODELAY, one, "TCP_NODELAY");
   set_congestion_control(fd, flow.plan->cc);
+  if (!receives_here(flow))
+    abort_on_close(fd);  // the host and its ports are there for the next trial
   // Before the priority, which it sets, too.
   if (flow.plan->dscp > 0) set_dscp(fd, flow.plan->dscp);
   if (flow.plan->priority >= 0) {
@@ -328,11 +343,13 @@ void Traffic::warm(size_t index) {
 
 void Traffic::prepare() {
   for (Flow& flow : flows_) {
-    if (!flow.server) throw Error(name(flow) + " was not connected by time 0");
-    if (flow.warm_to_receive > 0)
+    if (receives_here(flow) && !flow.server)
+      throw Error(name(flow) + " was not connected by time 0");
+    if (receives_here(flow) && flow.warm_to_receive > 0)
       throw Error(name(flow) +
                   " was not warmed up by time 0: " + std::to_string(flow.warm_to_receive) + " of " +
                   std::to_string(plan_.warm_bytes) + " bytes were not received");
+    if (!sends_here(flow)) continue;
     flow.record.cc = congestion_control(flow.client.get());
     if (flow.record.cc != flow.plan->cc)
       throw Error(name(flow) + " runs " + flow.record.cc + " instead of " + flow.plan->cc);
@@ -362,14 +379,26 @@ void Traffic::pace(Flow& flow, int64_t wire_bps) {
 }
 
 void Traffic::stop(Flow& flow) {
-  if (flow.record.received_ns >= 0) return;  // it was done before
+  if (is_complete(flow)) return;
   flow.record.retransmits = total_retransmits(flow) - flow.warm_retransmits;
   flow.record.stop_ns = monotonic_ns() - plan_.zero_ns;
   flow.stopped = true;
-  // An abort: nothing that waits in the send buffer goes out any more.
-  const linger abort_on_close = {1, 0};
-  set_option(flow.client.get(), SOL_SOCKET, SO_LINGER, abort_on_close, "SO_LINGER");
+  // Nothing that waits in the send buffer goes out any more.
+  abort_on_close(flow.client.get());
   flow.client.reset();
+}
+
+bool Traffic::is_complete(const Flow& flow) const {
+  if (receives_here(flow)) return flow.record.received_ns >= 0;
+  if (flow.plan->size_bytes == kNever || flow.to_send > 0) return false;
+  int unacknowledged = 0;
+  if (ioctl(flow.client.get(), SIOCOUTQ, &unacknowledged) < 0)
+    throw system_error("ioctl", "SIOCOUTQ of " + name(flow));
+  return unacknowledged == 0;
+}
+
+bool Traffic::stopped_elsewhere(const Flow& flow) const {
+  return !sends_here(flow) && flow.plan->stop_ns != kNever;
 }
 
 void Traffic::finish() {
@@ -389,12 +418,13 @@ void Traffic::accept(int listener) {
     throw Error("connection from unknown port " + std::to_string(ntohs(peer.sin_port)));
   Flow& flow = flows_[index];
   flow.server = std::move(server);
+  if (!sends_here(flow)) abort_on_close(flow.server.get());
   if (plan_.ack_dscp > 0) set_dscp(flow.server.get(), plan_.ack_dscp);
   set_low_water(flow, flow.warm_to_receive > 0 ? flow.warm_to_receive : receive_chunk_bytes_);
   watch(EPOLL_CTL_ADD, flow.server.get(), EPOLLIN, Kind::kServer, index);
   if (plan_.open_windows) {
     open_window(flow.server.get());
-    warm(index);  // the answer brings the window to the sender
+    if (sends_here(flow)) warm(index);  // the answer brings the window to the sender
   }
 }
 
@@ -402,7 +432,7 @@ void Traffic::send_some(size_t index) {
   Flow& flow = flows_[index];
   if (!flow.started) {  // the connection is up
     watch(EPOLL_CTL_MOD, flow.client.get(), 0, Kind::kClient, index);
-    if (!plan_.open_windows) warm(index);
+    if (!plan_.open_windows || !receives_here(flow)) warm(index);
     return;
   }
   int64_t wanted = send_chunk_bytes_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The traffic of all hosts of a plan, from one epoll loop.
+// The traffic of a plan's hosts, from one epoll loop: of all, or of those that are on this machine.
 #ifndef DELAYCC_HARNESS_RUNNER_TRAFFIC_H_
 #define DELAYCC_HARNESS_RUNNER_TRAFFIC_H_
 
@@ -21,17 +21,18 @@ namespace delaycc {
 // time. One that would block all the same is tried again when the socket is ready.
 class Traffic {
  public:
-  // `netns` has the network namespace of each node. `at_zero` is called once, shortly before the
-  // plan's time 0.
+  // `netns` has the network namespace of each node; empty: the node is another machine, and what it
+  // does of a flow is done there. Listens at once. `at_zero` is called once, shortly before the
+  // plan's time 0. The plan's times are first read by run().
   Traffic(const Plan& plan, const std::vector<Fd>& netns, std::function<void()> at_zero);
 
   // Calls `what` every `period_ns` from the plan's first connection on. Before run().
   void every(int64_t period_ns, std::function<void()> what);
 
-  // Returns at the plan's end; throws Error on any failure of a flow.
+  // Returns at the plan's end; throws Error on any failure of a flow. Connections stay open.
   void run();
 
-  // One per flow of the plan, in its order.
+  // One per flow of the plan, in its order. What another machine does of a flow is not in it.
   std::vector<FlowRecord> records() const;
 
  private:
@@ -63,7 +64,18 @@ class Traffic {
   };
 
   std::string name(const Flow& flow) const;
+  bool sends_here(const Flow& flow) const {
+    return static_cast<bool>(netns_.at(flow.plan->source));
+  }
+  bool receives_here(const Flow& flow) const {
+    return static_cast<bool>(netns_.at(flow.plan->destination));
+  }
+  // All of size_bytes was delivered, as far as this machine knows.
+  bool is_complete(const Flow& flow) const;
+  // Another machine aborts the flow: its reset is no failure.
+  bool stopped_elsewhere(const Flow& flow) const;
   void listen_everywhere();
+  void schedule_flows();
   void schedule(int64_t at_ns, Action action, size_t flow);
   void arm_timer();
   void run_due(int64_t now_ns);

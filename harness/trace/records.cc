@@ -74,21 +74,27 @@ std::string flows_to_json(const std::string& kernel, const std::vector<FlowRecor
                           const Calibration& calibration) {
   nlohmann::json json = {{"version", kRecordsVersion}, {"kernel", kernel}, {"flows", flows}};
   if (calibration.echoes > 0) json["calibration"] = calibration;
+  if (calibration.clock_error_ns > 0) json["clock_error_ns"] = calibration.clock_error_ns;
   return json.dump(1) + "\n";
 }
 
 void read_flows(const std::string& path, Records* records) {
+  parse_flows(read_file(path), path, records);
+}
+
+void parse_flows(const std::string& text, const std::string& name, Records* records) {
   try {
-    const auto json = nlohmann::json::parse(read_file(path));
+    const auto json = nlohmann::json::parse(text);
     const uint32_t version = json.at("version").get<uint32_t>();
     if (version != kRecordsVersion)
-      throw Error(path + ": the version of its records is " + std::to_string(version) +
+      throw Error(name + ": the version of its records is " + std::to_string(version) +
                   ", this delaycc reads " + std::to_string(kRecordsVersion));
     json.at("kernel").get_to(records->kernel);
     json.at("flows").get_to(records->flows);
     if (json.contains("calibration")) json.at("calibration").get_to(records->calibration);
+    records->calibration.clock_error_ns = json.value("clock_error_ns", int64_t{0});
   } catch (const nlohmann::json::exception& e) {
-    throw Error(path + ": " + e.what());
+    throw Error(name + ": " + e.what());
   }
 }
 

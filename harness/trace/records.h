@@ -82,11 +82,14 @@ static_assert(sizeof(Decision) == 32, "the layout is part of the format");
 // same path. 0 everywhere: not measured.
 struct Calibration {
   int64_t echoes = 0;
-  int64_t base_rtt_ns = 0;   // what the wires of the path take of an echo
+  int64_t base_rtt_ns = 0;   // what the wires of the path take of an echo; real ones: the fastest
   int64_t noise_p50_ns = 0;  // of echoes, above base_rtt_ns
   int64_t noise_p99_ns = 0;
   int64_t floor_p50_ns = 0;  // RTT of echoes without any qdisc in the way
   int64_t floor_p99_ns = 0;
+  // Between hosts with a clock each: how far times of two of them may be apart at most. 0: one
+  // clock.
+  int64_t clock_error_ns = 0;
 };
 
 struct Records {
@@ -102,6 +105,8 @@ struct Records {
 std::string flows_to_json(const std::string& kernel, const std::vector<FlowRecord>& flows,
                           const Calibration& calibration = {});
 void read_flows(const std::string& path, Records* records);
+// The same of text; `name` is only for messages.
+void parse_flows(const std::string& text, const std::string& name, Records* records);
 
 // The events delaycc:ack of a trace; other lines are passed over. Throws Error with the first event
 // that lacks a field.

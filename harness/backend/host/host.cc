@@ -8,9 +8,9 @@
 #include <filesystem>
 #include <map>
 #include <mutex>
-#include <set>
 #include <sstream>
 
+#include "backend/host/kernel_algorithms.h"
 #include "backend/host/shaping.h"
 #include "backend/programs.h"
 #include "base/child.h"
@@ -24,7 +24,6 @@ namespace fs = std::filesystem;
 
 constexpr size_t kConsoleTailBytes = 2000;
 constexpr int kCheckS = 60;
-constexpr char kPrefix[] = "tcp_";
 
 bool is_file(const std::string& path) {
   std::error_code ignored;
@@ -47,19 +46,6 @@ std::string runner_path() {
   return path;
 }
 
-// Modules that were built for this kernel and not installed: DELAYCC_MODULES, or what "make
-// modules" leaves. Empty: there is no such folder.
-std::string module_folder() {
-  const char* given = getenv("DELAYCC_MODULES");
-  const fs::path folder = given && *given
-                              ? fs::absolute(given)
-                              : fs::path(program_folder().path) / "modules" / kernel_name().release;
-  if (given && *given && !fs::is_directory(folder))
-    throw Error("DELAYCC_MODULES: " + folder.string() + " is no folder");
-  std::error_code ignored;
-  return fs::is_directory(folder, ignored) ? folder.string() : std::string();
-}
-
 std::vector<std::string> environment() {
   std::vector<std::string> result = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin"};
   if (const std::string folder = module_folder(); !folder.empty())
@@ -67,57 +53,9 @@ std::vector<std::string> environment() {
   return result;
 }
 
-// What depmod knows of this kernel's modules.
-class InstalledModules {
- public:
-  InstalledModules() {
-    const std::string folder = std::string("/lib/modules/") + kernel_name().release;
-    // "updates/delaycc/tcp_oscar.ko: updates/delaycc/delaycc.ko"
-    std::istringstream dependencies(read_if_there(folder + "/modules.dep"));
-    for (std::string line; std::getline(dependencies, line);) {
-      const size_t colon = line.find(':');
-      if (colon == std::string::npos) continue;
-      const std::string file = line.substr(0, colon);
-      Module& module = modules_[name_of(file)];
-      module.file = folder + "/" + file;
-      module.ours = line.find("/delaycc.ko") != std::string::npos;
-    }
-    // "alias tcp_oscar_paper tcp_oscar"
-    std::istringstream aliases(read_if_there(folder + "/modules.alias"));
-    for (std::string word, alias, name; aliases >> word >> alias >> name;)
-      if (modules_.count(name)) aliases_[alias] = name;
-  }
-
-  // Files of the algorithms' modules by what TCP asks for, and of delaycc itself.
-  std::map<std::string, std::string> files(bool ours) const {
-    std::map<std::string, std::string> result;
-    for (const auto& [name, module] : modules_)
-      if (module.ours || !ours) result[name] = module.file;
-    for (const auto& [alias, name] : aliases_)
-      if (const auto found = result.find(name); found != result.end())
-        result.emplace(alias, found->second);
-    return result;
-  }
-
- private:
-  struct Module {
-    std::string file;
-    bool ours = false;
-  };
-  static std::string name_of(const std::string& file) {
-    std::string name = fs::path(file).filename();
-    name = name.substr(0, name.find(".ko"));
-    std::replace(name.begin(), name.end(), '-', '_');
-    return name;
-  }
-
-  std::map<std::string, Module> modules_;
-  std::map<std::string, std::string> aliases_;
-};
-
 class Host : public Backend {
  public:
-  Host() : runner_(runner_path()), folder_(module_folder()) {
+  Host() : runner_(runner_path()), kernel_(find_kernel_algorithms(module_folder())) {
     // Inside the lab its clock is the trial's, too.
     const bool lab = fs::exists("/proc/delaycc_lab");
     capabilities_.time = lab ? Capabilities::Time::kVirtual : Capabilities::Time::kWall;
@@ -126,37 +64,17 @@ class Host : public Backend {
     capabilities_.notes = {
         "the backend host sees a packet when it leaves its host's own queue: rtt_* have no time in "
         "that queue"};
-    const InstalledModules installed;
-    ours_ = installed.files(true);
-    std::istringstream available(read_file("/proc/sys/net/ipv4/tcp_available_congestion_control"));
-    for (std::string name; available >> name;) algorithms_.insert(name);
-    const auto add = [&](const std::string& module) {
-      if (module.rfind(kPrefix, 0) == 0) algorithms_.insert(module.substr(sizeof(kPrefix) - 1));
-    };
-    for (const auto& [name, file] : installed.files(false)) add(name);
-    if (folder_.empty()) return;
-    for (const auto& entry : fs::directory_iterator(folder_)) {
-      if (entry.path().extension() != ".ko") continue;
-      const std::string file = entry.path().string();
-      const std::string image = read_file(file);
-      std::vector<std::string> names = module_info(image, "alias");
-      names.push_back(entry.path().stem().string());
-      for (const std::string& name : names) {
-        ours_[name] = file;
-        add(name);
-      }
-    }
   }
 
   std::string name() const override { return "host"; }
   const Capabilities& capabilities() const override { return capabilities_; }
   std::vector<std::string> algorithms() const override {
-    return {algorithms_.begin(), algorithms_.end()};
+    return {kernel_.algorithms.begin(), kernel_.algorithms.end()};
   }
-  bool has_module(const std::string& name) const override { return ours_.count(name) > 0; }
+  bool has_module(const std::string& name) const override { return kernel_.ours.count(name) > 0; }
   std::string description(const std::string& algorithm) const override {
-    const auto file = ours_.find(kPrefix + algorithm);
-    if (file == ours_.end()) return "of the running kernel";
+    const auto file = kernel_.ours.find(kModulePrefix + algorithm);
+    if (file == kernel_.ours.end()) return "of the running kernel";
     const std::vector<std::string> said = module_info(read_file(file->second), "description");
     return said.empty() ? "" : said.front();
   }
@@ -167,7 +85,7 @@ class Host : public Backend {
     std::string hashes = std::string("kernel ") + kernel.release + " " + kernel.version +
                          " delaycc " + hash_hex(read_file("/proc/self/exe")) + " runner " +
                          hash_hex(read_file(runner_)) + "\n";
-    for (const auto& [name, file] : ours_) hashes += name + " " + hash_of(file) + "\n";
+    for (const auto& [name, file] : kernel_.ours) hashes += name + " " + hash_of(file) + "\n";
     return hash_hex(hashes).substr(0, 16);
   }
 
@@ -178,7 +96,7 @@ class Host : public Backend {
     std::string text = std::string("host ") + kernel.nodename + " " + kernel.release + " " +
                        kernel.version + " runner " + hash_of(runner_);
     for (const std::string& name : plan.modules)
-      if (const auto file = ours_.find(name); file != ours_.end())
+      if (const auto file = kernel_.ours.find(name); file != kernel_.ours.end())
         text += " " + name + " " + hash_of(file->second);
     return text;
   }
@@ -220,10 +138,8 @@ class Host : public Backend {
   }
 
   const std::string runner_;
-  const std::string folder_;
+  const KernelAlgorithms kernel_;
   Capabilities capabilities_;
-  std::set<std::string> algorithms_;
-  std::map<std::string, std::string> ours_;  // file by module name or alias
   mutable std::mutex mutex_;
   mutable std::map<std::string, std::string> hashes_;  // by file
 };

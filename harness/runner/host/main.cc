@@ -6,6 +6,8 @@
 // error.txt. All that it makes of the network ends with the process, however that ends. The
 // environment's DCC_MODULES is a folder of kernel modules to load from; without it, or for what it
 // lacks, modprobe loads.
+// delaycc-host-runner --remote [FOLDER]: serves a command on another host over standard input and
+// output (remote.h), and first removes FOLDER, where it was put.
 #include <fcntl.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -27,10 +29,13 @@
 #include "backend/host/shaping.h"
 #include "base/posix.h"
 #include "plan/plan.h"
+#include "runner/host/ack_trace.h"
+#include "runner/host/clock.h"
+#include "runner/host/kernel_module.h"
 #include "runner/host/noise.h"
 #include "runner/host/recorder.h"
+#include "runner/host/remote.h"
 #include "runner/host/tap.h"
-#include "runner/modules.h"
 #include "runner/netlink.h"
 #include "runner/network.h"
 #include "runner/traffic.h"
@@ -57,23 +62,6 @@ constexpr size_t kEchoes = 400;
 constexpr int64_t kEchoBudgetNs = kSecondNs;
 // A share of the base RTT above which the machine's noise leaves nothing of what is measured.
 constexpr double kMostNoise = 0.5;
-// The clock of the stamps is set during a trial when it moves by more than this against the other.
-constexpr int64_t kMostDriftNs = 100'000;
-
-// From the folder, or for what that lacks by modprobe.
-void load_module(const std::string& folder, const std::string& wanted) {
-  if (!folder.empty() && insert_module(folder, wanted)) return;
-  if (fs::exists("/sys/module/" + wanted)) return;
-  const pid_t child = fork();
-  if (child < 0) throw system_error("fork", "modprobe");
-  if (child == 0) {
-    execlp("modprobe", "modprobe", wanted.c_str(), nullptr);
-    _exit(127);
-  }
-  int status = 0;
-  if (waitpid(child, &status, 0) < 0 || status != 0)
-    throw Error("modprobe " + wanted + " failed; \"make install\" installs delaycc's modules");
-}
 
 void add_qdiscs(const ShapedNetwork& shaped, const EndPlan& end, bool loss, NetlinkBatch& batch) {
   const Shaping& s = shaped.port(end.port.id);
@@ -142,34 +130,6 @@ void begin_loss(const Plan& plan, const ShapedNetwork& shaped, const std::vector
   });
 }
 
-void sleep_until(int64_t at_ns) {
-  const timespec when = {at_ns / kSecondNs, at_ns % kSecondNs};
-  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, nullptr) == EINTR) {
-  }
-}
-
-// CLOCK_REALTIME minus CLOCK_MONOTONIC: of several looks the one that took least time.
-int64_t realtime_offset_ns() {
-  int64_t best = INT64_MAX;
-  int64_t offset = 0;
-  for (int i = 0; i < 5; i++) {
-    const int64_t before = monotonic_ns();
-    timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    const int64_t after = monotonic_ns();
-    if (after - before >= best) continue;
-    best = after - before;
-    offset = now.tv_sec * kSecondNs + now.tv_nsec - (before + after) / 2;
-  }
-  return offset;
-}
-
-// Of sorted values.
-int64_t quantile(const std::vector<int64_t>& sorted, double share) {
-  return sorted.at(
-      static_cast<size_t>(std::lround(share * static_cast<double>(sorted.size() - 1))));
-}
-
 Calibration calibrate(const Plan& plan, const ShapedNetwork& shaped, const std::vector<Fd>& netns,
                       const BarePair& bare) {
   Calibration result;
@@ -198,42 +158,6 @@ Calibration calibrate(const Plan& plan, const ShapedNetwork& shaped, const std::
   return result;
 }
 
-// The tracepoint delaycc:ack, in a trace instance of its own.
-class Trace {
- public:
-  explicit Trace(bool wanted) {
-    if (!wanted) return;
-    const std::string root = "/sys/kernel/tracing";
-    if (!fs::exists(root + "/events") && mount("none", root.c_str(), "tracefs", 0, nullptr) < 0)
-      throw system_error("mount", "tracefs on " + root);
-    // Those of runners that were killed.
-    for (const auto& entry : fs::directory_iterator(root + "/instances")) {
-      const std::string name = entry.path().filename();
-      if (name.rfind(kPrefix, 0) == 0 && !fs::exists("/proc/" + name.substr(sizeof(kPrefix) - 1)))
-        rmdir(entry.path().c_str());
-    }
-    folder_ = root + "/instances/" + kPrefix + std::to_string(getpid());
-    if (mkdir(folder_.c_str(), 0700) < 0) throw system_error("mkdir", folder_);
-    write_file(folder_ + "/trace_clock", "mono");
-    write_file(folder_ + "/buffer_size_kb", "65536");
-    write_file(folder_ + "/events/delaycc/ack/enable", "1");
-  }
-  Trace(const Trace&) = delete;
-  Trace& operator=(const Trace&) = delete;
-  ~Trace() {
-    if (!folder_.empty()) rmdir(folder_.c_str());
-  }
-
-  void clear() const {
-    if (!folder_.empty()) write_file(folder_ + "/trace", "");
-  }
-  std::string text() const { return folder_.empty() ? "" : read_file(folder_ + "/trace"); }
-
- private:
-  static constexpr char kPrefix[] = "delaycc-";
-  std::string folder_;
-};
-
 void run_trial(const std::string& folder) {
   const Plan plan = plan_from_json(read_file(folder + "/plan.json"));
   const ShapedNetwork shaped(plan, timer_lateness_ns());
@@ -242,7 +166,7 @@ void run_trial(const std::string& folder) {
   const char* modules = getenv("DCC_MODULES");
   for (const std::string& name : plan.modules) load_module(modules ? modules : "", name);
   // Sysctls of the initial namespace are the machine's own and stay as they are.
-  const Trace trace(plan.trace);
+  const AckTrace trace(plan.trace);
   const BarePair bare;
   const std::vector<Fd> netns =
       build_network(plan, [&](const NodePlan&, const EndPlan& end, NetlinkBatch& batch) {
@@ -280,9 +204,7 @@ void run_trial(const std::string& folder) {
   traffic.run();
   take();
   for (const auto& [node, tap] : taps) tap.check_complete();
-  if (const int64_t moved_ns = realtime_offset_ns() - offset_ns; std::abs(moved_ns) > kMostDriftNs)
-    throw Error("the machine's clock was set by " + std::to_string(moved_ns) +
-                " ns during the trial, and packets' stamps with it");
+  check_realtime_offset(offset_ns);
 
   for (std::vector<SeenPacket>& packets : seen)
     for (SeenPacket& packet : packets) packet.time_ns -= offset_ns + begin_ns;
@@ -354,6 +276,8 @@ void check_machine() {
 }  // namespace delaycc
 
 int main(int argc, char** argv) {
+  if ((argc == 2 || argc == 3) && argv[1] == std::string("--remote"))
+    return delaycc::serve_remote(argc == 3 ? argv[2] : "");
   if (argc != 2) {
     fprintf(stderr, "delaycc-host-runner is started by delaycc, not by hand\n");
     return 2;

@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -48,7 +49,7 @@ struct Echo {
 };
 
 // The stamp of the answer with this number; -1: none came in time. Other answers are passed over.
-int64_t wait_for_answer(int fd, uint16_t number) {
+int64_t wait_for_answer(int fd, uint16_t id, uint16_t number) {
   for (;;) {
     pollfd ready = {fd, POLLIN, 0};
     if (poll(&ready, 1, kEchoTimeoutMs) <= 0) return -1;
@@ -66,7 +67,9 @@ int64_t wait_for_answer(int fd, uint16_t number) {
     memcpy(&ip, packet, sizeof(ip));
     icmphdr icmp;
     memcpy(&icmp, packet + size_t{ip.ihl} * 4, sizeof(icmp));
-    if (icmp.type != ICMP_ECHOREPLY || ntohs(icmp.un.echo.sequence) != number) continue;
+    if (icmp.type != ICMP_ECHOREPLY || ntohs(icmp.un.echo.id) != id ||
+        ntohs(icmp.un.echo.sequence) != number)
+      continue;
     for (cmsghdr* c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c))
       if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_TIMESTAMPNS) {
         timespec stamp;
@@ -89,18 +92,21 @@ std::vector<int64_t> echo_rtts_ns(const Fd& netns, const std::string& address, s
   sockaddr_in to = {};
   to.sin_family = AF_INET;
   inet_pton(AF_INET, address.c_str(), &to.sin_addr);
+  // Every socket of this kind sees the answers to all programs.
+  const auto id = static_cast<uint16_t>(getpid());
   std::vector<int64_t> rtts_ns;
   const int64_t begin_ns = monotonic_ns();
   for (size_t i = 0; i < count && monotonic_ns() - begin_ns < budget_ns; i++) {
     Echo echo = {};
     echo.header.type = ICMP_ECHO;
+    echo.header.un.echo.id = htons(id);
     echo.header.un.echo.sequence = htons(static_cast<uint16_t>(i));
     echo.header.checksum = checksum(&echo, sizeof(echo));
     const int64_t sent_ns = realtime_ns();
     if (sendto(fd.get(), &echo, sizeof(echo), 0, reinterpret_cast<const sockaddr*>(&to),
                sizeof(to)) < 0)
       throw system_error("sendto", address);
-    const int64_t came_ns = wait_for_answer(fd.get(), static_cast<uint16_t>(i));
+    const int64_t came_ns = wait_for_answer(fd.get(), id, static_cast<uint16_t>(i));
     // The first finds caches empty.
     if (came_ns >= 0 && i > 0) rtts_ns.push_back(came_ns - sent_ns);
   }

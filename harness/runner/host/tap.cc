@@ -59,10 +59,18 @@ bool parse(const char* frame, size_t captured, SeenPacket* seen) {
 
 }  // namespace
 
-Tap::Tap(const std::string& name, size_t packets) : name_(name) {
+Tap::Tap(const std::string& name, size_t packets, int ifindex) : name_(name) {
   socket_ = Fd(socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL)));
   if (!socket_) throw system_error("socket", "AF_PACKET (packets' stamps)");
   set_packet_option(socket_, SOL_PACKET, PACKET_VERSION, int{TPACKET_V2}, "PACKET_VERSION");
+  if (ifindex > 0) {
+    sockaddr_ll at = {};
+    at.sll_family = AF_PACKET;
+    at.sll_protocol = htons(ETH_P_ALL);
+    at.sll_ifindex = ifindex;
+    if (bind(socket_.get(), reinterpret_cast<const sockaddr*>(&at), sizeof(at)) < 0)
+      throw system_error("bind", "AF_PACKET (packets' stamps)");
+  }
   // Stamps of packets that come in are made as they come, not when the tap sees them.
   set_packet_option(socket_, SOL_SOCKET, SO_TIMESTAMPNS, int{1}, "SO_TIMESTAMPNS");
   const size_t blocks = (packets + kFramesPerBlock - 1) / kFramesPerBlock;

@@ -30,12 +30,13 @@ struct SeenPacket {
   uint16_t flags = 0;  // PacketFlag of SYN, FIN and RST
 };
 
-// Taps every interface of the namespace that its maker is in. Packets wait in a ring of `packets`
+// Taps interfaces of the namespace that its maker is in. Packets wait in a ring of `packets`
 // until take() is called.
 class Tap {
  public:
-  // Throws Error, also for a kernel without packet sockets.
-  Tap(const std::string& name, size_t packets);
+  // With an `ifindex` above 0 that interface alone. Throws Error, also for a kernel without packet
+  // sockets.
+  Tap(const std::string& name, size_t packets, int ifindex = 0);
   Tap(const Tap&) = delete;
   Tap& operator=(const Tap&) = delete;
   Tap(Tap&& other) noexcept;

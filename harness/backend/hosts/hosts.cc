@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/hosts/hosts.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <map>
+#include <mutex>
+#include <set>
+#include <sstream>
+
+#include "backend/host/wire.h"
+#include "backend/hosts/inventory.h"
+#include "backend/hosts/session.h"
+#include "backend/programs.h"
+#include "base/temporary_directory.h"
+#include "plan/plan.h"
+#include "scenario/scenario_file.h"
+#include "trace/records.h"
+
+namespace delaycc {
+namespace {
+
+namespace fs = std::filesystem;
+
+// From the order to start to the first connection, which a runner makes 300 ms earlier than the
+// plan says.
+constexpr int64_t kLeadNs = 2'000'000'000;
+constexpr int kReadyMs = 60'000;
+constexpr int kEchoMs = 60'000;
+// A link between two switches is what a scenario's bottleneck is declared to be.
+constexpr int kMostSwitchLinks = 1;
+
+constexpr char kTwoClocks[] = "by the clocks of two hosts, which are not in step";
+constexpr char kInSwitch[] = "of a switch's queue, which the hosts do not see";
+constexpr char kFine[] =
+    "packets are stamped at the hosts, where NICs join them, and not at the bottleneck";
+
+std::map<std::string, std::string> missing_metrics() {
+  std::map<std::string, std::string> result;
+  for (const char* name :
+       {"queue_mean_bytes", "queue_sd_bytes", "queue_p99_bytes", "queue_min_bytes",
+        "queue_max_bytes", "queue_peak_bytes", "drops", "loss_ratio", "suppress_us"})
+    result[name] = kInSwitch;
+  for (const char* kind : {"fct", "slowdown"})
+    for (const char* what : {"mean", "p50", "p90", "p95", "p99", "p999"})
+      result[std::string(kind) + "_" + what + (kind == std::string("fct") ? "_us" : "")] =
+          kTwoClocks;
+  for (const char* name :
+       {"recover_us", "jain_time_us", "takeover_us", "giveback_us", "top_share", "top_share_min",
+        "top_utilisation", "priority_utilisation", "priority_fct_gap", "gradient_mse",
+        "gradient_ewma_mse", "gradient_gain"})
+    result[name] = kTwoClocks;
+  result["idle_us"] = kFine;
+  for (const char* name : {"floor_p50_us", "floor_p99_us"})
+    result[name] = "there is no path between the hosts without the network";
+  return result;
+}
+
+bool is_host(const NodePlan& node) { return !node.address.empty(); }
+
+void refuse(const std::string& where, const std::string& why) {
+  throw Error("backend hosts: " + where + ": " + why +
+              "; the network between real hosts is as it is (the lab can: --backend lab)");
+}
+
+// What a plan asks for and nobody sets between real hosts. Rates, delays, buffers and marks are
+// what the network is declared to have.
+void check_plan(const Plan& plan) {
+  int between_switches = 0;
+  for (const LinkPlan& link : plan.links) {
+    between_switches += !is_host(plan.nodes.at(static_cast<size_t>(link.a.node))) &&
+                        !is_host(plan.nodes.at(static_cast<size_t>(link.b.node)));
+    for (const PortPlan* port : {&link.a.port, &link.b.port}) {
+      if (port->loss_ppm > 0) refuse("port " + port->name, "loss_ppm");
+      if (port->reorder_ppm > 0) refuse("port " + port->name, "reorder_ppm");
+      if (!port->noise.empty()) refuse("port " + port->name, "noise_ns or jitter_ns");
+      if (port->bands > 0) refuse("port " + port->name, "bands");
+      if (port->log_flags & kPortSpray) refuse("port " + port->name, "spray");
+    }
+  }
+  if (between_switches > kMostSwitchLinks)
+    refuse("topology", "several switches (" + std::to_string(between_switches) +
+                           " links between them): allowed are incast and dumbbell");
+  if (plan.initcwnd > 0) refuse("initcwnd", "it is of a route, and routes are the hosts' own");
+  if (plan.rto_min_ms > 0)
+    refuse("hosts.rto_min_ms", "it is of a route, and routes are the hosts' own");
+}
+
+// The ports that a packet passes; of equal paths the first.
+std::vector<int> path(const Plan& plan, int source, int destination) {
+  const std::string to = plan.nodes.at(static_cast<size_t>(destination)).address + "/32";
+  std::vector<int> ports;
+  for (int at = source; at != destination;) {
+    const EndPlan* hop = nullptr;
+    int next = -1;
+    for (const RoutePlan& route : plan.routes) {
+      if (hop || route.node != at || (route.destination != to && route.destination != "default"))
+        continue;
+      for (const LinkPlan& link : plan.links)
+        for (const auto& [here, there] : {std::pair(&link.a, &link.b), std::pair(&link.b, &link.a)})
+          if (here->node == at && here->ifindex == route.ifindexes.front()) {
+            hop = here;
+            next = there->node;
+          }
+    }
+    if (!hop || ports.size() > plan.links.size())
+      throw Error("plan: no route from " + plan.nodes.at(static_cast<size_t>(at)).name + " to " +
+                  to);
+    ports.push_back(static_cast<int>(hop->port.id));
+    at = next;
+  }
+  return ports;
+}
+
+std::vector<FlowPorts> flow_ports(const Plan& plan) {
+  std::map<int, uint32_t> log_flags;  // by port
+  std::set<int> of_hosts;
+  for (const LinkPlan& link : plan.links)
+    for (const EndPlan* end : {&link.a, &link.b}) {
+      log_flags[static_cast<int>(end->port.id)] = end->port.log_flags;
+      if (is_host(plan.nodes.at(static_cast<size_t>(end->node))))
+        of_hosts.insert(static_cast<int>(end->port.id));
+    }
+  std::vector<FlowPorts> result;
+  for (const FlowPlan& flow : plan.flows) {
+    const std::vector<int> there = path(plan, flow.source, flow.destination);
+    const int back = path(plan, flow.destination, flow.source).back();
+    FlowPorts ports;
+    if (log_flags[there.front()] & kPortLogData) ports.host_port = there.front();
+    if (log_flags[back] & kPortLogAcks) ports.return_port = back;
+    for (const int port : there)
+      if (!of_hosts.count(port) && (log_flags[port] & kPortLogData)) ports.passed.push_back(port);
+    result.push_back(std::move(ports));
+  }
+  return result;
+}
+
+// "10.0.0.1/32 12000, 10.0.0.2/32 ..." with the real addresses.
+std::string with_addresses(std::string text, const std::map<std::string, std::string>& real) {
+  std::string result;
+  for (size_t at = 0; at < text.size();) {
+    const bool begins =
+        at == 0 || (!isdigit(static_cast<unsigned char>(text[at - 1])) && text[at - 1] != '.');
+    const auto found = std::find_if(real.begin(), real.end(), [&](const auto& pair) {
+      return begins && text.compare(at, pair.first.size() + 1, pair.first + "/") == 0;
+    });
+    if (found == real.end()) {
+      result += text[at++];
+    } else {
+      result += found->second;
+      at += found->first.size();
+    }
+  }
+  return result;
+}
+
+// One that ends with the object, although the objects after it throw.
+class TrialEnd {
+ public:
+  explicit TrialEnd(std::vector<Session*> sessions) : sessions_(std::move(sessions)) {}
+  TrialEnd(const TrialEnd&) = delete;
+  TrialEnd& operator=(const TrialEnd&) = delete;
+  ~TrialEnd() {
+    try {
+      now();
+    } catch (const Error&) {
+      // What failed before is thrown already. A runner that does not answer restores by itself.
+    }
+  }
+  // Throws Error with what could not be put back.
+  void now() {
+    std::string troubles;
+    for (Session* session : std::exchange(sessions_, {})) {
+      if (session->lost()) continue;
+      try {
+        const std::string left = session->end_trial();
+        if (!left.empty()) troubles += session->host().name + " could not put back: " + left;
+      } catch (const Error& e) {
+        troubles += std::string(e.what()) + "\n";
+      }
+    }
+    if (!troubles.empty()) throw Error("backend hosts: " + troubles);
+  }
+
+ private:
+  std::vector<Session*> sessions_;
+};
+
+std::string runner_path() {
+  std::string path = program_folder().path + "/delaycc-host-runner";
+  std::error_code ignored;
+  if (!fs::is_regular_file(path, ignored))
+    throw Error("no host runner at " + path + "; build it with \"make\"");
+  return path;
+}
+
+class Hosts : public Backend {
+ public:
+  Hosts(const std::string& path, const std::atomic<bool>& stop)
+      : inventory_(read_inventory(path)), runner_(runner_path()) {
+    capabilities_.time = Capabilities::Time::kWall;
+    capabilities_.exact = false;
+    capabilities_.parallel = false;
+    capabilities_.notes = {
+        "the network between the hosts is as it is: rates, delays and buffers of the scenario are "
+        "what it is said to have",
+        "offloads, routes and delayed ACKs are the hosts' own; rtt_* begin when a segment goes to "
+        "the "
+        "device"};
+    capabilities_.missing_metrics = missing_metrics();
+    for (const InventoryHost& host : inventory_.hosts) session(host.name, stop);
+    const Hello& first = sessions_.begin()->second->hello();
+    algorithms_ = first.algorithms;
+    modules_ = first.modules;
+    for (const auto& [name, other] : sessions_) {
+      const Hello& hello = other->hello();
+      std::vector<std::string> both;
+      std::set_intersection(algorithms_.begin(), algorithms_.end(), hello.algorithms.begin(),
+                            hello.algorithms.end(), std::back_inserter(both));
+      algorithms_ = std::move(both);
+      for (auto it = modules_.begin(); it != modules_.end();)
+        it = hello.modules.count(it->first) ? std::next(it) : modules_.erase(it);
+    }
+  }
+
+  std::string name() const override { return "hosts"; }
+  const Capabilities& capabilities() const override { return capabilities_; }
+  std::vector<std::string> algorithms() const override { return algorithms_; }
+  bool has_module(const std::string& name) const override { return modules_.count(name) > 0; }
+  std::string description(const std::string&) const override { return "of the hosts' kernels"; }
+  std::vector<BackendPart> parts() const override { return hosts_parts(); }
+
+  std::string build() const override {
+    std::lock_guard<std::mutex> lock(mutex_);
+    std::string hashes = "delaycc " + hash_hex(read_file("/proc/self/exe")) + " runner " +
+                         hash_hex(read_file(runner_));
+    for (const auto& [name, session] : sessions_) hashes += "\n" + host_text(*session, modules_);
+    return hash_hex(hashes).substr(0, 16);
+  }
+
+  std::string identity(const Plan& plan) const override {
+    check_plan(plan);
+    std::lock_guard<std::mutex> lock(mutex_);
+    std::string text = "hosts runner " + hash_hex(read_file(runner_));
+    for (const int node : nodes_of(plan)) {
+      const Session& session = *sessions_.at(plan.nodes.at(static_cast<size_t>(node)).name);
+      std::map<std::string, std::string> used;
+      for (const std::string& module : plan.modules)
+        if (const auto it = session.hello().modules.find(module);
+            it != session.hello().modules.end())
+          used.insert(*it);
+      text += "\n" + host_text(session, used);
+    }
+    return text;
+  }
+
+  Records run(const Plan& plan, const std::string& directory, int timeout_s,
+              const std::atomic<bool>& stop) const override {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const std::vector<int> nodes = nodes_of(plan);
+    std::vector<Session*> sessions;
+    for (const int node : nodes)
+      sessions.push_back(&session(plan.nodes.at(static_cast<size_t>(node)).name, stop));
+    std::vector<ClockOffset> clocks;
+    for (Session* session : sessions) clocks.push_back(session->compare_clocks(stop));
+
+    TrialEnd end(sessions);
+    Order order = order_of(plan, nodes);
+    for (size_t i = 0; i < nodes.size(); i++) {
+      order.node = nodes[i];
+      order.device = sessions[i]->host().device;
+      order.qdisc = sessions[i]->host().qdisc;
+      sessions[i]->send("trial", order_to_json(order));
+    }
+    for (Session* session : sessions) session->expect("ready", kReadyMs, stop);
+    Records all;
+    all.calibration = echoes(plan, nodes, sessions, stop);
+
+    const int64_t zero_ns = monotonic_ns() + kLeadNs + (plan.zero_ns - plan.connect_ns);
+    for (size_t i = 0; i < nodes.size(); i++)
+      sessions[i]->send("go", std::to_string(zero_ns + clocks[i].offset_ns));
+    const int64_t planned_ms = (zero_ns - monotonic_ns() + plan.end_ns) / 1'000'000;
+    const int64_t most_ms = std::min<int64_t>(planned_ms + int64_t{timeout_s} * 1000, INT32_MAX);
+    std::vector<Records> parts;
+    for (Session* session : sessions)
+      parts.push_back(unpack_records(session->expect("records", static_cast<int>(most_ms), stop)));
+    all.calibration.clock_error_ns = clock_error_ns(clocks, sessions, stop);
+    end.now();
+    merge(plan, nodes, parts, &all);
+    write_file(directory + "/console.txt", console(sessions));
+    return all;
+  }
+
+ private:
+  // A new one in place of one that was lost.
+  Session& session(const std::string& name, const std::atomic<bool>& stop) const {
+    std::unique_ptr<Session>& session = sessions_[name];
+    if (session && !session->lost()) return *session;
+    session.reset();
+    const auto host = std::find_if(inventory_.hosts.begin(), inventory_.hosts.end(),
+                                   [&](const InventoryHost& h) { return h.name == name; });
+    try {
+      session = std::make_unique<Session>(*host, inventory_.ssh_config, runner_,
+                                          messages_.path() + "/" + host->address, stop);
+    } catch (...) {
+      sessions_.erase(name);
+      throw;
+    }
+    return *session;
+  }
+
+  // The hosts that have a part in it.
+  std::vector<int> nodes_of(const Plan& plan) const {
+    std::set<int> used;
+    for (const FlowPlan& flow : plan.flows) used.insert({flow.source, flow.destination});
+    for (const int node : used) {
+      const std::string& name = plan.nodes.at(static_cast<size_t>(node)).name;
+      const auto is = [&](const InventoryHost& host) { return host.name == name; };
+      if (std::none_of(inventory_.hosts.begin(), inventory_.hosts.end(), is)) {
+        std::string known;
+        for (const InventoryHost& host : inventory_.hosts)
+          known += (known.empty() ? "" : ", ") + host.name;
+        throw ScenarioError(inventory_.path + ": hosts: there is none for " + name +
+                            " of the scenario, which sends or receives; it has " + known);
+      }
+    }
+    if (used.empty()) throw Error("backend hosts: the plan has no flow");
+    return {used.begin(), used.end()};
+  }
+
+  const InventoryHost& host_of(const std::string& name) const {
+    return *std::find_if(inventory_.hosts.begin(), inventory_.hosts.end(),
+                         [&](const InventoryHost& host) { return host.name == name; });
+  }
+
+  // What all hosts are told alike.
+  Order order_of(const Plan& plan, const std::vector<int>& nodes) const {
+    Order order;
+    order.ports = flow_ports(plan);
+    order.plan = plan;
+    std::map<std::string, std::string> real;
+    for (const int node : nodes) {
+      NodePlan& host = order.plan.nodes.at(static_cast<size_t>(node));
+      const std::string& address = host_of(host.name).address;
+      real[host.address] = address;
+      host.address = address;
+    }
+    for (NodePlan& host : order.plan.nodes) {
+      host.sysctls.erase("net.ipv6.conf.default.disable_ipv6");  // of devices that are yet to come
+      for (auto& [name, value] : host.sysctls) value = with_addresses(value, real);
+    }
+    return order;
+  }
+
+  static Calibration echoes(const Plan& plan, const std::vector<int>& nodes,
+                            const std::vector<Session*>& sessions, const std::atomic<bool>& stop) {
+    const auto measured = std::find_if(plan.flows.begin(), plan.flows.end(),
+                                       [](const FlowPlan& flow) { return flow.measured; });
+    const FlowPlan& flow = measured == plan.flows.end() ? plan.flows.front() : *measured;
+    const auto at = std::find(nodes.begin(), nodes.end(), flow.source) - nodes.begin();
+    Session& session = *sessions.at(static_cast<size_t>(at));
+    session.send("echo", std::to_string(flow.destination));
+    Records told;
+    parse_flows(session.expect("echoes", kEchoMs, stop), "echoes", &told);
+    return told.calibration;
+  }
+
+  // How far times of two hosts may be apart: what each clock's comparison leaves open, and what it
+  // has moved since.
+  static int64_t clock_error_ns(const std::vector<ClockOffset>& before,
+                                const std::vector<Session*>& sessions,
+                                const std::atomic<bool>& stop) {
+    std::vector<int64_t> errors;
+    for (size_t i = 0; i < sessions.size(); i++) {
+      const ClockOffset after = sessions[i]->compare_clocks(stop);
+      const int64_t moved_ns = std::abs(after.offset_ns - before[i].offset_ns);
+      errors.push_back(before[i].error_ns + std::max<int64_t>(moved_ns - after.error_ns, 0));
+    }
+    std::sort(errors.rbegin(), errors.rend());
+    return errors.front() + (errors.size() > 1 ? errors[1] : 0);
+  }
+
+  static void merge(const Plan& plan, const std::vector<int>& nodes, std::vector<Records>& parts,
+                    Records* all) {
+    std::set<std::string> kernels;
+    all->flows.resize(plan.flows.size());
+    for (size_t i = 0; i < parts.size(); i++) {
+      Records& part = parts[i];
+      kernels.insert(part.kernel);
+      if (part.flows.size() != plan.flows.size()) throw Error("records of a runner lack flows");
+      for (const FlowPlan& flow : plan.flows) {
+        const FlowRecord& seen = part.flows[static_cast<size_t>(flow.id)];
+        FlowRecord& record = all->flows[static_cast<size_t>(flow.id)];
+        record.id = flow.id;
+        if (flow.source == nodes[i]) {
+          record.cc = seen.cc;
+          record.start_ns = seen.start_ns;
+          record.stop_ns = seen.stop_ns;
+          record.retransmits = seen.retransmits;
+        }
+        if (flow.destination == nodes[i]) {
+          record.received_ns = seen.received_ns;
+          record.received_bytes = seen.received_bytes;
+        }
+      }
+      all->packets.insert(all->packets.end(), part.packets.begin(), part.packets.end());
+      all->decisions.insert(all->decisions.end(), part.decisions.begin(), part.decisions.end());
+      part = Records();
+    }
+    for (const std::string& kernel : kernels)
+      all->kernel += (all->kernel.empty() ? "" : ", ") + kernel;
+    std::stable_sort(
+        all->packets.begin(), all->packets.end(),
+        [](const PacketRecord& a, const PacketRecord& b) { return a.arrival_ns < b.arrival_ns; });
+    std::stable_sort(all->decisions.begin(), all->decisions.end(),
+                     [](const Decision& a, const Decision& b) { return a.time_ns < b.time_ns; });
+  }
+
+  static std::string host_text(const Session& session,
+                               const std::map<std::string, std::string>& modules) {
+    const InventoryHost& host = session.host();
+    const Hello& hello = session.hello();
+    std::string text = host.name + " " + hello.host + " " + hello.kernel + " " + host.address +
+                       " " + host.device + " " + host.qdisc;
+    for (const auto& [name, unused] : modules)
+      if (const auto it = hello.modules.find(name); it != hello.modules.end())
+        text += " " + name + " " + it->second;
+    return text;
+  }
+
+  static std::string console(const std::vector<Session*>& sessions) {
+    std::string text;
+    for (const Session* session : sessions)
+      text += session->host().name + ": " + session->host().ssh + ", " + session->hello().host +
+              ", kernel " + session->hello().kernel + "\n";
+    return text;
+  }
+
+  const Inventory inventory_;
+  const std::string runner_;
+  const TemporaryDirectory messages_;
+  Capabilities capabilities_;
+  std::vector<std::string> algorithms_;
+  std::map<std::string, std::string> modules_;  // of all hosts; hashes are those of one
+  mutable std::mutex mutex_;
+  mutable std::map<std::string, std::unique_ptr<Session>> sessions_;  // by host of the scenario
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> find_hosts(const std::string& inventory, const std::atomic<bool>& stop) {
+  return std::make_unique<Hosts>(inventory, stop);
+}
+
+std::vector<BackendPart> hosts_parts() {
+  std::istringstream folders(getenv("PATH") ? getenv("PATH") : "");
+  BackendPart part = {"ssh", "apt-get install openssh-client", false};
+  for (std::string folder; !part.there && std::getline(folders, folder, ':');)
+    if (access((folder + "/ssh").c_str(), X_OK) == 0) part = {"ssh", folder + "/ssh", true};
+  return {part};
+}
+
+}  // namespace delaycc
