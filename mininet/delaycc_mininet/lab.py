@@ -45,10 +45,15 @@ class Bridge(mininet.nodelib.LinuxBridge):
         super().__init__(name, stp=stp, prio=prio, **params)
         say("switches are Linux bridges here: Open vSwitch, and so OpenFlow, does not run in the lab")
 
-    def dpctl(self, *args):
-        raise CapabilityError(f"{self.name}: dpctl: switches of the lab are Linux bridges and have no OpenFlow tables")
 
-    vsctl = dpctl
+def _of_open_vswitch(method):
+    def refuse(self, *_args, **_words):
+        raise CapabilityError(f"{self.name}: {method}: switches of the lab are Linux bridges and have no OpenFlow tables")
+    return refuse
+
+
+for _method in ("dpctl", "vsctl", "detach", "isOldOVS"):
+    setattr(Bridge, _method, _of_open_vswitch(_method))
 
 
 class NoController(mininet.node.Node):

@@ -50,6 +50,12 @@ def test_scripts_of_others_run_as_they_are(tmp_path, name, shown):
     assert shown in done.stdout, done.stdout
 
 
+@pytest.mark.parametrize("name,why", (("mobility.py", "s1: detach: switches of the lab are Linux bridges"),
+                                      ("controllers.py", "RemoteController: OpenFlow controllers do not run in the lab")))
+def test_scripts_of_others_are_refused_for_what_they_need_of_open_vswitch(tmp_path, name, why):
+    assert why in mininet(tmp_path / "out", THEIRS / name, code=1).stdout
+
+
 def test_mn_runs_with_our_hosts_links_and_topologies(tmp_path):
     done = mininet(tmp_path / "out", "mn", "--custom", ROOT / "mininet/delaycc_mininet/custom.py", "--topo", "leafspine,2,2,1",
                    "--host", "cc,cc=oscar", "--link", "port,rate=100Gbit,delay=1us", "--controller", "none", "--test", "pingall")

@@ -456,7 +456,8 @@ std::unique_ptr<Backend> find_hosts(const std::string& inventory, const std::ato
 }
 
 std::vector<BackendPart> hosts_parts() {
-  std::istringstream folders(getenv("PATH") ? getenv("PATH") : "");
+  const char* path = getenv("PATH");
+  std::istringstream folders(path ? path : "");
   BackendPart part = {"ssh", "apt-get install openssh-client", false};
   for (std::string folder; !part.there && std::getline(folders, folder, ':');)
     if (access((folder + "/ssh").c_str(), X_OK) == 0) part = {"ssh", folder + "/ssh", true};

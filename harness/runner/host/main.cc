@@ -9,20 +9,13 @@
 // delaycc-host-runner --remote [FOLDER]: serves a command on another host over standard input and
 // output (remote.h), and first removes FOLDER, where it was put.
 #include <fcntl.h>
-#include <sys/mount.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/utsname.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -43,8 +36,6 @@
 
 namespace delaycc {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr uint32_t kRootHandle = 0x10000;
 constexpr uint32_t kRootClass = 0x10001;
