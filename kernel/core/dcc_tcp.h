@@ -11,7 +11,8 @@
  *	ACK		dcc_tcp_sample(), made of
  *			  dcc_tcp_note_retrans(), dcc_tcp_delivered_bytes(),
  *			  dcc_tcp_may_be_held(), dcc_tcp_send_ns(), dcc_tcp_is_held(),
- *			  dcc_tcp_accept_rtt(), dcc_tcp_note_noise()
+ *			  dcc_tcp_accept_rtt(), dcc_tcp_note_noise(),
+ *			  dcc_tcp_judge_handshake()
  *	loss		dcc_tcp_state_event()
  *	idle		dcc_tcp_restarts()
  *	control		dcc_tcp_pace(), dcc_tcp_burst(), dcc_tcp_window(),
@@ -80,11 +81,14 @@
  * rate is at most two thirds of the best one, and noisy if the RTT changes, from one sample to the
  * next, by a packet's time on the line and by more than a quarter of the time between two samples.
  * So many low and noisy rounds in a row, or two of them that last so many RTTs, are proof of noise.
+ * One is, if its rate is less than an eighth of the best one: the flow is starved, and its rounds
+ * are long.
  */
 #define DCC_TCP_ROUND_SAMPLES 12U
 #define DCC_TCP_STEP_PART 4U
 #define DCC_TCP_LOW_ROUNDS 8U
 #define DCC_TCP_LOW_RTTS 16U
+#define DCC_TCP_STARVED_PART 8U
 
 /* The best rate falls by a 64th per round: a share that is long gone is no measure. */
 #define DCC_TCP_BEST_SHIFT 6
@@ -96,6 +100,18 @@
 /* A round that is not noisy takes an eighth of the noise away. */
 #define DCC_TCP_NOISE_DECAY_SHIFT 3
 
+/*
+ * What the handshake says of the base RTT (dcc_tcp_bound_by_handshake()).  A full packet takes
+ * longer than the handshake's on each link: at least on the two hosts' own links, and on six links
+ * in the largest fabrics.  The last digits of a path are worth a sixteenth.
+ */
+#define DCC_TCP_HANDSHAKE_LINKS 2U
+#define DCC_TCP_HANDSHAKE_MORE_LINKS 4U
+#define DCC_TCP_HANDSHAKE_SLACK_SHIFT 4
+
+/* It is refuted by so many rounds of a starved flow in a row. */
+#define DCC_TCP_STARVED_ROUNDS 2U
+
 /* The samples of one RTT or more. */
 struct dcc_tcp_round {
 	u64 start_ns;
@@ -104,7 +120,20 @@ struct dcc_tcp_round {
 	u64 sum_step_ns; /* of the changes from one sample to the next */
 	u32 newest_rtt_ns;
 	u32 least_rtt_ns;
+	u32 most_rtt_ns;
 	u32 samples;
+};
+
+/* What the handshake says of the base RTT. */
+struct dcc_tcp_handshake {
+	u32 rtt_ns;	   /* of its small packets; 0: unknown, ambiguous or refuted */
+	u32 error_ns;	   /* of rtt_ns, either way */
+	u32 least_data_ns; /* while in use: the least RTT of a full packet */
+	u32 idle_rtt_ns;   /* the least of RTTs in a row that may be an idle path's, */
+	u32 idle_samples;  /* their number, */
+	u64 idle_since_ns; /* and when the first came */
+	u8 in_use;	   /* dcc_tcp.least_rtt_ns comes from rtt_ns */
+	u8 starved_rounds; /* in a row */
 };
 
 /* What the hosts add to the RTT on average, beside what they add at least. */
@@ -130,8 +159,9 @@ struct dcc_tcp {
 	u32 mss;	      /* payload of a full packet, bytes; never 0 */
 	u32 header_bytes;     /* on the wire, beside the payload */
 	u32 rtt_ns;	      /* the newest valid RTT */
-	u32 least_rtt_ns;     /* measured; path.base_rtt_ns is longer by noise.mean_ns */
+	u32 least_rtt_ns;     /* of a full packet; path.base_rtt_ns is longer by noise.mean_ns */
 	struct dcc_tcp_noise noise;
+	struct dcc_tcp_handshake handshake;
 	u64 last_ack_ns;      /* the newest ACK that a core saw; 0: none */
 	u8 base_fixed;	      /* the base RTT is configured: do not measure it */
 	u8 base_measured;     /* path.base_rtt_ns comes from full packets of data */
@@ -202,18 +232,54 @@ static inline void dcc_tcp_set_base_rtt(struct dcc_tcp *s, u32 base_rtt_ns, bool
 		s->noise.mean_ns = 0;
 		s->noise.low_rounds = 0;
 		s->noise.round.samples = 0;
+		s->handshake.rtt_ns = 0;
+		s->handshake.in_use = 0;
+	}
+}
+
+/* Are now - sent_ns and rtt_us the same time?  Both ends of rtt_us are rounded down. */
+static inline bool dcc_tcp_same_rtt(u64 now_ns, u64 sent_ns, u32 rtt_us)
+{
+	u64 error_ns = now_ns - sent_ns - (u64)rtt_us * DCC_NS_PER_US;
+
+	return error_ns + (DCC_NS_PER_US - 1) < 2 * DCC_NS_PER_US - 1;
+}
+
+/*
+ * The handshake's RTT at the start of a connection.  It is known to the nanosecond where sent_ns is
+ * the SYN's departure.  Where a SYN or its answer was sent again it is ambiguous: a timestamp
+ * option that echoes the first SYN makes it a second.
+ */
+static inline void dcc_tcp_note_handshake(struct dcc_tcp *s, const struct dcc_tcp_view *v,
+					  u32 srtt_us, u64 sent_ns)
+{
+	struct dcc_tcp_handshake *h = &s->handshake;
+
+	h->error_ns = DCC_NS_PER_US;
+	h->rtt_ns = (u32)dcc_min_u64((u64)srtt_us * DCC_NS_PER_US, DCC_PATH_RTT_MAX_NS);
+	if (h->rtt_ns && dcc_tcp_same_rtt(v->now_ns, sent_ns, srtt_us)) {
+		h->error_ns = 0;
+		h->rtt_ns = (u32)dcc_min_u64(v->now_ns - sent_ns, DCC_PATH_RTT_MAX_NS);
 	}
 }
 
 /*
- * Begins with an established socket; of v only the socket's fields count.  The handshake's RTT
- * (srtt_us, 0: unknown) serves until the first data packet's: its small packets are faster, by the
- * time that a full packet takes on each link.
+ * Begins with an established socket; of v only the socket's fields count.  srtt_us is TCP's RTT, 0:
+ * unknown; sent_ns is when the last packet left, on a new connection the SYN.  The handshake's RTT
+ * serves until the first data packet's: its small packets are faster, by the time that a full
+ * packet takes on each link.
  */
-static inline void dcc_tcp_begin(struct dcc_tcp *s, const struct dcc_tcp_view *v, u32 srtt_us)
+static inline void dcc_tcp_begin(struct dcc_tcp *s, const struct dcc_tcp_view *v, u32 srtt_us,
+				 u64 sent_ns)
 {
-	u64 rtt_ns = srtt_us ? (u64)srtt_us * DCC_NS_PER_US : DCC_TCP_FIRST_RTT_NS;
+	/* A SYN is one byte. */
+	bool is_new = v->bytes_acked <= 1;
+	u64 rtt_ns = DCC_TCP_FIRST_RTT_NS;
 
+	if (srtt_us && !(is_new && v->total_retrans))
+		rtt_ns = (u64)srtt_us * DCC_NS_PER_US;
+	if (is_new && !v->total_retrans)
+		dcc_tcp_note_handshake(s, v, srtt_us, sent_ns);
 	s->path.base_rtt_ns =
 		(u32)dcc_clamp_u64(rtt_ns, DCC_PATH_RTT_MIN_NS, DCC_PATH_RTT_MAX_NS);
 	s->rtt_ns = s->path.base_rtt_ns;
@@ -300,16 +366,12 @@ static inline u64 dcc_tcp_retrans_ns(u64 rack_sent_us, u32 rack_rtt_us, u64 now_
 static inline u64 dcc_tcp_send_ns(const struct dcc_tcp *s, const struct dcc_tcp_view *v,
 				  u64 noted_ns)
 {
-	u64 error_ns;
-
 	if (v->is_retrans)
 		return s->times_retrans ? noted_ns : 0;
 	if (v->rtt_us < 0)
 		return 0;
 
-	/* Both ends of rtt_us are rounded down, so the two may differ by less than 1 us. */
-	error_ns = v->now_ns - noted_ns - (u64)(u32)v->rtt_us * DCC_NS_PER_US;
-	if (noted_ns && error_ns + (DCC_NS_PER_US - 1) < 2 * DCC_NS_PER_US - 1)
+	if (noted_ns && dcc_tcp_same_rtt(v->now_ns, noted_ns, (u32)v->rtt_us))
 		return noted_ns;
 
 	/* An RTT of whole milliseconds may come from TCP's timestamp option, which counts these. */
@@ -347,11 +409,58 @@ static inline bool dcc_tcp_acked_small(const struct dcc_tcp *s, const struct dcc
 	return acked_bytes < (u64)v->acked_sacked * (s->mss + s->header_bytes);
 }
 
+/* The time of a full packet on the line. */
+static inline u64 dcc_tcp_packet_ns(const struct dcc_tcp *s)
+{
+	return dcc_div_u64(s->path.wire_bytes * (DCC_BITS_PER_BYTE * DCC_NS_PER_S),
+			   dcc_max_u64(s->path.line_rate_bps, DCC_PATH_RATE_MIN_BPS));
+}
+
 /* The base RTT in use: the least RTT and the hosts' noise. */
 static inline void dcc_tcp_apply_noise(struct dcc_tcp *s)
 {
 	s->path.base_rtt_ns =
 		(u32)dcc_min_u64((u64)s->least_rtt_ns + s->noise.mean_ns, DCC_PATH_RTT_MAX_NS);
+}
+
+/* The handshake's RTT as that of a full packet on the fewest links. */
+static inline u32 dcc_tcp_handshake_base_ns(const struct dcc_tcp *s)
+{
+	u64 base_ns = s->handshake.rtt_ns + DCC_TCP_HANDSHAKE_LINKS * dcc_tcp_packet_ns(s);
+
+	return (u32)dcc_clamp_u64(base_ns, DCC_PATH_RTT_MIN_NS, DCC_PATH_RTT_MAX_NS);
+}
+
+/* By how much more the base RTT may be longer than that. */
+static inline u64 dcc_tcp_handshake_slack_ns(const struct dcc_tcp *s)
+{
+	return DCC_TCP_HANDSHAKE_MORE_LINKS * dcc_tcp_packet_ns(s) +
+	       (s->handshake.rtt_ns >> DCC_TCP_HANDSHAKE_SLACK_SHIFT) + s->handshake.error_ns;
+}
+
+/*
+ * At the first full packet's RTT: is the handshake's the better measure of an idle path?
+ *
+ * Flows that start together make a queue before any of them has seen the path without it, and each
+ * takes what it sees for the base RTT.  Their handshakes came before.  So the base RTT is the
+ * handshake's, made longer by what full packets take at least.  That may be too short, by the
+ * links that are not known of, but is so for all alike, and equal base RTTs matter more to most
+ * laws than exact ones.  It ends when
+ *  - a full packet's RTT is shorter;
+ *  - the path is idle (dcc_tcp_watch_idle());
+ *  - the flow starves (dcc_tcp_judge_handshake()).
+ */
+static inline void dcc_tcp_bound_by_handshake(struct dcc_tcp *s)
+{
+	struct dcc_tcp_handshake *h = &s->handshake;
+	u32 base_ns = dcc_tcp_handshake_base_ns(s);
+
+	if (!h->rtt_ns || base_ns >= s->least_rtt_ns)
+		return;
+	h->least_data_ns = s->least_rtt_ns;
+	h->starved_rounds = 0;
+	h->in_use = 1;
+	s->least_rtt_ns = base_ns;
 }
 
 /*
@@ -365,8 +474,13 @@ static inline void dcc_tcp_measure_base_rtt(struct dcc_tcp *s, u32 rtt_ns, bool 
 	rtt_ns = dcc_clamp_u32(rtt_ns, DCC_PATH_RTT_MIN_NS, DCC_PATH_RTT_MAX_NS);
 	if (!(small ? s->base_small : s->base_measured) || rtt_ns < s->least_rtt_ns) {
 		s->least_rtt_ns = rtt_ns;
+		s->handshake.in_use = 0;
+		if (!small && !s->base_measured)
+			dcc_tcp_bound_by_handshake(s);
 		dcc_tcp_apply_noise(s);
 	}
+	if (DCC_UNLIKELY(s->handshake.in_use))
+		s->handshake.least_data_ns = dcc_min_u32(s->handshake.least_data_ns, rtt_ns);
 	s->base_small = small;
 	s->base_measured = !small;
 }
@@ -386,8 +500,14 @@ static inline void dcc_tcp_accept_rtt(struct dcc_tcp *s, u32 rtt_ns, bool small)
 	dcc_tcp_measure_base_rtt(s, s->rtt_ns, small);
 }
 
-/* Rounds in a row that are low and noisy; true when they prove noise. */
-static inline bool dcc_tcp_count_low(struct dcc_tcp_noise *n, u64 now_ns, u32 mean_ns,
+/* Is the rate of a round that of a starved flow? */
+static inline bool dcc_tcp_is_starved(const struct dcc_tcp_noise *n, u64 bps)
+{
+	return bps < n->best_bps / DCC_TCP_STARVED_PART;
+}
+
+/* Rounds in a row that are low and noisy; true when they prove noise.  bps is the last one's. */
+static inline bool dcc_tcp_count_low(struct dcc_tcp_noise *n, u64 now_ns, u64 bps, u32 mean_ns,
 				     u32 excess_ns, u32 spread_ns)
 {
 	if (!n->low_rounds) {
@@ -398,7 +518,7 @@ static inline bool dcc_tcp_count_low(struct dcc_tcp_noise *n, u64 now_ns, u32 me
 	n->low_rounds++;
 	n->low_excess_ns = dcc_min_u32(n->low_excess_ns, excess_ns);
 	n->low_spread_ns = dcc_min_u32(n->low_spread_ns, spread_ns);
-	return n->low_rounds >= DCC_TCP_LOW_ROUNDS ||
+	return n->low_rounds >= DCC_TCP_LOW_ROUNDS || dcc_tcp_is_starved(n, bps) ||
 	       (n->low_rounds > 1 &&
 		now_ns - n->low_since_ns >= (u64)mean_ns * DCC_TCP_LOW_RTTS);
 }
@@ -414,11 +534,35 @@ static inline bool dcc_tcp_round_is_noisy(const struct dcc_tcp *s, u64 now_ns)
 {
 	const struct dcc_tcp_round *r = &s->noise.round;
 	u64 steps = dcc_max_u32(r->samples, 2) - 1;
-	u64 packet_ns = dcc_div_u64(s->path.wire_bytes * (DCC_BITS_PER_BYTE * DCC_NS_PER_S),
-				    dcc_max_u64(s->path.line_rate_bps, DCC_PATH_RATE_MIN_BPS));
+	u64 packet_ns = dcc_tcp_packet_ns(s);
 	u64 between_ns = dcc_min_u64(now_ns - r->start_ns, steps * (s->least_rtt_ns / 2));
 
 	return r->sum_step_ns > steps * packet_ns + between_ns / DCC_TCP_STEP_PART;
+}
+
+/*
+ * After a round at bps, while the handshake's RTT is in use: is the base RTT too short?  A
+ * middlebox may have answered the handshake, a slow link may be on the path, or a receiver may
+ * gather packets of data.  A law then sees a queue that no cut drains.  It cuts until the flow is
+ * starved, and what it then measures is the base RTT: the RTTs are hardly longer than the least.
+ * Flows that are starved by others have longer ones.
+ */
+static inline void dcc_tcp_judge_handshake(struct dcc_tcp *s, u64 bps)
+{
+	const struct dcc_tcp_round *r = &s->noise.round;
+	struct dcc_tcp_handshake *h = &s->handshake;
+	u64 slack_ns = dcc_tcp_handshake_slack_ns(s);
+
+	if (!dcc_tcp_is_starved(&s->noise, bps) ||
+	    r->most_rtt_ns > h->least_data_ns + slack_ns) {
+		h->starved_rounds = 0;
+		return;
+	}
+	if (++h->starved_rounds < DCC_TCP_STARVED_ROUNDS)
+		return;
+	s->least_rtt_ns = r->least_rtt_ns;
+	h->rtt_ns = 0;
+	h->in_use = 0;
 }
 
 /* A round is complete. */
@@ -434,9 +578,11 @@ static DCC_NOINLINE void dcc_tcp_close_round(struct dcc_tcp *s, u64 now_ns)
 				 dcc_max_u64(now_ns - r->start_ns, 1));
 
 	n->best_bps = dcc_max_u64(n->best_bps - (n->best_bps >> DCC_TCP_BEST_SHIFT), bps);
+	if (DCC_UNLIKELY(s->handshake.in_use))
+		dcc_tcp_judge_handshake(s, bps);
 	if (bps > n->best_bps / 3 * 2 || !noisy) {
 		n->low_rounds = 0;
-	} else if (dcc_tcp_count_low(n, now_ns, mean_ns, excess_ns, spread_ns)) {
+	} else if (dcc_tcp_count_low(n, now_ns, bps, mean_ns, excess_ns, spread_ns)) {
 		u64 noise_ns = dcc_min_u64(n->low_excess_ns,
 					   (u64)n->low_spread_ns * DCC_TCP_NOISE_SPREADS);
 
@@ -476,6 +622,7 @@ static inline void dcc_tcp_note_noise(struct dcc_tcp *s, const struct dcc_ack *a
 		r->sum_step_ns = 0;
 		r->newest_rtt_ns = ack->rtt_ns;
 		r->least_rtt_ns = ack->rtt_ns;
+		r->most_rtt_ns = ack->rtt_ns;
 	}
 	r->samples++;
 	r->sum_rtt_ns += ack->rtt_ns;
@@ -483,21 +630,53 @@ static inline void dcc_tcp_note_noise(struct dcc_tcp *s, const struct dcc_ack *a
 	r->newest_rtt_ns = ack->rtt_ns;
 	r->acked_bytes += ack->acked_bytes;
 	r->least_rtt_ns = dcc_min_u32(r->least_rtt_ns, ack->rtt_ns);
+	r->most_rtt_ns = dcc_max_u32(r->most_rtt_ns, ack->rtt_ns);
 	if (r->samples >= DCC_TCP_ROUND_SAMPLES && ack->send_ns >= r->start_ns)
 		dcc_tcp_close_round(s, ack->now_ns);
+}
+
+/*
+ * While the handshake's RTT is in use: is the path idle?  Then all RTTs of a round trip are the
+ * same, to a packet's time, and longer than the handshake says by no more than unknown links make
+ * them.
+ */
+static DCC_NOINLINE void dcc_tcp_watch_idle(struct dcc_tcp *s, const struct dcc_ack *ack)
+{
+	struct dcc_tcp_handshake *h = &s->handshake;
+	u64 packet_ns = dcc_tcp_packet_ns(s);
+
+	if (ack->rtt_ns > s->least_rtt_ns + dcc_tcp_handshake_slack_ns(s)) {
+		h->idle_samples = 0;
+		return;
+	}
+	if (!h->idle_samples || ack->rtt_ns > h->idle_rtt_ns + packet_ns ||
+	    ack->rtt_ns + packet_ns < h->idle_rtt_ns) {
+		h->idle_since_ns = ack->now_ns;
+		h->idle_rtt_ns = ack->rtt_ns;
+		h->idle_samples = 1;
+		return;
+	}
+	h->idle_rtt_ns = dcc_min_u32(h->idle_rtt_ns, ack->rtt_ns);
+	if (++h->idle_samples < DCC_TCP_ROUND_SAMPLES || ack->send_ns < h->idle_since_ns)
+		return;
+	s->least_rtt_ns = h->idle_rtt_ns;
+	h->in_use = 0;
+	dcc_tcp_apply_noise(s);
 }
 
 /* A sample of the path's RTT.  What the application made slow says nothing of the hosts. */
 static inline void dcc_tcp_take_sample(struct dcc_tcp *s, const struct dcc_ack *ack, bool small)
 {
 	dcc_tcp_accept_rtt(s, ack->rtt_ns, small);
+	if (DCC_UNLIKELY(s->handshake.in_use) && !small)
+		dcc_tcp_watch_idle(s, ack);
 	if (!small && !s->base_fixed && !(ack->flags & DCC_ACK_APP_LIMITED))
 		dcc_tcp_note_noise(s, ack);
 }
 
 /*
  * TCP's ACK as a core wants it, in *ack; false: it delivered nothing, and no core sees it.
- * noted_ns: see dcc_tcp_send_ns().  ack->flows and DCC_ACK_LOSS are the caller's.
+ * noted_ns: see dcc_tcp_send_ns().  ack->flows is the caller's.
  */
 static inline bool dcc_tcp_sample(struct dcc_tcp *s, const struct dcc_tcp_view *v, u64 noted_ns,
 				  struct dcc_ack *ack)

@@ -158,7 +158,7 @@ static bool delaycc_path_read(struct sock *sk, struct delaycc_sock *ds)
 			   delaycc_header_bytes(sk, overhead));
 	dcc_tcp_set_base_rtt(&ds->tcp,
 			     delaycc_configured_base_ns(sk, dst, values),
-			     dev && dev->ifindex != ds->ifindex);
+			     dev && ds->ifindex && dev->ifindex != ds->ifindex);
 
 	rate_bps = delaycc_line_rate_bps(sk, dev, values);
 	/* A route to a device without a speed keeps what was known before. */
@@ -258,7 +258,7 @@ int delaycc_init(struct sock *sk, struct delaycc_sock *ds, const char *name)
 		inet_csk(sk)->icsk_af_ops->rebuild_header(sk);
 
 	delaycc_view(sk, &v);
-	dcc_tcp_begin(&ds->tcp, &v, tp->srtt_us >> 3);
+	dcc_tcp_begin(&ds->tcp, &v, tp->srtt_us >> 3, tp->tcp_wstamp_ns);
 	ds->tcp_pacing_shift = READ_ONCE(sk->sk_pacing_shift);
 
 	rcu_read_lock();

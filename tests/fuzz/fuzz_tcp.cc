@@ -109,7 +109,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   s.path.line_rate_bps = dcc_clamp_u64(in.Take<u64>(), 1000000, kLineRateMaxBps);
   dcc_tcp_set_packet(&s, in.Take<u16>(), in.Take<u8>());
   TakeView(in, &v);
-  dcc_tcp_begin(&s, &v, in.Take<u32>());
+  const u32 srtt_us = in.Take<u32>();
+  // Often the SYN's departure, to within a microsecond or two.
+  dcc_tcp_begin(&s, &v, srtt_us, v.now_ns - u64{srtt_us} * DCC_NS_PER_US - srtt_us % 2048);
   CheckPath(s);
   while (!in.empty()) {
     switch (in.Take<u8>() % 8) {

@@ -168,6 +168,27 @@ def test_recovery_timeouts_undo_windows_and_options_are_tcps_own(lab, algorithm)
         assert not off
 
 
+# ---- a SYN that comes twice ----
+
+# The second SYN's answer echoes the first one's timestamp, as Linux does where its first answer was lost: an RTT of a second.
+REPEATED_SYN = """
+0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
++0 fcntl(3, F_SETFL, O_RDWR|O_NONBLOCK) = 0
++0 connect(3, ..., ...) = -1 EINPROGRESS (Operation now in progress)
++0 > S 0:0(0) <mss 1460,sackOK,TS val 100 ecr 0,nop,wscale 7>
++1~+1.1 > S 0:0(0) <mss 1460,sackOK,TS val 1100 ecr 0,nop,wscale 7>
++.01 < S. 0:0(0) ack 1 win 65535 <mss 1000,sackOK,TS val 700 ecr 100,nop,wscale 14>
++0 > . 1:1(0) ack 1 <nop,nop,TS val 1110 ecr 700>
++0 %{ assert tcpi_snd_cwnd < 1000, tcpi_snd_cwnd }%
+"""
+
+
+def test_a_repeated_syns_rtt_makes_no_first_window(lab, tmp_path):
+    (tmp_path / "repeated_syn.pkt").write_text(REPEATED_SYN)
+    found = outcomes(lab, tmp_path, "all", "oscar", ["line rate"])
+    assert found["line rate"]["repeated_syn.pkt"]["result"] == "same", found
+
+
 # ---- the interpreter ----
 
 SERVER = """

@@ -23,7 +23,7 @@ constexpr u32 kBase = 12000;
 dcc_tcp Socket() {
   dcc_tcp s = {};
   dcc_tcp_view v = {};
-  dcc_tcp_begin(&s, &v, 20);
+  dcc_tcp_begin(&s, &v, 20, 0);
   s.path.line_rate_bps = kLine;
   dcc_tcp_set_packet(&s, kMss, kHeader);
   dcc_tcp_set_base_rtt(&s, kBase, false);
@@ -69,10 +69,9 @@ namespace {
 // A flow that measures its base RTT, at any rate, with any delays.
 class NoisyFlow {
  public:
-  NoisyFlow() {
+  explicit NoisyFlow(bool saw_idle_path = true) {
     dcc_tcp_set_base_rtt(&s_, 0, false);
-    // The path when it was idle.
-    Feed(kBase, 1, 20000);
+    if (saw_idle_path) Feed(kBase, 1, 20000);
   }
 
   // So many packets, `gap_ns` apart, whose RTTs are uniform from low_ns to high_ns.
@@ -111,6 +110,14 @@ TEST(TcpNoise, WhatIsLeftOfTheDelayAtALowRateIsNoise) {
   flow.Feed(kBase, 500, 2000, kBase + 10000);
   EXPECT_GT(flow.base_ns(), kBase + 3000);  // the mean is 5 us
   EXPECT_LE(flow.base_ns(), kBase + 6000);
+}
+
+TEST(TcpNoise, OneRoundOfAStarvedFlowIsEnough) {
+  NoisyFlow flow;
+  flow.Feed(kBase, 500, 1000, kBase + 10000);
+  flow.Feed(kBase, 40, 10000, kBase + 10000);
+  EXPECT_GT(flow.base_ns(), kBase + 3000);
+  EXPECT_LE(flow.base_ns(), kBase + 7500);
 }
 
 TEST(TcpNoise, AQueueThatFollowsTheRateIsNone) {
@@ -208,10 +215,11 @@ TEST(TcpPath, APacketIsPayloadAndHeadersWithinTheCoresRange) {
   EXPECT_EQ(s.path.wire_bytes, DCC_PATH_WIRE_MAX_BYTES);
 }
 
-TEST(TcpPath, TheHandshakesRttServesUntilTheFirstSample) {
+TEST(TcpPath, TcpsRttServesUntilTheFirstSample) {
   dcc_tcp s = {};
   dcc_tcp_view v = {};
-  dcc_tcp_begin(&s, &v, 15);
+  v.bytes_acked = 1000000;  // sent by another algorithm
+  dcc_tcp_begin(&s, &v, 15, 0);
   EXPECT_EQ(s.path.base_rtt_ns, 15000u);
   EXPECT_EQ(s.rtt_ns, 15000u);
   dcc_tcp_accept_rtt(&s, 18000, false);  // longer, but of a full packet
@@ -223,12 +231,28 @@ TEST(TcpPath, TheHandshakesRttServesUntilTheFirstSample) {
   EXPECT_EQ(s.rtt_ns, 19000u);
 }
 
+TEST(TcpPath, ARepeatedSynsRttIsUnknown) {
+  dcc_tcp s = {};
+  dcc_tcp_view v = {};
+  v.bytes_acked = 1;
+  v.total_retrans = 1;
+  // The answer to the second SYN has the first one's timestamp.
+  dcc_tcp_begin(&s, &v, 1000012, 0);
+  EXPECT_EQ(s.path.base_rtt_ns, DCC_TCP_FIRST_RTT_NS);
+  EXPECT_EQ(s.handshake.rtt_ns, 0u);
+  // Another algorithm's socket has retransmitted some time ago: its RTT is smoothed over much data.
+  v.bytes_acked = 1000000;
+  dcc_tcp_begin(&s, &v, 15, 0);
+  EXPECT_EQ(s.path.base_rtt_ns, 15000u);
+  EXPECT_EQ(s.handshake.rtt_ns, 0u);
+}
+
 TEST(TcpPath, AnUnknownHandshakeCountsAsAMillisecondAndExtremesAreCut) {
   dcc_tcp s = {};
   dcc_tcp_view v = {};
-  dcc_tcp_begin(&s, &v, 0);
+  dcc_tcp_begin(&s, &v, 0, 0);
   EXPECT_EQ(s.path.base_rtt_ns, DCC_TCP_FIRST_RTT_NS);
-  dcc_tcp_begin(&s, &v, 0xffffffff);
+  dcc_tcp_begin(&s, &v, 0xffffffff, 0);
   EXPECT_EQ(s.path.base_rtt_ns, DCC_PATH_RTT_MAX_NS);
   dcc_tcp_accept_rtt(&s, 0, false);
   EXPECT_EQ(s.rtt_ns, 1u);  // it is a divisor
@@ -309,6 +333,105 @@ TEST(TcpPath, ASmallPacketsRttServesOnlyUntilAFullOneWasMeasured) {
   EXPECT_EQ(s.path.base_rtt_ns, 12000u);
 }
 
+// ---- the handshake's RTT
+
+namespace {
+
+constexpr u32 kHandshake = kBase - 350;  // three links
+constexpr u32 kPacket = kWire * 8 / 100;
+
+// A flow that measures its base RTT and knows its handshake's RTT.
+class NewFlow : public NoisyFlow {
+ public:
+  explicit NewFlow(u32 handshake_ns = kHandshake, bool known_to_ns = true) : NoisyFlow(false) {
+    dcc_tcp_view v = {};
+    v.now_ns = kNow;
+    v.bytes_acked = 1;
+    *tcp() = {};
+    dcc_tcp_begin(tcp(), &v, handshake_ns / 1000, known_to_ns ? kNow - handshake_ns : 0);
+    tcp()->path.line_rate_bps = kLine;
+    dcc_tcp_set_packet(tcp(), kMss, kHeader);
+    dcc_tcp_set_base_rtt(tcp(), 0, false);
+  }
+};
+
+}  // namespace
+
+TEST(TcpHandshake, IsTheBaseRttOfAFlowThatStartsInAQueue) {
+  NewFlow flow;
+  flow.Feed(kBase + 30000, 1, 1000);
+  // Two full packets' time longer.
+  EXPECT_EQ(flow.base_ns(), kHandshake + 2 * kPacket);
+  // The flows' own queue, at their target: flat, and longer than any link makes it.
+  flow.Feed(kBase + 6000, 1000, 1000, kBase + 6200);
+  EXPECT_EQ(flow.base_ns(), kHandshake + 2 * kPacket);
+}
+
+TEST(TcpHandshake, IsTheSameBaseRttForFlowsThatSeeTheQueueBegin) {
+  NewFlow flow;
+  for (u32 queue = 0; queue < 20000; queue += kPacket) flow.Feed(kBase + queue, 1, 1000);
+  EXPECT_EQ(flow.base_ns(), kHandshake + 2 * kPacket);
+}
+
+TEST(TcpHandshake, GivesWayToAShorterRttOfData) {
+  NewFlow flow(40000);
+  flow.Feed(50000, 1, 1000);
+  EXPECT_EQ(flow.base_ns(), 40000 + 2 * kPacket);
+  flow.Feed(kBase, 1, 1000);
+  EXPECT_EQ(flow.base_ns(), kBase);
+  flow.Feed(50000, 100, 1000);
+  EXPECT_EQ(flow.base_ns(), kBase);
+}
+
+TEST(TcpHandshake, GivesWayToARoundOnTheIdlePath) {
+  NewFlow flow(kBase - 6 * kPacket);  // six links
+  flow.Feed(kBase, 1, 1000);
+  EXPECT_EQ(flow.base_ns(), kBase - 4 * kPacket);
+  flow.Feed(kBase, 50, 1000, kBase + kPacket / 2);
+  EXPECT_GE(flow.base_ns(), kBase);
+  EXPECT_LE(flow.base_ns(), kBase + kPacket / 2);
+}
+
+TEST(TcpHandshake, GivesWayToTheLastNanosecondOnTheIdlePath) {
+  NewFlow flow;
+  flow.Feed(kBase, 100, 1000);
+  EXPECT_EQ(flow.base_ns(), kBase);
+}
+
+TEST(TcpHandshake, InMicrosecondsGivesWayWithinItsError) {
+  NewFlow flow(kBase - 1000 - 2 * kPacket - 700, false);
+  flow.Feed(kBase, 50, 1000);
+  EXPECT_EQ(flow.base_ns(), kBase);
+}
+
+TEST(TcpHandshake, GivesWayWhenTheFlowStarves) {
+  // A middlebox at half of the way has answered.
+  NewFlow flow(kBase / 2);
+  flow.Feed(kBase, 100, 1000);
+  ASSERT_EQ(flow.base_ns(), kBase / 2 + 2 * kPacket);
+  flow.Feed(kBase, 30, 20000);
+  EXPECT_EQ(flow.base_ns(), kBase);
+}
+
+TEST(TcpHandshake, StaysWhenOthersStarveTheFlow) {
+  NewFlow flow;
+  flow.Feed(kBase + 500, 1, 1000);
+  flow.Feed(kBase + 6000, 100, 1000, kBase + 6200);
+  flow.Feed(kBase + 6000, 100, 20000, kBase + 6200);
+  EXPECT_EQ(flow.base_ns(), kHandshake + 2 * kPacket);
+}
+
+TEST(TcpHandshake, CountsForNothingWhereTheBaseRttIsConfiguredOrTheDeviceIsAnother) {
+  NewFlow told;
+  dcc_tcp_set_base_rtt(told.tcp(), 20000, false);
+  told.Feed(kBase + 30000, 100, 1000);
+  EXPECT_EQ(told.base_ns(), 20000u);
+  NewFlow moved;
+  dcc_tcp_set_base_rtt(moved.tcp(), 0, true);
+  moved.Feed(kBase + 30000, 100, 1000);
+  EXPECT_EQ(moved.base_ns(), kBase + 30000);
+}
+
 // ---- the send time
 
 TEST(TcpSendTime, ANoteCountsIfItAgreesWithTheKernelsMicroseconds) {
@@ -384,10 +507,10 @@ TEST(TcpRetransmissions, MakeRttsAmbiguousUpToWhatWasInFlight) {
 TEST(TcpRetransmissions, OfAnotherAlgorithmsTimeAreAssumedOfWhatIsInFlight) {
   dcc_tcp s = {};
   dcc_tcp_view v = Ack();
-  dcc_tcp_begin(&s, &v, 12);
+  dcc_tcp_begin(&s, &v, 12, 0);
   EXPECT_TRUE(s.retransmitted);
   v.packets_out = 0;
-  dcc_tcp_begin(&s, &v, 12);
+  dcc_tcp_begin(&s, &v, 12, 0);
   EXPECT_FALSE(s.retransmitted);
 }
 
@@ -858,7 +981,7 @@ TEST(TcpProperty, AnySocketGivesASoundSampleAndWindow) {
     dcc_tcp s = {};
     dcc_tcp_view v = {};
     v.packets_out = static_cast<u32>(any(100));
-    dcc_tcp_begin(&s, &v, static_cast<u32>(any(0)));
+    dcc_tcp_begin(&s, &v, static_cast<u32>(any(0)), any(0));
     s.path.line_rate_bps = DCC_PATH_RATE_MIN_BPS + any(DCC_PATH_RATE_MAX_BPS);
     s.times_retrans = any(2) != 0;
     dcc_tcp_set_packet(&s, static_cast<u32>(any(65536)), static_cast<u32>(any(300)));
