@@ -584,7 +584,6 @@ static __always_inline void hooks_on_ack(struct sock *sk, const struct rate_samp
 	struct hooks_settings *settings;
 	struct hooks_sock *s;
 	struct dcc_ack ack;
-	bool loss_seen;
 
 	/* TCP passes the handshake's last ACK before init(). */
 	s = hooks_state(sk, 0);
@@ -596,8 +595,7 @@ static __always_inline void hooks_on_ack(struct sock *sk, const struct rate_samp
 		hooks_read_settings(sk, s, settings);
 	hooks_read_packet(tp, s);
 	DELAYCC_BPF_EACH_ACK(sk, &s->params);
-	loss_seen = s->tcp.loss_seen;
-	if (loss_seen) {
+	if (s->tcp.loss_seen) {
 		s->tcp.loss_seen = 0;
 		DCC_CORE(_loss)(&s->core, &s->tcp.path, &s->params, tp->tcp_clock_cache,
 				&s->control);
@@ -606,8 +604,6 @@ static __always_inline void hooks_on_ack(struct sock *sk, const struct rate_samp
 	if (hooks_sample(tp, s, rs, settings && settings->head.arrivals, &ack)) {
 		s->flows = DELAYCC_BPF_FLOWS(sk);
 		ack.flows = s->flows;
-		if (loss_seen)
-			ack.flags |= DCC_ACK_LOSS;
 		if (DELAYCC_PROBES)
 			hooks_probe_sampled(s, &ack);
 		if (DCC_CORE(_ack)(&s->core, &s->tcp.path, &s->params, &ack, &s->control))

@@ -37,7 +37,6 @@ struct dcc_path {
 };
 
 /* Reasons that an acknowledgment is not an ordinary sample. */
-#define DCC_ACK_LOSS 0x1U	 /* this ACK revealed a loss (fast recovery entered) */
 #define DCC_ACK_APP_LIMITED 0x2U /* the sample was sent while the application had too little */
 #define DCC_ACK_DELAYED 0x4U	 /* the receiver held this ACK back: RTT is too long */
 #define DCC_ACK_NO_RTT 0x8U	 /* rtt_ns and send_ns are not valid (Karn, SACK only) */

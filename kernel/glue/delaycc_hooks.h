@@ -222,7 +222,6 @@ static __always_inline void DCC_HOOK(on_ack)(struct sock *sk,
 {
 	struct hooks_sock *s = DCC_HOOK(sock)(sk);
 	struct dcc_ack ack;
-	bool loss_seen;
 
 	/* TCP passes the handshake's last ACK before init(). */
 	if (unlikely(!s))
@@ -231,8 +230,7 @@ static __always_inline void DCC_HOOK(on_ack)(struct sock *sk,
 	delaycc_path_update(sk, &s->dcc);
 	DCC_HOOK(read_params)(sk, s);
 
-	loss_seen = s->dcc.tcp.loss_seen;
-	if (unlikely(loss_seen)) {
+	if (unlikely(s->dcc.tcp.loss_seen)) {
 		s->dcc.tcp.loss_seen = 0;
 		DCC_CORE(_loss)(&s->core, &s->dcc.tcp.path, &s->params,
 				tcp_sk(sk)->tcp_clock_cache, &s->control);
@@ -241,8 +239,6 @@ static __always_inline void DCC_HOOK(on_ack)(struct sock *sk,
 	if (DCC_HOOK(options).wants_flows)
 		s->dcc.flows = delaycc_count_flows(sk, s->report);
 	if (delaycc_sample(sk, &s->dcc, rs, &ack)) {
-		if (unlikely(loss_seen))
-			ack.flags |= DCC_ACK_LOSS;
 		if (DCC_HOOK(options).probes)
 			delaycc_probe_sampled(sk, &s->dcc, &s->probe, &ack);
 		DCC_HOOK(decide)(sk, s, &ack);

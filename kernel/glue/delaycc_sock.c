@@ -419,7 +419,7 @@ static u64 delaycc_sent_ns(const struct delaycc_sock *ds, u32 end_seq)
  * @sk: the socket
  * @ds: its state
  * @rs: what the kernel gives to .cong_control
- * @ack: filled in; DCC_ACK_LOSS is left to the caller, who sees the state change
+ * @ack: filled in
  *
  * Return: false if this ACK delivered nothing.
  */

@@ -63,7 +63,7 @@ void Sample(Input& in, dcc_tcp* s, dcc_tcp_view* v) {
     noted_ns = dcc_tcp_retrans_ns(in.Take<u64>(), in.Take<u16>(), v->now_us, v->now_ns);
   dcc_ack ack;
   if (!dcc_tcp_sample(s, v, noted_ns, &ack)) return;
-  Require(ack.now_ns == v->now_ns && ack.flows == 0 && !(ack.flags & DCC_ACK_LOSS));
+  Require(ack.now_ns == v->now_ns && ack.flows == 0);
   if (ack.flags & DCC_ACK_NO_RTT)
     Require(ack.rtt_ns == 0 && ack.send_ns == ack.now_ns);
   else

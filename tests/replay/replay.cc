@@ -208,10 +208,9 @@ class UserSpace {
 
   void OnAck(const watched_record& r) {
     const dcc_tcp_view v = View(r);
-    const bool loss_seen = tcp_.loss_seen;
     dcc_ack ack;
     ReadPacket(r);
-    if (loss_seen) {
+    if (tcp_.loss_seen) {
       tcp_.loss_seen = 0;
       Core::Loss(&state_, &tcp_.path, &params_, v.now_ns, &control_);
     }
@@ -220,7 +219,6 @@ class UserSpace {
                              : r.noted_ns;
     if (dcc_tcp_sample(&tcp_, &v, noted_ns, &ack)) {
       ack.flows = r.flows;
-      if (loss_seen) ack.flags |= DCC_ACK_LOSS;
       Core::Ack(&state_, &tcp_.path, &params_, &ack, &control_);
       tcp_.last_ack_ns = ack.now_ns;
     }

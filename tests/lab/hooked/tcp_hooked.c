@@ -16,7 +16,6 @@
 
 HOOKED_COUNT(inits);
 HOOKED_COUNT(acks);
-HOOKED_COUNT(after_loss);
 HOOKED_COUNT(losses);
 HOOKED_COUNT(rtos);
 HOOKED_COUNT(restarts);
@@ -57,7 +56,6 @@ static bool dcc_hooked_ack(struct dcc_hooked *core, const struct dcc_path *path,
 			   const struct dcc_ack *ack, struct dcc_control *out)
 {
 	acks++;
-	after_loss += !!(ack->flags & DCC_ACK_LOSS);
 	hooked_control(path, p, out);
 	return true;
 }
