@@ -366,6 +366,7 @@ static __always_inline bool hooks_read_settings(struct sock *sk, struct hooks_so
 	s->generation = settings->head.generation;
 	s->params = settings->params;
 	DELAYCC_BPF_SOCKET_PARAMS(sk, &s->params);
+	s->tcp.line_told = settings->head.line_rate_mbps != 0;
 	s->tcp.path.line_rate_bps = dcc_min_u64(line_rate_bps, DCC_PATH_RATE_MAX_BPS);
 	if (!base_rtt_ns)
 		base_rtt_ns = settings->head.base_rtt_ns;

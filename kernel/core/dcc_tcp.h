@@ -163,6 +163,7 @@ struct dcc_tcp {
 	struct dcc_tcp_noise noise;
 	struct dcc_tcp_handshake handshake;
 	u64 last_ack_ns;      /* the newest ACK that a core saw; 0: none */
+	u8 line_told;	      /* path.line_rate_bps is configured, not a device's */
 	u8 base_fixed;	      /* the base RTT is configured: do not measure it */
 	u8 base_measured;     /* path.base_rtt_ns comes from full packets of data */
 	u8 base_small;	      /* path.base_rtt_ns comes from packets of data that were not full */
@@ -445,7 +446,9 @@ static inline u64 dcc_tcp_handshake_slack_ns(const struct dcc_tcp *s)
  * takes what it sees for the base RTT.  Their handshakes came before.  So the base RTT is the
  * handshake's, made longer by what full packets take at least.  That may be too short, by the
  * links that are not known of, but is so for all alike, and equal base RTTs matter more to most
- * laws than exact ones.  It ends when
+ * laws than exact ones.  A device's rate says nothing of the path behind it, which may be a
+ * thousand times slower: only who has told the line rate knows how long full packets take.  It ends
+ * when
  *  - a full packet's RTT is shorter;
  *  - the path is idle (dcc_tcp_watch_idle());
  *  - the flow starves (dcc_tcp_judge_handshake()).
@@ -455,7 +458,7 @@ static inline void dcc_tcp_bound_by_handshake(struct dcc_tcp *s)
 	struct dcc_tcp_handshake *h = &s->handshake;
 	u32 base_ns = dcc_tcp_handshake_base_ns(s);
 
-	if (!h->rtt_ns || base_ns >= s->least_rtt_ns)
+	if (!s->line_told || !h->rtt_ns || base_ns >= s->least_rtt_ns)
 		return;
 	h->least_data_ns = s->least_rtt_ns;
 	h->starved_rounds = 0;

@@ -160,6 +160,7 @@ static bool delaycc_path_read(struct sock *sk, struct delaycc_sock *ds)
 			     delaycc_configured_base_ns(sk, dst, values),
 			     dev && ds->ifindex && dev->ifindex != ds->ifindex);
 
+	ds->tcp.line_told = delaycc_value(values, DELAYCC_LINE_RATE_MBPS) != 0;
 	rate_bps = delaycc_line_rate_bps(sk, dev, values);
 	/* A route to a device without a speed keeps what was known before. */
 	if (rate_bps)

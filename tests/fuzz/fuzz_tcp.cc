@@ -106,6 +106,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   dcc_tcp s = {};
   dcc_tcp_view v = {};
   s.times_retrans = in.Take<u8>() % 2;
+  s.line_told = 1;
   s.path.line_rate_bps = dcc_clamp_u64(in.Take<u64>(), 1000000, kLineRateMaxBps);
   dcc_tcp_set_packet(&s, in.Take<u16>(), in.Take<u8>());
   TakeView(in, &v);

@@ -199,6 +199,7 @@ class UserSpace {
     tcp_.times_retrans = Core::kTimesRetrans;
     dcc_tcp_begin(&tcp_, &v, r.srtt_us >> 3, r.tcp_wstamp_ns);
     tcp_.path.line_rate_bps = line_rate_bps_;
+    tcp_.line_told = 1;
     Core::Default(&params_);
     if (field_ != nullptr) params_.*field_ = value_;
     ReadPacket(r);

@@ -350,6 +350,7 @@ class NewFlow : public NoisyFlow {
     *tcp() = {};
     dcc_tcp_begin(tcp(), &v, handshake_ns / 1000, known_to_ns ? kNow - handshake_ns : 0);
     tcp()->path.line_rate_bps = kLine;
+    tcp()->line_told = 1;
     dcc_tcp_set_packet(tcp(), kMss, kHeader);
     dcc_tcp_set_base_rtt(tcp(), 0, false);
   }
@@ -371,6 +372,14 @@ TEST(TcpHandshake, IsTheSameBaseRttForFlowsThatSeeTheQueueBegin) {
   NewFlow flow;
   for (u32 queue = 0; queue < 20000; queue += kPacket) flow.Feed(kBase + queue, 1, 1000);
   EXPECT_EQ(flow.base_ns(), kHandshake + 2 * kPacket);
+}
+
+TEST(TcpHandshake, CountsForNothingWhereTheLineRateIsADevices) {
+  NewFlow flow;
+  flow.tcp()->line_told = 0;
+  // A link of a thousandth of the device's rate, on which nobody waits.
+  flow.Feed(kBase + 1000 * kPacket, 100, 1000);
+  EXPECT_EQ(flow.base_ns(), kBase + 1000 * kPacket);
 }
 
 TEST(TcpHandshake, GivesWayToAShorterRttOfData) {
