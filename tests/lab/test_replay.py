@@ -77,7 +77,7 @@ def test_another_plan_is_refused_with_what_differs(kept, tmp_path):
     (["--backend", "replay", "{empty}"], 2, "--backend replay: {empty}: holds no kept trial"),
     (["--backend", "replay", "{out}", "--keep"], 2, "--keep: the backend replay runs nothing that could be recorded"),
     (["--backend", "replay", "{out}", "--trace"], 2, "--trace: the backend replay runs nothing that could be recorded"),
-    (["--backend", "reply", "{out}"], 2, "--backend: reply not in {{lab,host,replay}}"),
+    (["--backend", "reply", "{out}"], 2, "--backend: reply not in {{lab,host,hosts,replay}}"),
 ], ids=str)
 def test_what_replay_cannot_do_is_refused(kept, tmp_path, arguments, status, message):
     scenario, out = kept
