@@ -202,8 +202,8 @@ void print_found(const Found& found) {
   if (!p.idle.nic_full_ns.empty())
     fmt::print("  by NIC    full both ways {:.3f} us; this host's part: {}\n",
                us(p.idle.nic_full_ns.front()), quantiles_text(p.idle.host_noise_ns));
-  fmt::print("train       256 full packets left at {:.2f} and came back at {:.2f} Gbit/s\n",
-             gbps(p.train.sent_bps), gbps(p.train.came_bps));
+  fmt::print("train       {} full packets left at {:.2f} and came back at {:.2f} Gbit/s\n",
+             kTrainPackets, gbps(p.train.sent_bps), gbps(p.train.came_bps));
   fmt::print("idle        {} echoes, later than the smallest: {}\n", p.idle.full_ns.size(),
              quantiles_text(found.idle_noise_ns));
   if (!found.loaded_noise_ns.empty())

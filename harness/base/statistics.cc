@@ -26,9 +26,13 @@ Summary summarise(const std::vector<double>& values) {
   return s;
 }
 
+size_t nearest_rank(size_t n, double fraction) {
+  const double rank = std::ceil(fraction * static_cast<double>(n));
+  return std::clamp<size_t>(static_cast<size_t>(rank), 1, n) - 1;
+}
+
 double percentile(std::vector<double>& values, double fraction) {
-  const double rank = std::ceil(fraction * static_cast<double>(values.size()));
-  const size_t index = std::clamp<size_t>(static_cast<size_t>(rank), 1, values.size()) - 1;
+  const size_t index = nearest_rank(values.size(), fraction);
   std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(index),
                    values.end());
   return values[index];

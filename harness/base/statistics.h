@@ -2,6 +2,7 @@
 #ifndef DELAYCC_HARNESS_BASE_STATISTICS_H_
 #define DELAYCC_HARNESS_BASE_STATISTICS_H_
 
+#include <cstddef>
 #include <vector>
 
 namespace delaycc {
@@ -17,8 +18,10 @@ struct Summary {
 // Mean with Student's t interval, for independent trials. `values` must not be empty.
 Summary summarise(const std::vector<double>& values);
 
-// Nearest rank: the smallest value that at least `fraction` of all are not above. `values` must not
-// be empty; its order changes.
+// Nearest rank, among `n` sorted values: the index of the smallest that at least `fraction` of all
+// are not above. `n` is 1 at least.
+size_t nearest_rank(size_t n, double fraction);
+// The value of that rank. `values` must not be empty; its order changes.
 double percentile(std::vector<double>& values, double fraction);
 // Values of which some are only known to be that or more.
 struct BoundedValues {

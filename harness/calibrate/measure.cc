@@ -24,7 +24,6 @@ constexpr size_t kTestEchoes = 50;
 constexpr double kNearlyAll = 0.9;
 constexpr int kTrains = 9;
 constexpr size_t kTrainsTaken = 5;
-constexpr size_t kTrainPackets = 256;
 constexpr int64_t kSettleNs = 5'000'000;  // from the load's start to the first echo
 constexpr size_t kShortShare = 4;         // a short echo for so many full ones
 

@@ -13,6 +13,8 @@
 
 namespace delaycc {
 
+inline constexpr size_t kTrainPackets = 256;
+
 // What the stamps of a device were found to be, by packets and not by words.
 enum class Stamping { kHardware, kTxOnly, kSoftware };
 // "hardware", "tx-only", "software".

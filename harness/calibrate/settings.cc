@@ -7,6 +7,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/statistics.h"
+
 namespace delaycc {
 namespace {
 
@@ -78,9 +80,7 @@ const std::vector<std::string>& calibrated_algorithms() {
 }
 
 int64_t quantile_ns(const std::vector<int64_t>& sorted, double share) {
-  const double rank = std::ceil(share * static_cast<double>(sorted.size()));
-  const auto index = static_cast<size_t>(std::max(rank, 1.0)) - 1;
-  return sorted[std::min(index, sorted.size() - 1)];
+  return sorted[nearest_rank(sorted.size(), share)];
 }
 
 Settings derive_settings(const PathFigures& f, const std::vector<std::string>& algorithms) {

@@ -452,9 +452,7 @@ CompiledTrial compile_trial(const Scenario& scenario, const Trial& trial,
   if (bottleneck < 0 && plan.flows.empty()) {
     bottleneck = 0;
   } else if (bottleneck < 0) {
-    const auto it = std::find_if(plan.flows.begin(), plan.flows.end(),
-                                 [](const FlowPlan& flow) { return flow.measured; });
-    const FlowPlan& flow = it == plan.flows.end() ? plan.flows.front() : *it;
+    const FlowPlan& flow = first_measured(plan);
     bottleneck = network.path(flow.source, flow.destination).back();
   }
   for (const FlowPlan& flow : plan.flows) {

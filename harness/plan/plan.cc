@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/plan.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/posix.h"
@@ -21,6 +22,12 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Plan, scenario, algorithm, seed, mtu_bytes, q
                                    gso, initcwnd, rto_min_ms, warm_bytes, open_windows, connect_ns,
                                    zero_ns, end_ns, trace, memory_mb, modules, sysctls, nodes,
                                    links, routes, flows)
+
+const FlowPlan& first_measured(const Plan& plan) {
+  const auto found = std::find_if(plan.flows.begin(), plan.flows.end(),
+                                  [](const FlowPlan& flow) { return flow.measured; });
+  return found == plan.flows.end() ? plan.flows.front() : *found;
+}
 
 std::string plan_to_json(const Plan& plan) { return nlohmann::json(plan).dump(1) + "\n"; }
 

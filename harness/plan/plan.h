@@ -124,6 +124,9 @@ struct Plan {
   std::vector<FlowPlan> flows;
 };
 
+// The first flow that is measured, or else the first. The plan has to have one.
+const FlowPlan& first_measured(const Plan& plan);
+
 // JSON with sorted keys: equal plans give equal text.
 std::string plan_to_json(const Plan& plan);
 // Throws Error on anything that plan_to_json() does not write.

@@ -137,7 +137,7 @@ int64_t rate_of(const std::vector<int64_t>& times_ns, size_t packet_bytes) {
 
 }  // namespace
 
-Echo::Echo(const std::string& address)
+Echo::Echo(const std::string& address, EchoStamps stamps)
     : address_(address), id_(static_cast<uint16_t>(getpid() & ~kLoadId)) {
   socket_ = connected_socket(address);
   take_only(socket_, id_);
@@ -145,13 +145,13 @@ Echo::Echo(const std::string& address)
   set_buffer(socket_, SO_SNDBUFFORCE, SO_SNDBUF);
   set_option(socket_, IPPROTO_IP, IP_RECVERR, 1, "IP_RECVERR");
   set_option(socket_, IPPROTO_IP, IP_PKTINFO, 1, "IP_PKTINFO");
+  constexpr int kOfArrivals = SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE;
+  constexpr int kOfAll = kOfArrivals | SOF_TIMESTAMPING_TX_SCHED | SOF_TIMESTAMPING_TX_SOFTWARE |
+                         SOF_TIMESTAMPING_TX_HARDWARE | SOF_TIMESTAMPING_RX_HARDWARE |
+                         SOF_TIMESTAMPING_RAW_HARDWARE | SOF_TIMESTAMPING_OPT_ID |
+                         SOF_TIMESTAMPING_OPT_TSONLY | SOF_TIMESTAMPING_OPT_TX_SWHW;
   set_option(socket_, SOL_SOCKET, SO_TIMESTAMPING,
-             SOF_TIMESTAMPING_TX_SCHED | SOF_TIMESTAMPING_TX_SOFTWARE |
-                 SOF_TIMESTAMPING_TX_HARDWARE | SOF_TIMESTAMPING_RX_SOFTWARE |
-                 SOF_TIMESTAMPING_RX_HARDWARE | SOF_TIMESTAMPING_SOFTWARE |
-                 SOF_TIMESTAMPING_RAW_HARDWARE | SOF_TIMESTAMPING_OPT_ID |
-                 SOF_TIMESTAMPING_OPT_TSONLY | SOF_TIMESTAMPING_OPT_TX_SWHW,
-             "SO_TIMESTAMPING");
+             stamps == EchoStamps::kAll ? kOfAll : kOfArrivals, "SO_TIMESTAMPING");
 }
 
 bool Echo::answers(size_t ip_bytes) {

@@ -50,11 +50,14 @@ struct WantedStamps {
   bool nic_came = false;
 };
 
+// Of what stamps are asked for: each costs the kernel time.
+enum class EchoStamps { kAll, kArrivals };
+
 // Echoes to one address. Needs root, or CAP_NET_RAW.
 class Echo {
  public:
   // `address` is an IPv4 address. Throws Error: no permission, no route.
-  explicit Echo(const std::string& address);
+  explicit Echo(const std::string& address, EchoStamps stamps = EchoStamps::kAll);
 
   // Throws Error when nothing answers within a second, four times, or nothing that is as long as
   // the path takes; the reason is in it where the network tells one. Afterwards device() and

@@ -169,9 +169,7 @@ void NicStamping::start_guard() {
     while ((n = read(read_end.get(), &word, 1)) < 0 && errno == EINTR) {
     }
     if (n == 0) {
-      hwtstamp_config config = {0, before_->tx_type, before_->rx_filter};
-      ifreq request = request_for(device_, &config);
-      ioctl(socket_.get(), SIOCSHWTSTAMP, &request);
+      set_config(socket_.get(), device_, &*before_);
     }
     _exit(0);
   }

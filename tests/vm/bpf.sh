@@ -92,10 +92,7 @@ carries() # NAME
 
 start_machine
 mount -t cgroup2 cgroup /sys/fs/cgroup
-two_hosts
-for side in a b; do
-	tc -n $side qdisc add dev v$side root netem delay 1ms limit 10000
-done
+two_hosts netem delay 1ms limit 10000
 # For the modules; the programs are told the same.
 modprobe delaycc && modprobe tcp_watched
 in_a sysctl -q -w net.ipv4.delaycc.line_rate_mbps=1000 net.ipv4.delaycc.base_rtt_ns=2000000

@@ -14,10 +14,7 @@
 
 start_machine
 mount -t debugfs debugfs /sys/kernel/debug
-two_hosts
-for side in a b; do
-	tc -n $side qdisc add dev v$side root netem delay 1ms limit 10000
-done
+two_hosts netem delay 1ms limit 10000
 modprobe -a delaycc tcp_oscar
 in_a sysctl -q -w net.ipv4.delaycc.line_rate_mbps=1000 net.ipv4.delaycc.base_rtt_ns=2000000
 

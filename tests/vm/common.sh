@@ -134,14 +134,15 @@ start_machine()
 	echo "BEGIN $(uname -r)"
 }
 
-# Namespaces a and b, of 10.0.0.1 and 10.0.0.2, joined by va and vb.
-two_hosts()
+# Namespaces a and b, of 10.0.0.1 and 10.0.0.2, joined by va and vb, which have the qdisc, if any.
+two_hosts() # [QDISC OPTION...]
 {
 	ip netns add a && ip netns add b &&
 		ip link add va netns a type veth peer vb netns b &&
 		ip -n a addr add 10.0.0.1/24 dev va && ip -n b addr add 10.0.0.2/24 dev vb || return 1
 	for side in a b; do
 		ip -n $side link set lo up && ip -n $side link set v$side up || return 1
+		[ $# = 0 ] || tc -n $side qdisc add dev v$side root "$@" || return 1
 	done
 }
 

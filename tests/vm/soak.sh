@@ -51,10 +51,9 @@ wrong()
 
 make_network()
 {
-	two_hosts || return 1
+	two_hosts netem delay 5ms rate ${rate}mbit limit 100 || return 1
 	for side in a b; do
-		ip netns exec $side ethtool -K v$side tso off &&
-			tc -n $side qdisc add dev v$side root netem delay 5ms rate ${rate}mbit limit 100 || return 1
+		ip netns exec $side ethtool -K v$side tso off || return 1
 		[ -z "$line_mbps" ] || ip netns exec $side sysctl -qw net.ipv4.delaycc.line_rate_mbps=$line_mbps || return 1
 	done
 }

@@ -915,12 +915,8 @@ std::map<std::string, std::string> bpf_cgroups() {
       const Fd opened(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
       if (!opened) continue;
       for (const Fd& program : attached(opened.get(), kAttachments[1])) {
-        std::vector<uint32_t> maps;
-        program_info(program.get(), &maps);
-        for (const uint32_t id : maps) {
-          const Fd map = open_map(id);
-          if (strcmp(map_info(map.get()).name, kCgroupMap) != 0) continue;
-          const std::vector<char> value = first_value(map.get());
+        with_map(program, kCgroupMap, [&](int map, const btf*) {
+          const std::vector<char> value = first_value(map);
           dcc_cgroup wanted;
           memcpy(&wanted, value.data(), sizeof(wanted));
           std::string text = wanted.algorithm[0]
@@ -928,7 +924,7 @@ std::map<std::string, std::string> bpf_cgroups() {
                                  : "its own";
           if (wanted.has_priority) text += fmt::format(", priority {}", wanted.priority);
           found[folder] = text;
-        }
+        });
       }
       for (const Fd& program : attached(opened.get(), kCount)) {
         std::string& text = found[folder];

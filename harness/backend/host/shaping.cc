@@ -43,17 +43,13 @@ int64_t timer_lateness_ns() {
 }
 
 ShapedNetwork::ShapedNetwork(const Plan& plan, int64_t late_ns)
-    : plan_(plan), links_(plan.nodes.size()), ports_(plan.links.size() * 2) {
+    : paths_(plan), ports_(plan.links.size() * 2) {
   if (plan.gso)
     throw Error(
         "backend host: hosts.gso = true: packets are told apart by their stamps at both sides of a "
         "queue, and a segment of many packets has one stamp; allowed is false");
   std::set<uint32_t> data;
   for (const LinkPlan& link : plan.links) {
-    links_.at(static_cast<size_t>(link.a.node))
-        .push_back({link.a.port.id, link.a.ifindex, link.b.node});
-    links_.at(static_cast<size_t>(link.b.node))
-        .push_back({link.b.port.id, link.b.ifindex, link.a.node});
     for (const PortPlan* port : {&link.a.port, &link.b.port}) {
       if (port->id >= ports_.size())
         throw Error("plan: port " + port->name + " has id " + std::to_string(port->id));
@@ -76,7 +72,7 @@ ShapedNetwork::ShapedNetwork(const Plan& plan, int64_t late_ns)
       const int node = at.back();
       at.pop_back();
       if (node == destination) continue;
-      for (const Hop& hop : hops(node, destination)) {
+      for (const Hop& hop : paths_.hops(node, destination)) {
         data.insert(hop.port);
         if (seen.insert(hop.to).second) at.push_back(hop.to);
       }
@@ -121,28 +117,9 @@ ShapedNetwork::ShapedNetwork(const Plan& plan, int64_t late_ns)
   if (senders.empty()) uplink_ns_ = 0;
 }
 
-std::vector<ShapedNetwork::Hop> ShapedNetwork::hops(int node, int destination) const {
-  const std::string to = plan_.nodes.at(static_cast<size_t>(destination)).address + "/32";
-  std::vector<Hop> result;
-  for (const RoutePlan& route : plan_.routes) {
-    if (route.node != node || (route.destination != to && route.destination != "default")) continue;
-    for (const int ifindex : route.ifindexes)
-      for (const Hop& hop : links_.at(static_cast<size_t>(node)))
-        if (hop.ifindex == ifindex) result.push_back(hop);
-  }
-  if (result.empty())
-    throw Error("plan: no route from " + plan_.nodes.at(static_cast<size_t>(node)).name + " to " +
-                to);
-  return result;
-}
-
 int64_t ShapedNetwork::path_ns(int source, int destination) const {
   int64_t sum = 0;
-  for (int at = source; at != destination;) {
-    const Hop hop = hops(at, destination).front();
-    sum += ports_.at(hop.port).wire_ns;
-    at = hop.to;
-  }
+  for (const Hop& hop : paths_.path(source, destination)) sum += ports_.at(hop.port).wire_ns;
   return sum;
 }
 

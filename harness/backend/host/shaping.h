@@ -23,6 +23,7 @@
 #include <string>
 #include <vector>
 
+#include "plan/paths.h"
 #include "plan/plan.h"
 
 namespace delaycc {
@@ -55,17 +56,8 @@ class ShapedNetwork {
   int64_t path_ns(int source, int destination) const;
 
  private:
-  struct Hop {
-    uint32_t port;
-    int ifindex;
-    int to;  // node
-  };
-  // First hops of the equal paths from a node to a host.
-  std::vector<Hop> hops(int node, int destination) const;
-
-  const Plan& plan_;
-  std::vector<std::vector<Hop>> links_;  // by node
-  std::vector<Shaping> ports_;           // by id
+  const Paths paths_;
+  std::vector<Shaping> ports_;  // by id
   int64_t uplink_ns_ = 0;
 };
 

@@ -16,6 +16,7 @@
 #include "backend/hosts/session.h"
 #include "backend/programs.h"
 #include "base/temporary_directory.h"
+#include "plan/paths.h"
 #include "plan/plan.h"
 #include "scenario/scenario_file.h"
 #include "trace/records.h"
@@ -89,32 +90,6 @@ void check_plan(const Plan& plan) {
     refuse("hosts.rto_min_ms", "it is of a route, and routes are the hosts' own");
 }
 
-// The ports that a packet passes; of equal paths the first.
-std::vector<int> path(const Plan& plan, int source, int destination) {
-  const std::string to = plan.nodes.at(static_cast<size_t>(destination)).address + "/32";
-  std::vector<int> ports;
-  for (int at = source; at != destination;) {
-    const EndPlan* hop = nullptr;
-    int next = -1;
-    for (const RoutePlan& route : plan.routes) {
-      if (hop || route.node != at || (route.destination != to && route.destination != "default"))
-        continue;
-      for (const LinkPlan& link : plan.links)
-        for (const auto& [here, there] : {std::pair(&link.a, &link.b), std::pair(&link.b, &link.a)})
-          if (here->node == at && here->ifindex == route.ifindexes.front()) {
-            hop = here;
-            next = there->node;
-          }
-    }
-    if (!hop || ports.size() > plan.links.size())
-      throw Error("plan: no route from " + plan.nodes.at(static_cast<size_t>(at)).name + " to " +
-                  to);
-    ports.push_back(static_cast<int>(hop->port.id));
-    at = next;
-  }
-  return ports;
-}
-
 std::vector<FlowPorts> flow_ports(const Plan& plan) {
   std::map<int, uint32_t> log_flags;  // by port
   std::set<int> of_hosts;
@@ -124,15 +99,19 @@ std::vector<FlowPorts> flow_ports(const Plan& plan) {
       if (is_host(plan.nodes.at(static_cast<size_t>(end->node))))
         of_hosts.insert(static_cast<int>(end->port.id));
     }
+  const Paths paths(plan);
   std::vector<FlowPorts> result;
   for (const FlowPlan& flow : plan.flows) {
-    const std::vector<int> there = path(plan, flow.source, flow.destination);
-    const int back = path(plan, flow.destination, flow.source).back();
+    const std::vector<Hop> there = paths.path(flow.source, flow.destination);
+    const auto first = static_cast<int>(there.front().port);
+    const auto back = static_cast<int>(paths.path(flow.destination, flow.source).back().port);
     FlowPorts ports;
-    if (log_flags[there.front()] & kPortLogData) ports.host_port = there.front();
+    if (log_flags[first] & kPortLogData) ports.host_port = first;
     if (log_flags[back] & kPortLogAcks) ports.return_port = back;
-    for (const int port : there)
-      if (!of_hosts.count(port) && (log_flags[port] & kPortLogData)) ports.passed.push_back(port);
+    for (const Hop& hop : there)
+      if (const auto port = static_cast<int>(hop.port);
+          !of_hosts.count(port) && (log_flags[port] & kPortLogData))
+        ports.passed.push_back(port);
     result.push_back(std::move(ports));
   }
   return result;
@@ -300,8 +279,7 @@ class Hosts : public Backend {
     std::unique_ptr<Session>& session = sessions_[name];
     if (session && !session->lost()) return *session;
     session.reset();
-    const auto host = std::find_if(inventory_.hosts.begin(), inventory_.hosts.end(),
-                                   [&](const InventoryHost& h) { return h.name == name; });
+    const InventoryHost* host = find_host(name);
     try {
       session = std::make_unique<Session>(*host, inventory_.ssh_config, runner_,
                                           messages_.path() + "/" + host->address, stop);
@@ -318,8 +296,7 @@ class Hosts : public Backend {
     for (const FlowPlan& flow : plan.flows) used.insert({flow.source, flow.destination});
     for (const int node : used) {
       const std::string& name = plan.nodes.at(static_cast<size_t>(node)).name;
-      const auto is = [&](const InventoryHost& host) { return host.name == name; };
-      if (std::none_of(inventory_.hosts.begin(), inventory_.hosts.end(), is)) {
+      if (!find_host(name)) {
         std::string known;
         for (const InventoryHost& host : inventory_.hosts)
           known += (known.empty() ? "" : ", ") + host.name;
@@ -331,9 +308,11 @@ class Hosts : public Backend {
     return {used.begin(), used.end()};
   }
 
-  const InventoryHost& host_of(const std::string& name) const {
-    return *std::find_if(inventory_.hosts.begin(), inventory_.hosts.end(),
-                         [&](const InventoryHost& host) { return host.name == name; });
+  // Null: the inventory has none of this name.
+  const InventoryHost* find_host(const std::string& name) const {
+    const auto found = std::find_if(inventory_.hosts.begin(), inventory_.hosts.end(),
+                                    [&](const InventoryHost& host) { return host.name == name; });
+    return found == inventory_.hosts.end() ? nullptr : &*found;
   }
 
   // What all hosts are told alike.
@@ -344,7 +323,7 @@ class Hosts : public Backend {
     std::map<std::string, std::string> real;
     for (const int node : nodes) {
       NodePlan& host = order.plan.nodes.at(static_cast<size_t>(node));
-      const std::string& address = host_of(host.name).address;
+      const std::string& address = find_host(host.name)->address;
       real[host.address] = address;
       host.address = address;
     }
@@ -357,9 +336,7 @@ class Hosts : public Backend {
 
   static Calibration echoes(const Plan& plan, const std::vector<int>& nodes,
                             const std::vector<Session*>& sessions, const std::atomic<bool>& stop) {
-    const auto measured = std::find_if(plan.flows.begin(), plan.flows.end(),
-                                       [](const FlowPlan& flow) { return flow.measured; });
-    const FlowPlan& flow = measured == plan.flows.end() ? plan.flows.front() : *measured;
+    const FlowPlan& flow = first_measured(plan);
     const auto at = std::find(nodes.begin(), nodes.end(), flow.source) - nodes.begin();
     Session& session = *sessions.at(static_cast<size_t>(at));
     session.send("echo", std::to_string(flow.destination));

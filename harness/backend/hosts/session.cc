@@ -5,10 +5,12 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <limits>
@@ -22,7 +24,6 @@ constexpr int kClockMs = 10'000;
 constexpr int kRestoreMs = 10'000;
 constexpr int kLookMs = 100;  // so often a request to stop is seen
 constexpr int kEndMs = 1'000;
-constexpr int kStepMs = 10;
 constexpr int kClockExchanges = 20;
 constexpr size_t kMostLines = 3;
 
@@ -33,7 +34,7 @@ std::string quoted(const std::string& script) { return "exec sh -c '" + script +
 std::string upload_command(size_t bytes, const std::string& sudo) {
   const std::string count = std::to_string(bytes);
   return quoted(
-      "umask 077; d=$(mktemp -d \"${TMPDIR:-/tmp}/delaycc-XXXXXX\") || exit 1; "
+      "umask 077; d=$(mktemp -d) || exit 1; "
       "head -c " +
       count +
       " >\"$d/runner\"; "
@@ -114,7 +115,11 @@ void Session::start(const std::string& ssh_config, const std::string& command) {
   const Fd said = open_file(messages_, O_WRONLY | O_CREAT | O_TRUNC);
   ssh_ = fork();
   if (ssh_ < 0) throw system_error("fork", "ssh");
-  if (ssh_ > 0) return;
+  if (ssh_ > 0) {
+    ssh_fd_ = Fd(static_cast<int>(syscall(SYS_pidfd_open, ssh_, 0)));
+    if (!ssh_fd_) throw system_error("pidfd_open", "ssh");
+    return;
+  }
   // A group of its own: the ^C of the terminal is for this process, which ends trials in order.
   // That this process ends, ssh sees by its standard input.
   setpgid(0, 0);
@@ -130,12 +135,15 @@ void Session::start(const std::string& ssh_config, const std::string& command) {
   _exit(127);
 }
 
+void Session::wait_for_end() const {
+  pollfd ended = {ssh_fd_.get(), POLLIN, 0};
+  while (poll(&ended, 1, kEndMs) < 0 && errno == EINTR) {
+  }
+}
+
 void Session::end() {
   socket_.reset();
-  for (int waited_ms = 0; waited_ms < kEndMs; waited_ms += kStepMs) {
-    if (waitpid(ssh_, nullptr, WNOHANG) != 0) return;
-    usleep(kStepMs * 1000);
-  }
+  wait_for_end();
   kill(ssh_, SIGKILL);
   waitpid(ssh_, nullptr, 0);
 }
@@ -200,11 +208,7 @@ Frame Session::next_frame(int timeout_ms, const std::atomic<bool>& stop) {
     }
     lost_ = true;
     // Its last words are written before it ends.
-    siginfo_t ended = {};
-    for (int waited_ms = 0; waited_ms < kEndMs && ended.si_pid == 0; waited_ms += kStepMs) {
-      if (waitid(P_PID, static_cast<id_t>(ssh_), &ended, WEXITED | WNOHANG | WNOWAIT) < 0) break;
-      if (ended.si_pid == 0) usleep(kStepMs * 1000);
-    }
+    wait_for_end();
     const std::string words = last_words();
     throw error("ssh: " + (words.empty() ? "the connection has ended" : words));
   }

@@ -55,6 +55,8 @@ class Session {
  private:
   void start(const std::string& ssh_config, const std::string& command);
   void end();
+  // Of ssh; for a second at most.
+  void wait_for_end() const;
   Frame next_frame(int timeout_ms, const std::atomic<bool>& stop);
   void beat();
   Error error(const std::string& what) const {
@@ -66,6 +68,7 @@ class Session {
   const InventoryHost host_;
   const std::string messages_;
   pid_t ssh_ = -1;
+  Fd ssh_fd_;
   Fd socket_;  // standard input and output of ssh
   FrameReader reader_;
   Hello hello_;

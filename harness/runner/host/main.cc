@@ -45,12 +45,7 @@ constexpr uint32_t kMarkHandle = 0x30000;
 constexpr uint32_t kRoot = 0xffffffff;  // TC_H_ROOT
 
 constexpr int64_t kSecondNs = 1'000'000'000;
-constexpr int64_t kTakeNs = 1'000'000;   // between two looks at the taps
-constexpr int64_t kBeforeNs = 10'000;    // records begin so long before time 0
 constexpr int64_t kStartNs = 5'000'000;  // from calibration to the first connection
-constexpr size_t kTapPackets = 1U << 16;
-constexpr size_t kEchoes = 400;
-constexpr int64_t kEchoBudgetNs = kSecondNs;
 // A share of the base RTT above which the machine's noise leaves nothing of what is measured.
 constexpr double kMostNoise = 0.5;
 
@@ -128,17 +123,13 @@ Calibration calibrate(const Plan& plan, const ShapedNetwork& shaped, const std::
   result.floor_p50_ns = quantile(floor, 0.5);
   result.floor_p99_ns = quantile(floor, 0.99);
   if (plan.flows.empty()) return result;
-  const auto measured = std::find_if(plan.flows.begin(), plan.flows.end(),
-                                     [](const FlowPlan& flow) { return flow.measured; });
-  const FlowPlan& flow = measured == plan.flows.end() ? plan.flows.front() : *measured;
+  const FlowPlan& flow = first_measured(plan);
   result.base_rtt_ns =
       shaped.path_ns(flow.source, flow.destination) + shaped.path_ns(flow.destination, flow.source);
-  const std::vector<int64_t> rtts = echo_rtts_ns(
-      netns.at(static_cast<size_t>(flow.source)),
-      plan.nodes.at(static_cast<size_t>(flow.destination)).address, kEchoes, kEchoBudgetNs);
-  result.echoes = static_cast<int64_t>(rtts.size());
-  result.noise_p50_ns = quantile(rtts, 0.5) - result.base_rtt_ns;
-  result.noise_p99_ns = quantile(rtts, 0.99) - result.base_rtt_ns;
+  note_noise(echo_rtts_ns(netns.at(static_cast<size_t>(flow.source)),
+                          plan.nodes.at(static_cast<size_t>(flow.destination)).address, kEchoes,
+                          kEchoBudgetNs),
+             &result);
   if (static_cast<double>(result.noise_p99_ns) >
       kMostNoise * static_cast<double>(result.base_rtt_ns))
     throw Error("this machine adds " + std::to_string(result.noise_p50_ns) + " ns (median) to " +

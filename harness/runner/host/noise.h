@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/posix.h"
+#include "trace/records.h"
 
 namespace delaycc {
 
@@ -16,6 +17,13 @@ namespace delaycc {
 // about `budget_ns`, and `count` echoes. Throws Error when none is answered.
 std::vector<int64_t> echo_rtts_ns(const Fd& netns, const std::string& address, size_t count,
                                   int64_t budget_ns);
+
+// Echoes before a trial: so many, and at most so long.
+inline constexpr size_t kEchoes = 400;
+inline constexpr int64_t kEchoBudgetNs = 1'000'000'000;
+
+// What sorted RTTs say of the noise over calibration->base_rtt_ns.
+void note_noise(const std::vector<int64_t>& rtts_ns, Calibration* calibration);
 
 // The same between two namespaces that are joined by nothing but a pair of veth: what the kernel's
 // own path takes. Makes and removes the pair; the first echoes wait until the links are up.

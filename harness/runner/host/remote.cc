@@ -39,14 +39,9 @@
 namespace delaycc {
 namespace {
 
-constexpr int64_t kTakeNs = 1'000'000;  // between two looks at the tap
-constexpr int64_t kBeforeNs = 10'000;   // records begin so long before time 0
 // Beside what the plan has between connections and time 0: real paths are longer, and hosts busier.
 constexpr int64_t kSettleNs = 300'000'000;
-constexpr size_t kTapPackets = 1U << 16;
 constexpr rlim_t kOtherFiles = 64;  // beside those of flows
-constexpr size_t kEchoes = 400;
-constexpr int64_t kEchoBudgetNs = 1'000'000'000;
 
 utsname kernel_name() {
   utsname name;
@@ -152,10 +147,8 @@ class Worker {
         netns_.at(static_cast<size_t>(order_.node)),
         order_.plan.nodes.at(static_cast<size_t>(node)).address, kEchoes, kEchoBudgetNs);
     Calibration result;
-    result.echoes = static_cast<int64_t>(rtts.size());
     result.base_rtt_ns = rtts.front();
-    result.noise_p50_ns = quantile(rtts, 0.5) - result.base_rtt_ns;
-    result.noise_p99_ns = quantile(rtts, 0.99) - result.base_rtt_ns;
+    note_noise(rtts, &result);
     return result;
   }
 

@@ -30,6 +30,12 @@ struct SeenPacket {
   uint16_t flags = 0;  // PacketFlag of SYN, FIN and RST
 };
 
+// The ring of a trial's tap, the time between two looks at it, and how long before time 0 its
+// records begin.
+inline constexpr size_t kTapPackets = 1U << 16;
+inline constexpr int64_t kTakeNs = 1'000'000;
+inline constexpr int64_t kBeforeNs = 10'000;
+
 // Taps interfaces of the namespace that its maker is in. Packets wait in a ring of `packets`
 // until take() is called.
 class Tap {
