@@ -43,8 +43,8 @@
  *     sockets are there instead (`delaycc status`, `delaycc top`).
  *   - Window below one packet.  tcp_wstamp_ns is not writable, so there is no EDT
  *     hold: the window is one packet, and the pace alone is below one packet per
- *     RTT.  For the same reason a packet's departure time cannot be moved when
- *     the pace rises, so the pace has a floor (HOOKS_PACE_MIN).
+ *     RTT.  For the same reason a packet's departure time stays when the pace
+ *     rises; it is DCC_TCP_HOLD_MAX_NS away at most.
  *   - TSO bursts and host queue.  sk_gso_max_segs and sk_pacing_shift are not
  *     writable: segmentation offload is as the device has it, so the law sees
  *     bursts, a window's slack at line rate is a full burst, and TCP's limit of
@@ -140,12 +140,6 @@ _Static_assert(TCP_CA_Loss == DCC_TCP_CA_LOSS, "TCP_CA_Loss");
 #define HOOKS_NOTES 64
 /* Notes passed at one ACK, at most; those left are passed at the next. */
 #define HOOKS_NOTES_AT_ONCE 16
-
-/*
- * Bytes per second, at least.  The departure time of a next packet that a slow
- * pace has set stays when the pace rises; with this it is 1.5 s away at most.
- */
-#define HOOKS_PACE_MIN 1000U
 
 /* The algorithm's name in the kernel, and its own, for the loader. */
 const volatile char dcc_name[16] = DELAYCC_BPF_NAME;
@@ -297,7 +291,7 @@ static __always_inline void hooks_apply(struct tcp_sock *tp, struct hooks_sock *
 {
 	struct sock *sk = (struct sock *)tp;
 	u32 burst = dcc_min_u32(sk->sk_gso_max_segs, DCC_TCP_FULL_BURST);
-	u64 rate = dcc_max_u64(dcc_tcp_pace(&s->tcp, &s->control), HOOKS_PACE_MIN);
+	u64 rate = dcc_tcp_pace(&s->tcp, &s->control);
 	u32 cwnd = dcc_tcp_window(&s->tcp, &s->control, tp->delivered, burst, tp->snd_cwnd_clamp);
 
 	if (DELAYCC_PROBES && s->control.probe_ns) {
@@ -307,7 +301,7 @@ static __always_inline void hooks_apply(struct tcp_sock *tp, struct hooks_sock *
 		/* The packet's own RTT passes before its ACK asks for the next. */
 		rate = dcc_div_u64(s->tcp.mss * DCC_NS_PER_S,
 				   s->control.probe_ns + s->tcp.rtt_ns);
-		rate = dcc_max_u64(rate, HOOKS_PACE_MIN);
+		rate = dcc_max_u64(rate, dcc_tcp_least_pace(&s->tcp));
 	} else {
 		s->stopped_ns = 0;
 	}

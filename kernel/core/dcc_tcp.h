@@ -73,7 +73,10 @@
 /* At least so many TSO bursts leave in a base RTT, unless they are single packets. */
 #define DCC_TCP_BURSTS_PER_RTT 16U
 
-/* The longest wait between two packets that a window below one packet may ask for. */
+/*
+ * The longest wait between two packets that a control may ask for: half of TCP's least RTO.  A
+ * flow that has waited has old news, and its user takes a longer wait for a broken connection.
+ */
 #define DCC_TCP_HOLD_MAX_NS 100000000U
 
 /*
@@ -808,8 +811,14 @@ static inline u64 dcc_tcp_window_rtt_ns(const struct dcc_tcp *s)
 	return dcc_min_u64(s->rtt_ns, (u64)DCC_TCP_STEADY_RTTS * s->path.base_rtt_ns);
 }
 
+/* The least pace, in payload bytes per second: the wait for a packet ends. */
+static inline u64 dcc_tcp_least_pace(const struct dcc_tcp *s)
+{
+	return s->mss * (DCC_NS_PER_S / DCC_TCP_HOLD_MAX_NS);
+}
+
 /*
- * sk_pacing_rate of a control: payload bytes per second, at least 1 (0 would turn pacing off).
+ * sk_pacing_rate of a control: payload bytes per second, at least dcc_tcp_least_pace().
  * The caller applies SO_MAX_PACING_RATE.  A window below one packet stays at one packet, and slows
  * the pace down to that part of a packet per RTT.
  */
@@ -824,7 +833,7 @@ static inline u64 dcc_tcp_pace(const struct dcc_tcp *s, const struct dcc_control
 						     dcc_tcp_window_rtt_ns(s)) >>
 						 DCC_WINDOW_SHIFT);
 	/* The stack paces payload: < 2^38 (bytes per s) * 2^16. */
-	return dcc_max_u64(dcc_div_u64(rate * s->mss, s->path.wire_bytes), 1);
+	return dcc_max_u64(dcc_div_u64(rate * s->mss, s->path.wire_bytes), dcc_tcp_least_pace(s));
 }
 
 /*

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`delaycc count` (bpf/count.bpf.c): N in the ACKs of a cgroup's sockets, between two network namespaces.
 
-Run as a program, this is what happens in namespaces of its own: `test_count.py CGROUP`.
+Run as a program, this is what happens in namespaces of its own: `test_count_command.py CGROUP`.
 """
 
 import contextlib

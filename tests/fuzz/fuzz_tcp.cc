@@ -85,7 +85,8 @@ void Control(Input& in, const dcc_tcp& s) {
   control.pacing_bps = in.Take<u8>() % 2 ? s.path.line_rate_bps
                                          : dcc_clamp_u64(in.Take<u64>(), 1000, 2 * kLineRateMaxBps);
   const u64 rate = dcc_tcp_pace(&s, &control);
-  Require(rate >= 1 && rate <= dcc_max_u64(control.pacing_bps / DCC_BITS_PER_BYTE, 1));
+  const u64 least = dcc_tcp_least_pace(&s);
+  Require(rate >= least && rate <= dcc_max_u64(control.pacing_bps / DCC_BITS_PER_BYTE, least));
   const u32 most = in.Take<u16>() % 64 + 1;
   const u32 burst = dcc_tcp_burst(&s, rate, most);
   Require(burst >= 1 && burst <= most);

@@ -98,6 +98,7 @@ for file in /lib/modules/*/extra/tcp_*.ko; do
 	name=${file##*/}
 	modprobe "${name%.ko}"
 done
+# shellcheck disable=SC2119 # no qdisc
 two_hosts
 for algorithm in $algorithms; do
 	in_a sysctl -q -w net.ipv4.tcp_congestion_control="$algorithm"
