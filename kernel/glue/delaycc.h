@@ -150,6 +150,7 @@ struct delaycc_sock {
 void *delaycc_zalloc(const struct sock *sk, size_t size);
 int delaycc_init(struct sock *sk, struct delaycc_sock *ds, const char *name);
 void delaycc_release(struct sock *sk, struct delaycc_sock *ds);
+bool delaycc_is_stillborn(const struct sock *sk);
 bool delaycc_path_update(struct sock *sk, struct delaycc_sock *ds);
 bool delaycc_sample(struct sock *sk, struct delaycc_sock *ds,
 		    const struct rate_sample *rs, struct dcc_ack *ack);

@@ -384,11 +384,30 @@ static size_t DCC_HOOK(get_info)(struct sock *sk, u32 ext, int *attr,
 	return sizeof(info->bbr);
 }
 
+static void DCC_HOOK(release)(struct sock *sk)
+{
+	struct hooks_ca *ca = DCC_HOOK(ca)(sk);
+
+	if (!ca->state) {
+		if (delaycc_is_stillborn(sk))
+			__module_get(THIS_MODULE);
+		return;
+	}
+	if (DCC_HOOK(options).probes)
+		delaycc_probe_release(sk, &ca->state->probe);
+	delaycc_release(sk, &ca->state->dcc);
+	if (DCC_HOOK(options).wants_flows)
+		delaycc_count_close(ca->state->report);
+	kfree(ca->state);
+	ca->state = NULL;
+}
+
 /* For sockets that cannot be served.  Not registered: no user can ask for it. */
 static struct tcp_congestion_ops hooks_reno __read_mostly = {
 	.ssthresh = tcp_reno_ssthresh,
 	.cong_avoid = tcp_reno_cong_avoid,
 	.undo_cwnd = tcp_reno_undo_cwnd,
+	.release = DCC_HOOK(release),
 	.owner = THIS_MODULE,
 };
 
@@ -425,21 +444,6 @@ static void DCC_HOOK(init)(struct sock *sk)
 use_reno:
 	kfree(s);
 	WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, &hooks_reno);
-}
-
-static void DCC_HOOK(release)(struct sock *sk)
-{
-	struct hooks_ca *ca = DCC_HOOK(ca)(sk);
-
-	if (!ca->state)
-		return;
-	if (DCC_HOOK(options).probes)
-		delaycc_probe_release(sk, &ca->state->probe);
-	delaycc_release(sk, &ca->state->dcc);
-	if (DCC_HOOK(options).wants_flows)
-		delaycc_count_close(ca->state->report);
-	kfree(ca->state);
-	ca->state = NULL;
 }
 
 static const struct tcp_congestion_ops hooks_template __initconst = {

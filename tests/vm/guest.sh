@@ -849,6 +849,39 @@ test_count_module_goes_while_acks_are_written()
 	wait $sender && wait $receiver && has 'ok 8000000' /tmp/sent && modprobe tcp_sqcc
 }
 
+# The kernel gives a reference back that it never took (delaycc_is_stillborn()).
+test_a_handshake_without_a_way_back_costs_no_reference()
+{
+	qdisc_a netem delay 200ms && in_b sysctl -q -w net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.vb.rp_filter=0 \
+		net.ipv4.tcp_congestion_control=oscar || return 1
+	port=$((port + 1))
+	(exec ip netns exec b xfer recv $port) &
+	receiver=$!
+	wait_for_listener b $port || return 1
+	before=$(references tcp_oscar)
+	drops=$(in_b nstat -az TcpExtListenDrops | grep TcpExtListenDrops)
+	(exec ip netns exec a xfer send 10.0.0.2 $port 1000 1 >/tmp/sent 2>&1) &
+	sender=$!
+	for _ in $(seq 300); do
+		[ -n "$(in_b ss -Htn state syn-recv "( sport = :$port )")" ] && break
+		sleep 0.01
+	done
+	ip -n b route add unreachable 10.0.0.1/32
+	for _ in $(seq 300); do
+		now=$(in_b nstat -az TcpExtListenDrops | grep TcpExtListenDrops)
+		[ "$now" = "$drops" ] || break
+		sleep 0.01
+	done
+	after=$(references tcp_oscar)
+	ip -n b route del unreachable 10.0.0.1/32
+	kill $sender $receiver
+	wait $sender $receiver
+	in_b sysctl -q -w net.ipv4.tcp_congestion_control=cubic
+	qdisc_a netem delay 1ms
+	[ "$now" != "$drops" ] || no "the last ACK of a handshake had a way back" || return 1
+	[ "$after" = "$before" ] || no "tcp_oscar has $after references, not $before"
+}
+
 test_namespace_goes_with_an_open_connection()
 {
 	hold 30 10.0.0.2 100000 -c oscar || return 1
