@@ -20,8 +20,6 @@
 namespace delaycc {
 namespace {
 
-constexpr size_t kTestEchoes = 50;
-constexpr double kNearlyAll = 0.9;
 constexpr int kTrains = 9;
 constexpr size_t kTrainsTaken = 5;
 constexpr int64_t kSettleNs = 5'000'000;  // from the load's start to the first echo
@@ -32,23 +30,6 @@ T median(std::vector<T> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
-}
-
-StampTrial try_stamps(Echo& echo, const NicStamping& nic, WantedStamps* wanted) {
-  StampTrial trial;
-  *wanted = {nic.tx(), nic.rx()};
-  for (const EchoTimes& times : echo.ping(kTestEchoes, kShortEchoBytes, INT64_MAX, *wanted)) {
-    trial.echoes++;
-    trial.sent += times.nic_sent_ns > 0;
-    trial.came += times.nic_came_ns > 0;
-  }
-  const auto nearly_all = [&](int count) { return count >= kNearlyAll * trial.echoes; };
-  *wanted = {nic.tx() && nearly_all(trial.sent), nic.rx() && nearly_all(trial.came)};
-  if (wanted->nic_sent) trial.stamping = wanted->nic_came ? Stamping::kHardware : Stamping::kTxOnly;
-  if (trial.stamping == Stamping::kHardware) return trial;
-  const bool silent = (nic.tx() && !wanted->nic_sent) || (nic.rx() && !wanted->nic_came);
-  trial.why = silent ? "its driver accepted hardware stamps, and they did not come" : nic.trouble();
-  return trial;
 }
 
 RoundTrips round_trips(const std::vector<EchoTimes>& brief, const std::vector<EchoTimes>& full,
@@ -109,18 +90,6 @@ void compare_clocks(const std::vector<EchoTimes>& echoes, PathMeasurement* resul
 
 }  // namespace
 
-const char* stamping_name(Stamping stamping) {
-  switch (stamping) {
-    case Stamping::kHardware:
-      return "hardware";
-    case Stamping::kTxOnly:
-      return "tx-only";
-    case Stamping::kSoftware:
-      break;
-  }
-  return "software";
-}
-
 int64_t PathMeasurement::smallest_rtt_ns() const {
   // Where noise hides the difference, there is none to take away.
   const int64_t full_ns = idle.full_ns.front();
@@ -158,8 +127,8 @@ PathMeasurement measure_path(const MeasureOptions& options) {
       std::filesystem::exists("/sys/class/net/" + result.device + "/device", ignored);
 
   const NicStamping nic(result.device);
-  WantedStamps wanted;
-  result.stamps = try_stamps(echo, nic, &wanted);
+  result.stamps = try_stamps(echo, nic);
+  const WantedStamps wanted = result.stamps.usable;
   const bool hardware = result.stamps.stamping == Stamping::kHardware;
 
   result.train = try_trains(echo, result.mtu_bytes, options.overhead_bytes, wanted);

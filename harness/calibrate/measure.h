@@ -10,23 +10,11 @@
 
 #include "calibrate/settings.h"
 #include "stamps/nic.h"
+#include "stamps/trial.h"
 
 namespace delaycc {
 
 inline constexpr size_t kTrainPackets = 256;
-
-// What the stamps of a device were found to be, by packets and not by words.
-enum class Stamping { kHardware, kTxOnly, kSoftware };
-// "hardware", "tx-only", "software".
-const char* stamping_name(Stamping stamping);
-
-struct StampTrial {
-  Stamping stamping = Stamping::kSoftware;
-  int echoes = 0;   // tried
-  int sent = 0;     // of these, how many had the hardware's stamp when they left
-  int came = 0;     // and their answers
-  std::string why;  // not better; empty: hardware
-};
 
 // Round trips in one state of the path, each list sorted; in nanoseconds.
 struct RoundTrips {

@@ -106,11 +106,9 @@ namespace {
 
 std::string records_text(unsigned records) {
   std::string text;
-  const std::pair<RecordKind, const char*> kinds[] = {{kFlowRecords, "flows"},
-                                                      {kBottleneckPackets, "bottleneck"},
-                                                      {kEndPackets, "both ends"},
-                                                      {kDecisions, "decisions"},
-                                                      {kEchoRecords, "echoes"}};
+  const std::pair<RecordKind, const char*> kinds[] = {
+      {kFlowRecords, "flows"},   {kBottleneckPackets, "bottleneck"}, {kEndPackets, "both ends"},
+      {kDecisions, "decisions"}, {kEchoRecords, "echoes"},           {kNicRtts, "NIC stamps"}};
   for (const auto& [kind, name] : kinds)
     if (records & kind) text += (text.empty() ? "" : ", ") + std::string(name);
   return text;

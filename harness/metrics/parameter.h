@@ -23,6 +23,7 @@ enum RecordKind : unsigned {
   kEndPackets = 4,         // data and ACKs at both ends of each sender's RTT
   kDecisions = 8,          // what the algorithm decided on each ACK
   kEchoRecords = 16,       // what the machine adds to RTTs
+  kNicRtts = 32,           // RTTs of data packets by NICs' stamps
 };
 
 struct Parameter {

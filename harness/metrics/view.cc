@@ -70,6 +70,7 @@ unsigned kinds_of(LogChoice log, const Records& records) {
   if (log >= LogChoice::kAll) kinds |= kEndPackets;
   if (!records.decisions.empty()) kinds |= kDecisions;
   if (records.calibration.echoes > 0) kinds |= kEchoRecords;
+  if (!records.nic_rtts.empty()) kinds |= kNicRtts;
   return kinds;
 }
 

@@ -103,6 +103,7 @@ Traffic::Traffic(const Plan& plan, const std::vector<Fd>& netns, std::function<v
   // Of a workload's flows few send at a time.
   const bool few = plan.flows.size() <= kFewFlows || plan.open_windows;
   send_chunk_bytes_ = receive_chunk_bytes_ = few ? kChunkFewBytes : kChunkManyBytes;
+  write_bytes_ = send_chunk_bytes_;
   payload_.assign(kPayloadBytes, '\0');
 
   epoll_ = Fd(epoll_create1(EPOLL_CLOEXEC));
@@ -186,6 +187,14 @@ void Traffic::every(int64_t period_ns, std::function<void()> what) {
   each_period_ = std::move(what);
 }
 
+void Traffic::watch_sockets(std::function<void(size_t flow, int socket)> connected,
+                            std::function<void(size_t flow, int socket)> errors,
+                            int64_t write_bytes) {
+  connected_ = std::move(connected);
+  errors_ = std::move(errors);
+  write_bytes_ = std::min(write_bytes, send_chunk_bytes_);
+}
+
 void Traffic::arm_timer() {
   const int64_t end_ns = plan_.zero_ns + plan_.end_ns;
   const int64_t at_ns = timed_.empty() ? end_ns : std::min(end_ns, timed_.top().at_ns);
@@ -224,7 +233,10 @@ void Traffic::run() {
             int error = 0;
             socklen_t length = sizeof(error);
             getsockopt(flows_[index].client.get(), SOL_SOCKET, SO_ERROR, &error, &length);
-            throw system_error("connection", name(flows_[index]), error);
+            // A message in the error queue is no error of the connection.
+            if (!errors_ || error != 0 || (events[i].events & EPOLLHUP))
+              throw system_error("connection", name(flows_[index]), error);
+            errors_(index, flows_[index].client.get());
           }
           if (events[i].events & EPOLLOUT) send_some(index);
           break;
@@ -432,10 +444,11 @@ void Traffic::send_some(size_t index) {
   Flow& flow = flows_[index];
   if (!flow.started) {  // the connection is up
     watch(EPOLL_CTL_MOD, flow.client.get(), 0, Kind::kClient, index);
+    if (connected_) connected_(index, flow.client.get());
     if (!plan_.open_windows || !receives_here(flow)) warm(index);
     return;
   }
-  int64_t wanted = send_chunk_bytes_;
+  int64_t wanted = write_bytes_;
   if (flow.plan->size_bytes != kNever) wanted = std::min(wanted, flow.to_send);
   const ssize_t n = send_payload(flow, wanted);
   if (flow.plan->size_bytes == kNever) return;

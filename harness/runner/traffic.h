@@ -29,6 +29,12 @@ class Traffic {
   // Calls `what` every `period_ns` from the plan's first connection on. Before run().
   void every(int64_t period_ns, std::function<void()> what);
 
+  // Of flows that are sent here: `connected` is called with a flow's id and socket when its
+  // connection is up and has sent nothing, `errors` when the socket's error queue may have
+  // something, which it is to take. At most `write_bytes` are then written at once. Before run().
+  void watch_sockets(std::function<void(size_t flow, int socket)> connected,
+                     std::function<void(size_t flow, int socket)> errors, int64_t write_bytes);
+
   // Returns at the plan's end; throws Error on any failure of a flow. Connections stay open.
   void run();
 
@@ -100,6 +106,9 @@ class Traffic {
   std::function<void()> at_zero_;
   int64_t period_ns_ = 0;
   std::function<void()> each_period_;
+  std::function<void(size_t, int)> connected_;
+  std::function<void(size_t, int)> errors_;
+  int64_t write_bytes_ = 0;
   Fd epoll_;
   Fd timer_;
   int64_t armed_ns_ = 0;  // when timer_ expires; 0: it has expired

@@ -141,11 +141,18 @@ NicStamping::NicStamping(const std::string& device) : device_(device), socket_(i
 }
 
 NicStamping::~NicStamping() {
-  if (!before_) return;
-  if (set_config(socket_.get(), device_, &*before_) != 0)
-    fprintf(stderr, "delaycc: %s: its time stamps could not be set back: %s\n", device_.c_str(),
-            strerror(errno));
+  if (const std::string trouble = restore(); !trouble.empty())
+    fprintf(stderr, "delaycc: %s\n", trouble.c_str());
+}
+
+std::string NicStamping::restore() {
+  if (!before_) return "";
+  StampConfig config = *before_;
+  before_.reset();
+  tx_ = rx_ = false;
+  const int error = set_config(socket_.get(), device_, &config);
   end_guard();
+  return error == 0 ? "" : device_ + ": its time stamps could not be set back: " + strerror(error);
 }
 
 void NicStamping::start_guard() {

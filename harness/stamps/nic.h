@@ -49,7 +49,11 @@ class NicStamping {
   explicit NicStamping(const std::string& device);
   NicStamping(const NicStamping&) = delete;
   NicStamping& operator=(const NicStamping&) = delete;
+  // Says on standard error what restore() could not do.
   ~NicStamping();
+
+  // Back to the settings before, at once. Returns why that was not possible, empty: done.
+  std::string restore();
 
   // What the device now says that it is set to.
   bool tx() const { return tx_; }

@@ -23,7 +23,7 @@ namespace {
 
 constexpr char kMagic[] = {'d', 'e', 'l', 'a', 'y', 'c', 'c', '\n'};
 constexpr uint32_t kByteOrder = 0x01020304;
-enum Kind : uint32_t { kPackets = 1, kDecisions = 2 };
+enum Kind : uint32_t { kPackets = 1, kDecisions = 2, kNicRtts = 3 };
 
 template <typename Record>
 void write_record_file(const std::string& path, Kind kind, const std::vector<Record>& records) {
@@ -135,6 +135,8 @@ void write_records(const std::string& directory, const Records& records) {
   write_record_file(directory + "/packets.bin", kPackets, records.packets);
   if (!records.decisions.empty())
     write_record_file(directory + "/decisions.bin", kDecisions, records.decisions);
+  if (!records.nic_rtts.empty())
+    write_record_file(directory + "/nic_rtts.bin", kNicRtts, records.nic_rtts);
 }
 
 Records read_records(const std::string& directory) {
@@ -144,6 +146,9 @@ Records read_records(const std::string& directory) {
   const std::string decisions = directory + "/decisions.bin";
   if (std::filesystem::exists(decisions))
     records.decisions = read_record_file<Decision>(decisions, kDecisions);
+  const std::string nic_rtts = directory + "/nic_rtts.bin";
+  if (std::filesystem::exists(nic_rtts))
+    records.nic_rtts = read_record_file<NicRtt>(nic_rtts, kNicRtts);
   return records;
 }
 

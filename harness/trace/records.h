@@ -2,8 +2,9 @@
 // What a trial leaves behind, whatever ran it: records of packets, flows and decisions.
 //
 // A kept trial is a folder with packets.bin, flows.json and, of a trial with a trace,
-// decisions.bin. A *.bin file is a RecordFileHeader and then the records as they are in memory. The
-// layout of a record is part of the format: a change of one raises kRecordsVersion.
+// decisions.bin; with stamps of NICs, nic_rtts.bin. A *.bin file is a RecordFileHeader and then the
+// records as they are in memory. The layout of a record is part of the format: a change of one
+// raises kRecordsVersion.
 #ifndef DELAYCC_HARNESS_TRACE_RECORDS_H_
 #define DELAYCC_HARNESS_TRACE_RECORDS_H_
 
@@ -19,7 +20,7 @@ struct RecordFileHeader {
   char magic[8];          // "delaycc\n"
   uint32_t byte_order;    // 0x01020304 as the writer's machine has it
   uint32_t version;       // kRecordsVersion
-  uint32_t kind;          // 1: PacketRecord, 2: Decision
+  uint32_t kind;          // 1: PacketRecord, 2: Decision, 3: NicRtt
   uint32_t record_bytes;  // of each record
   uint64_t records;
 };
@@ -78,6 +79,18 @@ struct Decision {
 };
 static_assert(sizeof(Decision) == 32, "the layout is part of the format");
 
+// The RTT of one data packet by the stamps of its sender's NIC, and by the sender's kernel. Each is
+// the difference of two stamps of one clock: the packet leaves, and the first ACK that covers it
+// comes.
+struct NicRtt {
+  int64_t delivered_ns = 0;  // the kernel had the ACK; absolute, as the times of packets
+  int64_t nic_rtt_ns = 0;
+  int64_t kernel_rtt_ns = 0;
+  uint16_t sport = 0;
+  uint16_t reserved[3] = {};  // 0
+};
+static_assert(sizeof(NicRtt) == 32, "the layout is part of the format");
+
 // What the machine itself added to round-trip times before a trial in wall time, by echoes over the
 // same path. 0 everywhere: not measured.
 struct Calibration {
@@ -97,6 +110,7 @@ struct Records {
   std::vector<FlowRecord> flows;      // by id
   std::vector<PacketRecord> packets;  // in order of arrival
   std::vector<Decision> decisions;    // in order of time; only of a trial with a trace
+  std::vector<NicRtt> nic_rtts;       // in order of delivery; only of hosts whose NICs stamp
   Calibration calibration;
 };
 

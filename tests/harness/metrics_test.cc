@@ -332,6 +332,23 @@ TEST(Rtt, AnAckThatEndsInsideASegmentGivesNone) {
   EXPECT_EQ(t.compute().metrics.count("rtt_p50_us"), 0u);
 }
 
+TEST(Rtt, ByNicsIsOfMeasuredFlowsInTheMeasuredTimeAndWhatTheHostAddsIsTheRest) {
+  SyntheticTrial t(2, 100'000);
+  t.trial.plan.flows[1].measured = false;
+  t.records.nic_rtts = {{kZero - 1, 1, 1, kClientPort},
+                        {kZero + 10'000, 12'000, 12'500, kClientPort},
+                        {kZero + 20'000, 13'000, 16'000, kClientPort},
+                        {kZero + 30'000, 1, 1, kClientPort + 1}};
+  const TrialResult r = t.compute();
+  EXPECT_DOUBLE_EQ(r.metrics.at("rtt_nic_packets").value, 2);
+  EXPECT_DOUBLE_EQ(r.metrics.at("rtt_nic_p50_us").value, 12);
+  EXPECT_DOUBLE_EQ(r.metrics.at("rtt_nic_p99_us").value, 13);
+  EXPECT_DOUBLE_EQ(r.metrics.at("host_noise_p50_us").value, 0.5);
+  EXPECT_DOUBLE_EQ(r.metrics.at("host_noise_p999_us").value, 3);
+  t.records.nic_rtts.clear();
+  EXPECT_EQ(t.compute().metrics.count("rtt_nic_p50_us"), 0u) << "absent, and not 0";
+}
+
 TEST(Rtt, SequenceNumbersWrap) {
   SyntheticTrial t(1, 100'000);
   for (int i = 0; i < 4; i++)
@@ -518,7 +535,8 @@ TEST(Catalogue, EveryMetricAndKeyIsDeclaredOnceAndWhole) {
   for (const MetricInfo& metric : all_metrics()) {
     EXPECT_TRUE(names.insert(metric.name).second) << metric.name << " is declared twice";
     EXPECT_STRNE(metric.label, "") << metric.name;
-    EXPECT_TRUE(metric.records & (kFlowRecords | kBottleneckPackets | kEndPackets | kEchoRecords))
+    EXPECT_TRUE(metric.records &
+                (kFlowRecords | kBottleneckPackets | kEndPackets | kEchoRecords | kNicRtts))
         << metric.name;
   }
   for (const MetricFamily* family : metric_families())

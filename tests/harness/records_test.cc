@@ -31,6 +31,7 @@ Records example() {
     records.packets.push_back(packet);
   }
   records.decisions = {{7, 12'000, -0.25, 10'001}};
+  records.nic_rtts = {{1'000'000'000'000, 12'126, 14'000, 10'001}};
   return records;
 }
 
@@ -48,6 +49,17 @@ TEST(Records, OfAKeptTrialAreReadBackToTheLastBit) {
   EXPECT_EQ(memcmp(read.packets.data(), written.packets.data(), 3 * sizeof(PacketRecord)), 0);
   ASSERT_EQ(read.decisions.size(), 1u);
   EXPECT_EQ(memcmp(read.decisions.data(), written.decisions.data(), sizeof(Decision)), 0);
+  ASSERT_EQ(read.nic_rtts.size(), 1u);
+  EXPECT_EQ(memcmp(read.nic_rtts.data(), written.nic_rtts.data(), sizeof(NicRtt)), 0);
+}
+
+TEST(Records, WithoutStampsOfNicsHaveNoFileOfTheirRtts) {
+  const TemporaryDirectory directory;
+  Records records = example();
+  records.nic_rtts.clear();
+  write_records(directory.path(), records);
+  EXPECT_FALSE(std::filesystem::exists(directory.path() + "/nic_rtts.bin"));
+  EXPECT_TRUE(read_records(directory.path()).nic_rtts.empty());
 }
 
 TEST(Records, WithoutATraceHaveNoFileOfDecisions) {

@@ -77,6 +77,9 @@ def test_a_trial_runs_between_two_servers_and_leaves_them_as_they_were(bed):
         assert min(found[metric]["mean"] for metric in ("goodput_gbps", "rtt_p50_us", "path_rtt_us", "clock_error_us")) > 0
     assert any("fct_mean_us" in note and "clocks of two hosts" in note for note in summary["notes"])
     assert any("queue_mean_bytes" in note and "which the hosts do not see" in note for note in summary["notes"])
+    # A veth has no stamps.
+    assert not {"rtt_nic_p50_us", "host_noise_p50_us"} & set(summary["algorithms"]["cubic"])
+    assert any("rtt_nic_p50_us" in note and "senders[0] (data)" in note and "it has no hardware stamps" in note for note in summary["notes"])
     assert (bed.folder / "out/report.html").exists()
     assert bed.state() == before and not bed.runners()
     again = bed.run("--out", "out", "case.toml")
@@ -230,6 +233,7 @@ WRONG = {
     ONE.replace("root@one", "-oProxyCommand=x"): 'hosts.toml:3: hosts[0].ssh: "-oProxyCommand=x", allowed is a destination of ssh',
     ONE + 'qdisc = "cake"\n': 'hosts.toml:6: hosts[0].qdisc: "cake" is unknown, allowed is one of keep, fq, pfifo',
     ONE + 'runner = "runner"\n': 'hosts.toml:6: hosts[0].runner: "runner", allowed is the absolute path',
+    ONE + "nic_stamps = 1\n": "hosts.toml:6: hosts[0].nic_stamps: is not a boolean",
     ONE + "sudo = 3\n": "hosts.toml:6: hosts[0].sudo: is not a boolean",
     ONE + 'adress = "10.0.0.1"\n': "hosts.toml:6: hosts[0].adress: unknown key",
     ONE + ONE.replace("senders", "receivers").replace("10.0.0.1", "10.0.0.2"):

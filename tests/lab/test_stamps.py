@@ -2,9 +2,7 @@
 """Time stamps of NICs: the test's own device (stamped/stamped.c), and what delaycc makes of honest and other devices."""
 
 import contextlib
-import ctypes
 import errno
-import fcntl
 import json
 import os
 import pathlib
@@ -18,11 +16,10 @@ import pytest
 import calibrated as calibrated_paths
 import stamps
 from inlab import RTM_NEWLINK, attr, netlink
-from stamps import B, LIES, NONE, TX_ONLY
+from stamps import B, LIES, NONE, TX_ONLY, switch, switched
 
 COMMAND = os.environ.get("DELAYCC_COMMAND")
 HERE = pathlib.Path(__file__).resolve().parent
-SIOCSHWTSTAMP, SIOCGHWTSTAMP = 0x89B0, 0x89B1
 SO_TIMESTAMPING = 37
 TX_HARDWARE, TX_SOFTWARE, RX_HARDWARE, RX_SOFTWARE, SOFTWARE, RAW_HARDWARE, OPT_ID, OPT_TSONLY, OPT_TX_SWHW = (
     1 << bit for bit in (0, 1, 2, 3, 4, 6, 7, 11, 14))
@@ -41,29 +38,6 @@ def fixture_run(request):
 
 
 # ---- the test's own device ----
-
-
-def config_ioctl(sock, number, device, tx, rx):
-    config = ctypes.create_string_buffer(struct.pack("=iii", 0, tx, rx))
-    fcntl.ioctl(sock, number, struct.pack("16sP", device.encode(), ctypes.addressof(config)).ljust(40, b"\0"))
-    return list(struct.unpack_from("=ii", config, 4))
-
-
-def switch(sock, device, tx, rx):
-    """0, or the error's number."""
-    try:
-        config_ioctl(sock, SIOCSHWTSTAMP, device, tx, rx)
-    except OSError as error:
-        return error.errno
-    return 0
-
-
-def switched(sock, device):
-    """[tx, rx], or None for a device without hardware stamps."""
-    try:
-        return config_ioctl(sock, SIOCGHWTSTAMP, device, 0, 0)
-    except OSError:
-        return None
 
 
 def stamps_of(messages):

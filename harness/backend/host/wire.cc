@@ -14,6 +14,8 @@
 namespace delaycc {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FlowPorts, host_port, return_port, passed)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StampOrder, device, peer)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FoundStamps, kind, why)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Hello, build, host, kernel, root, algorithms, modules)
 
 namespace {
@@ -86,7 +88,8 @@ std::string order_to_json(const Order& order) {
                      {"node", order.node},
                      {"device", order.device},
                      {"qdisc", order.qdisc},
-                     {"ports", order.ports}};
+                     {"ports", order.ports},
+                     {"nic_stamps", order.nic_stamps}};
   return text.dump();
 }
 
@@ -99,6 +102,7 @@ Order order_from_json(const std::string& text) {
     found.at("device").get_to(order.device);
     found.at("qdisc").get_to(order.qdisc);
     found.at("ports").get_to(order.ports);
+    found.at("nic_stamps").get_to(order.nic_stamps);
     return order;
   } catch (const json::exception& e) {
     throw Error(std::string("order: ") + e.what());
@@ -108,14 +112,26 @@ Order order_from_json(const std::string& text) {
 std::string hello_to_json(const Hello& hello) { return json(hello).dump(); }
 Hello hello_from_json(const std::string& text) { return parse<Hello>(text, "greeting"); }
 
+std::string stamp_order_to_json(const StampOrder& order) { return json(order).dump(); }
+StampOrder stamp_order_from_json(const std::string& text) {
+  return parse<StampOrder>(text, "order of stamps");
+}
+
+std::string found_stamps_to_json(const FoundStamps& found) { return json(found).dump(); }
+FoundStamps found_stamps_from_json(const std::string& text) {
+  return parse<FoundStamps>(text, "stamps");
+}
+
 std::string pack_records(const Records& records) {
   const std::string flows = flows_to_json(records.kernel, records.flows, records.calibration);
   const json head = {{"flows", flows},
                      {"packets", records.packets.size()},
-                     {"decisions", records.decisions.size()}};
+                     {"decisions", records.decisions.size()},
+                     {"nic_rtts", records.nic_rtts.size()}};
   std::string text = head.dump() + "\n";
   text += bytes_of(records.packets);
   text += bytes_of(records.decisions);
+  text += bytes_of(records.nic_rtts);
   return text;
 }
 
@@ -128,6 +144,7 @@ Records unpack_records(const std::string& text) {
     size_t at = std::min(line + 1, text.size());
     records.packets = take_records<PacketRecord>(text, &at, head.at("packets").get<size_t>());
     records.decisions = take_records<Decision>(text, &at, head.at("decisions").get<size_t>());
+    records.nic_rtts = take_records<NicRtt>(text, &at, head.at("nic_rtts").get<size_t>());
     return records;
   } catch (const json::exception& e) {
     throw Error(std::string("records of a runner: ") + e.what());

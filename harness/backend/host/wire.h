@@ -55,6 +55,7 @@ struct Order {
   std::string device;
   std::string qdisc;             // kind; empty: that of the device stays
   std::vector<FlowPorts> ports;  // by flow id
+  bool nic_stamps = false;       // the device's stamps were found to come: RTTs by them
 };
 std::string order_to_json(const Order& order);
 Order order_from_json(const std::string& text);  // throws Error
@@ -70,6 +71,20 @@ struct Hello {
 };
 std::string hello_to_json(const Hello& hello);
 Hello hello_from_json(const std::string& text);  // throws Error
+
+// Which stamps of its device a host is to try, and what came of it: frame "stamps", both ways.
+struct StampOrder {
+  std::string device;
+  std::string peer;  // IPv4, behind the device: it answers echoes
+};
+std::string stamp_order_to_json(const StampOrder& order);
+StampOrder stamp_order_from_json(const std::string& text);  // throws Error
+struct FoundStamps {
+  std::string kind;  // "hardware", "tx-only", "software"
+  std::string why;   // not better; empty: hardware
+};
+std::string found_stamps_to_json(const FoundStamps& found);
+FoundStamps found_stamps_from_json(const std::string& text);  // throws Error
 
 // The records of one host: frame "records". Times as in Records.
 std::string pack_records(const Records& records);

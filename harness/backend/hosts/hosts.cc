@@ -31,11 +31,16 @@ namespace fs = std::filesystem;
 constexpr int64_t kLeadNs = 2'000'000'000;
 constexpr int kReadyMs = 60'000;
 constexpr int kEchoMs = 60'000;
+constexpr int kStampsMs = 60'000;
+constexpr char kHardware[] = "hardware";
 // A link between two switches is what a scenario's bottleneck is declared to be.
 constexpr int kMostSwitchLinks = 1;
 
 constexpr char kTwoClocks[] = "by the clocks of two hosts, which are not in step";
 constexpr char kInSwitch[] = "of a switch's queue, which the hosts do not see";
+constexpr const char* kNicMetrics[] = {
+    "rtt_nic_p50_us",    "rtt_nic_p99_us",     "rtt_nic_p999_us", "host_noise_p50_us",
+    "host_noise_p99_us", "host_noise_p999_us", "rtt_nic_packets"};
 constexpr char kFine[] =
     "packets are stamped at the hosts, where NICs join them, and not at the bottleneck";
 
@@ -203,6 +208,7 @@ class Hosts : public Backend {
       for (auto it = modules_.begin(); it != modules_.end();)
         it = hello.modules.count(it->first) ? std::next(it) : modules_.erase(it);
     }
+    find_stamps(stop);
   }
 
   std::string name() const override { return "hosts"; }
@@ -252,6 +258,7 @@ class Hosts : public Backend {
       order.node = nodes[i];
       order.device = sessions[i]->host().device;
       order.qdisc = sessions[i]->host().qdisc;
+      order.nic_stamps = stamps_.at(sessions[i]->host().name).kind == kHardware;
       sessions[i]->send("trial", order_to_json(order));
     }
     for (Session* session : sessions) session->expect("ready", kReadyMs, stop);
@@ -288,6 +295,40 @@ class Hosts : public Backend {
       throw;
     }
     return *session;
+  }
+
+  // Asks each host what its device's stamps are. Where none has them RTTs by them are missing.
+  void find_stamps(const std::atomic<bool>& stop) {
+    std::map<std::string, std::string> without;  // hosts by reason
+    for (const InventoryHost& host : inventory_.hosts) {
+      FoundStamps& found = stamps_[host.name];
+      const auto peer = std::find_if(inventory_.hosts.begin(), inventory_.hosts.end(),
+                                     [&](const InventoryHost& h) { return h.name != host.name; });
+      if (!host.nic_stamps) {
+        found = {"software", "nic_stamps = false in the inventory"};
+      } else if (peer == inventory_.hosts.end()) {
+        found = {"software", "no other host is there to answer"};
+      } else {
+        Session& session = *sessions_.at(host.name);
+        session.send("stamps", stamp_order_to_json({host.device, peer->address}));
+        found = found_stamps_from_json(session.expect("stamps", kStampsMs, stop));
+      }
+      if (found.kind == kHardware) continue;
+      std::string& hosts = without[found.why];
+      hosts += (hosts.empty() ? "" : ", ") + host.name + " (" + host.device + ")";
+    }
+    std::string reasons;
+    size_t count = 0;
+    for (const auto& [why, hosts] : without) {
+      reasons += (reasons.empty() ? "" : "; ") + hosts + ": " + why;
+      count += static_cast<size_t>(std::count(hosts.begin(), hosts.end(), '('));
+    }
+    if (count == inventory_.hosts.size())
+      for (const char* name : kNicMetrics)
+        capabilities_.missing_metrics[name] = "no NIC stamps all packets: " + reasons;
+    else if (count > 0)
+      capabilities_.notes.push_back("rtt_nic_* and host_noise_* have no packets of these hosts: " +
+                                    reasons);
   }
 
   // The hosts that have a part in it.
@@ -384,6 +425,7 @@ class Hosts : public Backend {
         }
       }
       all->packets.insert(all->packets.end(), part.packets.begin(), part.packets.end());
+      all->nic_rtts.insert(all->nic_rtts.end(), part.nic_rtts.begin(), part.nic_rtts.end());
       all->decisions.insert(all->decisions.end(), part.decisions.begin(), part.decisions.end());
       part = Records();
     }
@@ -394,14 +436,17 @@ class Hosts : public Backend {
         [](const PacketRecord& a, const PacketRecord& b) { return a.arrival_ns < b.arrival_ns; });
     std::stable_sort(all->decisions.begin(), all->decisions.end(),
                      [](const Decision& a, const Decision& b) { return a.time_ns < b.time_ns; });
+    std::stable_sort(
+        all->nic_rtts.begin(), all->nic_rtts.end(),
+        [](const NicRtt& a, const NicRtt& b) { return a.delivered_ns < b.delivered_ns; });
   }
 
-  static std::string host_text(const Session& session,
-                               const std::map<std::string, std::string>& modules) {
+  std::string host_text(const Session& session,
+                        const std::map<std::string, std::string>& modules) const {
     const InventoryHost& host = session.host();
     const Hello& hello = session.hello();
     std::string text = host.name + " " + hello.host + " " + hello.kernel + " " + host.address +
-                       " " + host.device + " " + host.qdisc;
+                       " " + host.device + " " + host.qdisc + " " + stamps_.at(host.name).kind;
     for (const auto& [name, unused] : modules)
       if (const auto it = hello.modules.find(name); it != hello.modules.end())
         text += " " + name + " " + it->second;
@@ -422,6 +467,7 @@ class Hosts : public Backend {
   Capabilities capabilities_;
   std::vector<std::string> algorithms_;
   std::map<std::string, std::string> modules_;  // of all hosts; hashes are those of one
+  std::map<std::string, FoundStamps> stamps_;   // by host of the scenario
   mutable std::mutex mutex_;
   mutable std::map<std::string, std::unique_ptr<Session>> sessions_;  // by host of the scenario
 };

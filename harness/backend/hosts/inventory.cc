@@ -65,6 +65,7 @@ InventoryHost read_host(Section& section) {
         "runner",
         "\"" + host.runner + "\", allowed is the absolute path of a delaycc-host-runner there");
   host.sudo = section.boolean("sudo", false);
+  host.nic_stamps = section.boolean("nic_stamps", true);
   section.finish();
   return host;
 }

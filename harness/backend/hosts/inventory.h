@@ -16,6 +16,7 @@ struct InventoryHost {
   std::string qdisc;    // of that device during a trial; empty: stays
   std::string runner;   // installed there; empty: uploaded
   bool sudo = false;
+  bool nic_stamps = true;  // may be switched on
 };
 
 struct Inventory {

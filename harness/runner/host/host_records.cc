@@ -1,43 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runner/host/host_records.h"
 
-#include <arpa/inet.h>
-
 #include <algorithm>
 #include <map>
 
+#include "runner/host/flow_finder.h"
 #include "spec/packet.h"
 
 namespace delaycc {
 namespace {
 
-uint32_t address_of(const Plan& plan, int node) {
-  in_addr address = {};
-  inet_pton(AF_INET, plan.nodes.at(static_cast<size_t>(node)).address.c_str(), &address);
-  return address.s_addr;
-}
-
 class HostRecorder {
  public:
-  HostRecorder(const Order& order, int64_t from_ns) : order_(order), from_ns_(from_ns) {
+  HostRecorder(const Order& order, int64_t from_ns)
+      : order_(order), finder_(order.plan), from_ns_(from_ns) {
     for (const LinkPlan& link : order.plan.links)
       for (const EndPlan* end : {&link.a, &link.b})
         ports_[static_cast<int>(end->port.id)] = end->port;
-    for (size_t i = 0; i < order.plan.nodes.size(); i++)
-      addresses_.push_back(address_of(order.plan, static_cast<int>(i)));
   }
 
   void add(const SeenPacket& seen) {
-    const bool data = seen.dport < kClientPort;
-    const int id = (data ? seen.sport : seen.dport) - kClientPort;
-    if (id < 0 || static_cast<size_t>(id) >= order_.plan.flows.size()) return;
-    const FlowPlan& flow = order_.plan.flows[static_cast<size_t>(id)];
-    const uint32_t source = addresses_[static_cast<size_t>(flow.source)];
-    const uint32_t destination = addresses_[static_cast<size_t>(flow.destination)];
-    if (seen.source != (data ? source : destination) ||
-        seen.destination != (data ? destination : source))
-      return;
-    const FlowPorts& ports = order_.ports.at(static_cast<size_t>(id));
+    bool data = false;
+    const FlowPlan* found = finder_.find(seen, &data);
+    if (!found) return;
+    const FlowPlan& flow = *found;
+    const FlowPorts& ports = order_.ports.at(static_cast<size_t>(flow.id));
     if (seen.outgoing && data && flow.source == order_.node)
       add_at(ports.host_port, seen, 0);
     else if (!seen.outgoing && !data && flow.source == order_.node)
@@ -83,9 +70,9 @@ class HostRecorder {
   }
 
   const Order& order_;
+  const FlowFinder finder_;
   const int64_t from_ns_;
-  std::map<int, PortPlan> ports_;    // by id
-  std::vector<uint32_t> addresses_;  // by node, in network order
+  std::map<int, PortPlan> ports_;  // by id
   std::vector<PacketRecord> records_;
 };
 

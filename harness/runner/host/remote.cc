@@ -30,11 +30,15 @@
 #include "runner/host/clock.h"
 #include "runner/host/host_records.h"
 #include "runner/host/kernel_module.h"
+#include "runner/host/nic_rtts.h"
 #include "runner/host/noise.h"
 #include "runner/host/settings.h"
 #include "runner/host/tap.h"
 #include "runner/network.h"
 #include "runner/traffic.h"
+#include "stamps/echo.h"
+#include "stamps/nic.h"
+#include "stamps/trial.h"
 
 namespace delaycc {
 namespace {
@@ -55,6 +59,23 @@ bool read_some(int fd, FrameReader* reader) {
   const ssize_t n = read(fd, buffer, sizeof(buffer));
   if (n > 0) reader->add(buffer, static_cast<size_t>(n));
   return n > 0;
+}
+
+// What the stamps of a device are, by echoes that `peer` answers.
+FoundStamps try_device(const StampOrder& order) {
+  try {
+    const NicStamping nic(order.device);
+    FoundStamps found = {stamping_name(Stamping::kSoftware), nic.trouble()};
+    if (!nic.tx() && !nic.rx()) return found;
+    Echo echo(order.peer);
+    echo.find();
+    if (echo.device() != order.device)
+      return {found.kind, "packets from " + order.peer + " come through " + echo.device()};
+    const StampTrial trial = try_stamps(echo, nic);
+    return {stamping_name(trial.stamping), trial.why};
+  } catch (const Error& e) {
+    return {stamping_name(Stamping::kSoftware), e.what()};
+  }
 }
 
 int64_t number(const std::string& text) { return strtoll(text.c_str(), nullptr, 10); }
@@ -105,7 +126,14 @@ class Worker {
       offset_ns_ = realtime_offset_ns();
       trace_->clear();
     });
-    traffic_->every(kTakeNs, [this] { tap_->take(&seen_); });
+    if (order_.nic_stamps)
+      nic_ = std::make_unique<NicRtts>(order_, kTapPackets, ifindex_, traffic_.get());
+    traffic_->every(kTakeNs, [this] { take(); });
+  }
+
+  void take() {
+    tap_->take(&seen_);
+    if (nic_) nic_->take();
   }
 
   static void allow_files(rlim_t wanted) {
@@ -164,7 +192,7 @@ class Worker {
                   std::to_string((monotonic_ns() - plan.connect_ns) / 1'000'000) +
                   " ms too late: ssh is slow, or the host busy");
     traffic_->run();
-    tap_->take(&seen_);
+    take();
     tap_->check_complete();
     check_realtime_offset(offset_ns_);
     plan.connect_ns -= shift_ns - kSettleNs;
@@ -174,6 +202,7 @@ class Worker {
     records.kernel = kernel_name().release;
     records.flows = traffic_->records();
     records.packets = host_records(order_, seen_, from_ns);
+    if (nic_) records.nic_rtts = nic_->records(seen_, from_ns);
     records.decisions = parse_trace(trace_->text());
     for (Decision& decision : records.decisions) decision.time_ns -= shift_ns;
     return records;
@@ -186,6 +215,7 @@ class Worker {
   std::unique_ptr<AckTrace> trace_;
   std::unique_ptr<Tap> tap_;
   std::unique_ptr<Traffic> traffic_;
+  std::unique_ptr<NicRtts> nic_;
   std::vector<SeenPacket> seen_;
   int64_t offset_ns_ = 0;
 };
@@ -249,6 +279,9 @@ class Server {
   void serve(const Frame& frame) {
     if (frame.name == "clock") {
       send_frame(STDOUT_FILENO, "clock", std::to_string(monotonic_ns()));
+    } else if (frame.name == "stamps") {
+      send_frame(STDOUT_FILENO, "stamps",
+                 found_stamps_to_json(try_device(stamp_order_from_json(frame.payload))));
     } else if (frame.name == "trial") {
       begin_trial(frame.payload);
     } else if (frame.name == "end") {
@@ -267,6 +300,12 @@ class Server {
       for (const std::string& module : order.plan.modules) load_module("", module);
       settings_.set_sysctls(order.plan.nodes.at(static_cast<size_t>(order.node)).sysctls);
       if (!order.qdisc.empty()) settings_.set_qdisc(order.device, order.qdisc);
+      if (order.nic_stamps) {
+        stamping_ = std::make_unique<NicStamping>(order.device);
+        if (!stamping_->tx() || !stamping_->rx())
+          throw Error("device " + order.device +
+                      " had hardware stamps and has none now: " + stamping_->trouble());
+      }
       start_worker(std::move(order));
     } catch (const Error& e) {
       send_frame(STDOUT_FILENO, "error", e.what());
@@ -328,6 +367,10 @@ class Server {
   }
 
   void restore() {
+    if (stamping_)
+      if (const std::string trouble = stamping_->restore(); !trouble.empty())
+        troubles_ += trouble + "\n";
+    stamping_.reset();
     for (const std::string& trouble : settings_.restore()) troubles_ += trouble + "\n";
   }
 
@@ -339,6 +382,7 @@ class Server {
   FrameReader from_command_;
   FrameReader from_worker_;
   Settings settings_;
+  std::unique_ptr<NicStamping> stamping_;  // of the device during a trial
   std::string troubles_;
 };
 

@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
+#include <linux/net_tstamp.h>
 #include <netinet/ip.h>
 #include <netinet/tcp.h>
 #include <sys/mman.h>
@@ -59,7 +60,8 @@ bool parse(const char* frame, size_t captured, SeenPacket* seen) {
 
 }  // namespace
 
-Tap::Tap(const std::string& name, size_t packets, int ifindex) : name_(name) {
+Tap::Tap(const std::string& name, size_t packets, int ifindex, TapStamps stamps)
+    : name_(name), stamps_(stamps) {
   socket_ = Fd(socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL)));
   if (!socket_) throw system_error("socket", "AF_PACKET (packets' stamps)");
   set_packet_option(socket_, SOL_PACKET, PACKET_VERSION, int{TPACKET_V2}, "PACKET_VERSION");
@@ -71,8 +73,15 @@ Tap::Tap(const std::string& name, size_t packets, int ifindex) : name_(name) {
     if (bind(socket_.get(), reinterpret_cast<const sockaddr*>(&at), sizeof(at)) < 0)
       throw system_error("bind", "AF_PACKET (packets' stamps)");
   }
-  // Stamps of packets that come in are made as they come, not when the tap sees them.
-  set_packet_option(socket_, SOL_SOCKET, SO_TIMESTAMPNS, int{1}, "SO_TIMESTAMPNS");
+  if (stamps == TapStamps::kHardware) {
+    set_packet_option(socket_, SOL_PACKET, PACKET_TIMESTAMP, int{SOF_TIMESTAMPING_RAW_HARDWARE},
+                      "PACKET_TIMESTAMP");
+    set_packet_option(socket_, SOL_PACKET, PACKET_IGNORE_OUTGOING, int{1},
+                      "PACKET_IGNORE_OUTGOING");
+  } else {
+    // Stamps of packets that come in are made as they come, not when the tap sees them.
+    set_packet_option(socket_, SOL_SOCKET, SO_TIMESTAMPNS, int{1}, "SO_TIMESTAMPNS");
+  }
   const size_t blocks = (packets + kFramesPerBlock - 1) / kFramesPerBlock;
   frames_ = blocks * kFramesPerBlock;
   tpacket_req request = {};
@@ -89,6 +98,7 @@ Tap::Tap(const std::string& name, size_t packets, int ifindex) : name_(name) {
 
 Tap::Tap(Tap&& other) noexcept
     : name_(std::move(other.name_)),
+      stamps_(other.stamps_),
       socket_(std::move(other.socket_)),
       ring_(std::exchange(other.ring_, nullptr)),
       frames_(other.frames_),
@@ -103,9 +113,12 @@ void Tap::take(std::vector<SeenPacket>* packets) {
     char* frame =
         ring_ + next_ / kFramesPerBlock * kBlockBytes + next_ % kFramesPerBlock * kFrameBytes;
     auto* header = reinterpret_cast<tpacket2_hdr*>(frame);
-    if (!(__atomic_load_n(&header->tp_status, __ATOMIC_ACQUIRE) & TP_STATUS_USER)) return;
+    const uint32_t status = __atomic_load_n(&header->tp_status, __ATOMIC_ACQUIRE);
+    if (!(status & TP_STATUS_USER)) return;
     SeenPacket seen;
-    seen.time_ns = int64_t{header->tp_sec} * 1'000'000'000 + header->tp_nsec;
+    // Where the hardware gave no stamp there is the kernel's.
+    if (stamps_ == TapStamps::kKernel || (status & TP_STATUS_TS_RAW_HARDWARE))
+      seen.time_ns = int64_t{header->tp_sec} * 1'000'000'000 + header->tp_nsec;
     sockaddr_ll address;
     memcpy(&address, frame + TPACKET_ALIGN(sizeof(tpacket2_hdr)), sizeof(address));
     seen.ifindex = address.sll_ifindex;

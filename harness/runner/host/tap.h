@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The TCP packets that a namespace's interfaces send and receive, with the kernel's stamps.
+// The TCP packets that a namespace's interfaces send and receive, with the kernel's stamps, or
+// those that one interface receives with its hardware's.
 #ifndef DELAYCC_HARNESS_RUNNER_HOST_TAP_H_
 #define DELAYCC_HARNESS_RUNNER_HOST_TAP_H_
 
@@ -14,7 +15,7 @@ namespace delaycc {
 
 // One packet at one interface. One that is sent is seen below the qdisc, on its way to the driver.
 struct SeenPacket {
-  int64_t time_ns = 0;  // CLOCK_REALTIME
+  int64_t time_ns = 0;  // CLOCK_REALTIME; of the hardware: its own clock, 0 where it gave no stamp
   int ifindex = 0;
   bool outgoing = false;
   bool congested = false;  // ECN CE
@@ -36,13 +37,16 @@ inline constexpr size_t kTapPackets = 1U << 16;
 inline constexpr int64_t kTakeNs = 1'000'000;
 inline constexpr int64_t kBeforeNs = 10'000;
 
+enum class TapStamps { kKernel, kHardware };
+
 // Taps interfaces of the namespace that its maker is in. Packets wait in a ring of `packets`
 // until take() is called.
 class Tap {
  public:
-  // With an `ifindex` above 0 that interface alone. Throws Error, also for a kernel without packet
-  // sockets.
-  Tap(const std::string& name, size_t packets, int ifindex = 0);
+  // With an `ifindex` above 0 that interface alone. With the hardware's stamps only what comes in.
+  // Throws Error, also for a kernel without packet sockets.
+  Tap(const std::string& name, size_t packets, int ifindex = 0,
+      TapStamps stamps = TapStamps::kKernel);
   Tap(const Tap&) = delete;
   Tap& operator=(const Tap&) = delete;
   Tap(Tap&& other) noexcept;
@@ -56,6 +60,7 @@ class Tap {
 
  private:
   std::string name_;
+  TapStamps stamps_;
   Fd socket_;
   char* ring_ = nullptr;
   size_t frames_ = 0;
