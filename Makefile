@@ -199,6 +199,10 @@ soak: setup-test ## real programs for long, on four processors, while algorithms
 soak-test: ## a short soak: one machine, two to three minutes of processor time
 	DELAYCC_SOAK=1 $(PYTEST) tests/vm/test_soak.py
 
+.PHONY: mininet-vm-test
+mininet-vm-test: setup-test ## our Mininet scripts with netem and htb on Debian's stock kernel under QEMU (two minutes; KERNEL=, QEMU=)
+	DELAYCC_MININET_VM=1 DELAYCC_VM_KERNEL=$(KERNEL) DELAYCC_VM_QEMU=$(QEMU) $(PYTEST) tests/vm/test_mininet_vm.py
+
 .PHONY: smp-kernel
 smp-kernel: ## build and cache the debug kernels with several processors (for make smp-test)
 	@tests/smp/kernel/build.sh kasan

@@ -8,10 +8,10 @@
 """
 
 from .graph import GraphTopo
-from .links import CapabilityError, PortIntf, PortLink, in_lab
+from .links import CapabilityError, PortIntf, PortLink, TCLink, in_lab
 from .nodes import CcHost, Router, write_sysctls
 from .topologies import Dumbbell, FatTree, Incast, LeafSpine, ParkingLot
 from .traffic import run_flows
 
 __all__ = ["CapabilityError", "CcHost", "Dumbbell", "FatTree", "GraphTopo", "Incast", "LeafSpine", "ParkingLot", "PortIntf", "PortLink", "Router",
-           "in_lab", "run_flows", "write_sysctls"]
+           "TCLink", "in_lab", "run_flows", "write_sysctls"]

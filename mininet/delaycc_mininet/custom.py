@@ -8,9 +8,9 @@ import sys
 # mn executes this file without a __file__.
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(inspect.currentframe().f_code.co_filename)), ".."))
 # pylint: disable=wrong-import-position
-from mininet.link import Link, OVSLink, TCLink, TCULink  # noqa: E402
+from mininet.link import Link, OVSLink, TCULink  # noqa: E402
 
-from delaycc_mininet import CcHost, Dumbbell, FatTree, Incast, LeafSpine, ParkingLot, PortLink, Router  # noqa: E402
+from delaycc_mininet import CcHost, Dumbbell, FatTree, Incast, LeafSpine, ParkingLot, PortLink, Router, TCLink  # noqa: E402
 
 topos = {"dumbbell": Dumbbell, "incast": Incast, "parkinglot": ParkingLot, "leafspine": LeafSpine, "fattree": FatTree}
 hosts = {"cc": CcHost}

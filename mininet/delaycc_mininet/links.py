@@ -8,7 +8,7 @@ refused by name (CapabilityError), and what tc answers is read: a link never los
 import json
 import pathlib
 
-from mininet.link import Intf, Link
+from mininet.link import Intf, Link, TCIntf
 from mininet.log import info
 
 from . import labnet
@@ -25,6 +25,11 @@ PORT_IDS = 65535
 
 class CapabilityError(Exception):
     """What was asked for does not exist here; says where it does."""
+
+
+def tc_time(ns):
+    """For tc, which knows no unit of nanoseconds for netem (iproute2 6.1), and may cut a fraction off."""
+    return f"{ns // 1000}.{ns % 1000:03}us"
 
 
 def in_lab():
@@ -119,7 +124,7 @@ class PortIntf(Intf):
             packets = max(1, limit_bytes // FULL_PACKET_BYTES)
         words = []
         if self.delay_ns or jitter:
-            words += ["delay", f"{self.delay_ns}ns"] + ([f"{time_ns(jitter, 'jitter')}ns"] if jitter else [])
+            words += ["delay", tc_time(self.delay_ns)] + ([tc_time(time_ns(jitter, "jitter"))] if jitter else [])
         if loss:
             words += ["loss", f"{loss}%"]
         if self.rate_bps:
@@ -160,4 +165,24 @@ class PortLink(Link):
     def __init__(self, node1, node2, **params):
         params.setdefault("cls1", PortIntf)
         params.setdefault("cls2", PortIntf)
+        super().__init__(node1, node2, **params)
+
+
+class _TCIntf(TCIntf):
+    """Mininet's own, which only prints what tc says, and goes on without the delay or the rate that tc has refused."""
+
+    def tc(self, cmd, tc="tc"):
+        said = super().tc(cmd, tc)
+        if said and " show " not in cmd:
+            raise CapabilityError(f"{self.name}: {cmd % (tc, self)}: {said.strip()}")
+        return said
+
+
+class TCLink(Link):
+    """Mininet's TCLink (htb and netem), or in the lab a PortLink: what the kernel refuses is an error that says so."""
+
+    def __init__(self, node1, node2, **params):
+        kind = PortIntf if in_lab() else _TCIntf
+        params.setdefault("cls1", kind)
+        params.setdefault("cls2", kind)
         super().__init__(node1, node2, **params)

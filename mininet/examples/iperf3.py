@@ -34,7 +34,8 @@ def main():
     net.start()
     for i, algorithm in enumerate(algorithms, 1):
         net[f"h{i}"].config(cc=algorithm)
-    # Bridges forward once their ports are up.
+    # Bridges forward once their ports are up, which a real kernel sees after up to a second.
+    net["h1"].cmd("ping -c 1 -w 5", net["r1"].IP())
     print(net["h1"].cmd("ping -c 3 -i 0.2", net["r1"].IP()))
     pairs = [(net[f"h{i}"], net[f"r{i}"]) for i in range(1, len(algorithms) + 1)]
     for _, receiver in pairs:

@@ -183,8 +183,8 @@ print(" ".join(asked[-2]))
     for line, name in ((ecn, "ecn_bytes"), (noise, "noise"), (spray, "spray")):
         assert line.startswith(f"h1-eth0: {name} is of the lab's links only")
     assert "Specified qdisc kind is unknown" in unknown
-    assert "asked for delay 1000000ns rate 1000000000bit" in lost, "a delay that the kernel dropped is found out"
-    assert words == "tc qdisc replace dev h1-eth0 root netem delay 1000000ns rate 1000000000bit limit 50"
+    assert "asked for delay 1000.000us rate 1000000000bit" in lost, "a delay that the kernel dropped is found out"
+    assert words == "tc qdisc replace dev h1-eth0 root netem delay 1000.000us rate 1000000000bit limit 50"
 
 
 SCENARIO = """

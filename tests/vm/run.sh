@@ -20,8 +20,9 @@
 # --boot boots what was built, so that one building serves many machines, also side by
 # side.  The script needs the programs and the kernel's modules that its lines
 # "# programs: ..." and "# modules: ..." name, and the files of "# files: SOURCE:TARGET ...":
-# a pattern below the source tree, and a folder of the machine.  "# memory: MB" is for more
-# than 512.
+# a pattern below the source tree, and a folder of the machine.  "# python: PACKAGE ..." takes
+# Python with its standard library and these packages of this machine's.  "# memory: MB" is for
+# more than 512.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -38,6 +39,7 @@ guest=${1:-$here/guest.sh}
 programs=$(sed -n 's/^# programs: //p' "$guest")
 modules_wanted=$(sed -n 's/^# modules: //p' "$guest")
 files_wanted=$(sed -n 's/^# files: //p' "$guest")
+python_wanted=$(sed -n 's/^# python: //p' "$guest")
 memory=$(sed -n 's/^# memory: //p' "$guest")
 
 die()
@@ -112,6 +114,25 @@ add_program() # NAME...: with the libraries that it needs
 	done
 }
 
+# Debian's Python; what is compiled of its library depends on times that the tree does not keep.
+add_python() # PACKAGE...
+{
+	(PATH=/usr/bin:/bin && add_program python3)
+	library=$(/usr/bin/python3 -I -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')
+	for folder in "$library" "$@"; do
+		case $folder in
+		/*) ;;
+		*) folder=/usr/lib/python3/dist-packages/$folder ;;
+		esac
+		tar -C / --exclude=__pycache__ --exclude=test --exclude=tests --exclude=idlelib --exclude=lib2to3 --exclude=tkinter \
+			--exclude='config-*' -c "${folder#/}" | tar -C "$tree" -x
+	done
+	for file in $(find "$tree$library" -name '*.so' -exec ldd {} + | sed -n 's#.*=> \(/[^ ]*\) .*#\1#p' | LC_ALL=C sort -u); do
+		mkdir -p "$tree/$(dirname "$file")"
+		[ -e "$tree/$file" ] || cp -L "$file" "$tree/$file"
+	done
+}
+
 make_file_system()
 {
 	tree=$work/tree
@@ -129,6 +150,8 @@ make_file_system()
 		cat cut grep head tail tr sed seq sleep sort timeout dmesg uname uniq mkdir rm wc ethtool tcpdump
 	# shellcheck disable=SC2086 # a list of names
 	add_program $programs
+	# shellcheck disable=SC2086 # a list of names
+	[ -z "$python_wanted" ] || add_python $python_wanted
 	ln -s dash "$tree/usr/bin/sh"
 	cp "$work/xfer" "$work/refused" "$work/mirror" "$work/sockets" "$work/bulk" "$work/soak" "$tree/usr/bin"
 	mkdir -p "$tree/usr/share"
