@@ -445,7 +445,7 @@ void ScenarioFile::check_algorithms(const Scenario& s, const std::string& option
     if (std::find(known.begin(), known.end(), cc) != known.end()) return;
     const bool renamed = cc != name;
     const toml::node* spec = table.at_path("algorithms." + name + ".cc").node();
-    const std::string what = "\"" + cc + "\" is no algorithm of this lab, allowed is one of " +
+    const std::string what = "\"" + cc + "\" is no algorithm that is there, allowed is one of " +
                              listed(renamed ? known : names) +
                              nearest_text(cc, renamed ? known : names);
     if (renamed && spec)

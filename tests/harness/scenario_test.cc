@@ -515,13 +515,13 @@ TEST(Algorithms, ThatTheLabLacksAreNamedWithThoseThereAreAndTheNearest) {
   EXPECT_EQ(unknown(kMinimal, {}), "");
   EXPECT_EQ(unknown(kMinimal, {"oscar", "dctcp"}), "");
   EXPECT_EQ(unknown(kMinimal, {"osacr"}),
-            "--cc: \"osacr\" is no algorithm of this lab, allowed is one of cubic, dctcp, oscar; "
+            "--cc: \"osacr\" is no algorithm that is there, allowed is one of cubic, dctcp, oscar; "
             "the nearest is \"oscar\"");
   EXPECT_EQ(unknown(kMinimal, {"frobnicate"}),
-            "--cc: \"frobnicate\" is no algorithm of this lab, allowed is one of cubic, dctcp, "
+            "--cc: \"frobnicate\" is no algorithm that is there, allowed is one of cubic, dctcp, "
             "oscar");
   EXPECT_EQ(unknown(replaced(kMinimal, "\"cubic\"", "\"cubci\""), {})
-                .rfind("file.toml:2: cc: \"cubci\" is no algorithm of this lab", 0),
+                .rfind("file.toml:2: cc: \"cubci\" is no algorithm that is there", 0),
             0u);
   EXPECT_EQ(unknown(kMinimal, {}, {"flows.0.cc=cubci"})
                 .rfind("--set flows.0.cc=cubci: flows[0].cc: \"cubci\" is no algorithm", 0),

@@ -126,7 +126,7 @@ def test_an_unknown_algorithm_is_refused_before_anything_runs(scenario, tmp_path
     environment, booted = no_boot
     result = delaycc(*subcommand, scenario, "--out", tmp_path / "out", *arguments, env=environment)
     assert result.returncode == 2
-    assert result.stderr.startswith(begin + '"osacr" is no algorithm of this lab, allowed is one of bbr, ccc, ccc_paper, cdg, ')
+    assert result.stderr.startswith(begin + '"osacr" is no algorithm that is there, allowed is one of bbr, ccc, ccc_paper, cdg, ')
     assert result.stderr.endswith('; the nearest is "oscar"\n')
     assert not booted.exists() and not (tmp_path / "out").exists()
 
@@ -134,7 +134,7 @@ def test_an_unknown_algorithm_is_refused_before_anything_runs(scenario, tmp_path
 def test_an_unknown_algorithm_of_a_comparison_is_refused(scenario, tmp_path):
     result = delaycc("eval", scenario, "--metric", "goodput_gbps", "--compare", "oscar", "cubci", "--out", tmp_path / "out")
     assert result.returncode == 2
-    assert result.stderr.startswith('--compare: "cubci" is no algorithm of this lab')
+    assert result.stderr.startswith('--compare: "cubci" is no algorithm that is there')
     assert not (tmp_path / "out").exists()
 
 
@@ -142,7 +142,7 @@ def test_validate_knows_the_lab_s_algorithms(scenario):
     scenario.write_text(SMALL.replace('"cubic"', '"cubci"'))
     result = delaycc("validate", scenario)
     assert result.returncode == 2
-    assert result.stderr.startswith(f'{scenario}:3: cc: "cubci" is no algorithm of this lab')
+    assert result.stderr.startswith(f'{scenario}:3: cc: "cubci" is no algorithm that is there')
 
 
 def test_the_algorithms_of_the_lab_are_those_its_kernel_has(scenario, lab):

@@ -7,14 +7,15 @@
 #
 #   PASS bpf_NAME instructions=N acks=N load_ms=N
 #   PASS cost_NAME module=N bpf=N module_send=N bpf_send=N
+#   PASS backend_host SUMMARY     summary.json: OSCAR as program and module by `delaycc run --backend host`
 #
 # instructions and load_ms are the verifier's, and the machine's time for the whole of `delaycc
 # load`.  The second line has the processor's instructions for a call of .cong_control (an ACK; the
 # mean) and of .min_tso_segs (an attempt to send; the median), of the module and of the BPF program:
 # the machine's time stamp counter counts 8 for each instruction (tests/replay/watched).
 #
-# programs: delaycc
-# modules: sch_ingress cls_bpf
+# programs: delaycc delaycc-host-runner
+# modules: sch_ingress cls_bpf sch_tbf sch_red af_packet
 # files: build/bpf/*.bpf.o:/usr/lib/delaycc/bpf
 #
 # Functions are called by their names:
@@ -170,6 +171,43 @@ if modules_flow >"$out" 2>&1; then
 	echo "PASS module"
 else
 	echo "FAIL module: ${why:-$(tr '\n' ' ' <"$out")}"
+fi
+
+# OSCAR on the backend `host`, as a program and as the module.
+backend_host()
+{
+	cat >/tmp/oscar.toml <<-'EOF'
+	name = "oscar"
+	trials = 1
+	cc = ["bpf_oscar", "oscar"]
+	[topology]
+	kind = "dumbbell"
+	senders = 1
+	receivers = 1
+	base_rtt_ns = 10000000
+	[link]
+	rate_gbps = 0.04
+	[bottleneck]
+	rate_gbps = 0.02
+	buffer_bytes = 100000
+	[[flows]]
+	name = "one"
+	from = "senders"
+	to = "receivers"
+	[measure]
+	duration_us = 500000
+	from_us = 200000
+	EOF
+	# As the bench tells the module.
+	delaycc load oscar --set line_rate_mbps=40 --set base_rtt_ns=10000000 || return 1
+	HOME=/tmp delaycc run /tmp/oscar.toml --backend host --quiet --json --out /tmp/oscar >/tmp/oscar.json || return 1
+	[ "$(counted acks "$(delaycc status --json)")" -gt 100 ] || no "the program saw too few ACKs: $(delaycc status)" || return 1
+	delaycc unload oscar
+}
+if backend_host >"$out" 2>&1; then
+	echo "PASS backend_host $(tr -d '\n' </tmp/oscar.json)"
+else
+	echo "FAIL backend_host: ${why:-$(tr '\n' ' ' <"$out")}"
 fi
 
 # A host whose device stamps ACKs, and which takes up to 3 ms from there to TCP: 100 Mbit/s and 2 ms.

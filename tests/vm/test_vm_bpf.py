@@ -5,6 +5,7 @@ what the stamps of a device (tests/lab/stamped) change.
 tests/bpf does more, on the running kernel. Another kernel than 6.1: `make vm-test KERNEL=6.12`.
 """
 
+import json
 import os
 import re
 
@@ -75,3 +76,12 @@ def test_stamps_of_the_device_take_the_hosts_noise_out_of_the_rtt(lines):
     assert measured["tcp_ms"] > 3 * measured["quiet_ms"] and measured["stamps_ms"] < 2 * measured["quiet_ms"], measured
     # Not all segments acknowledge new data.
     assert measured["hit"] > 0.7 * measured["stamped"] > 200, measured
+
+
+def test_the_backend_host_runs_a_program_as_it_runs_the_module(lines):
+    line, = [line for line in lines if line.startswith("PASS backend_host ")]
+    algorithms = json.loads(line.split(" ", 2)[2])["algorithms"]
+    program, module = algorithms["bpf_oscar"], algorithms["oscar"]
+    for metric in ("utilisation", "rtt_p50_us"):
+        assert program[metric]["mean"] == pytest.approx(module[metric]["mean"], rel=0.1), metric
+    assert program["utilisation"]["mean"] > 0.9 and 10_000 < program["rtt_p50_us"]["mean"] < 20_000

@@ -98,7 +98,7 @@ class Host : public Backend {
     for (const std::string& name : plan.modules)
       if (const auto file = kernel_.ours.find(name); file != kernel_.ours.end())
         text += " " + name + " " + hash_of(file->second);
-    return text;
+    return text + unseen_programs(plan);
   }
 
   Records run(const Plan& plan, const std::string& directory, int timeout_s,

@@ -2,8 +2,10 @@
 #include "backend/host/kernel_algorithms.h"
 
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <sstream>
@@ -77,6 +79,8 @@ class InstalledModules {
   std::map<std::string, std::string> aliases_;
 };
 
+constexpr char kBpfPrefix[] = "bpf_";
+
 }  // namespace
 
 std::string module_folder() {
@@ -113,6 +117,16 @@ KernelAlgorithms find_kernel_algorithms(const std::string& folder) {
     }
   }
   return found;
+}
+
+std::string unseen_programs(const Plan& plan) {
+  static const std::string process =
+      " BPF programs of process " + std::to_string(getpid()) + " at " +
+      std::to_string(std::chrono::system_clock::now().time_since_epoch().count());
+  const bool any = std::any_of(plan.flows.begin(), plan.flows.end(), [](const FlowPlan& flow) {
+    return flow.cc.rfind(kBpfPrefix, 0) == 0;
+  });
+  return any ? process : "";
 }
 
 }  // namespace delaycc

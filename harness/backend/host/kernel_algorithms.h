@@ -7,6 +7,8 @@
 #include <set>
 #include <string>
 
+#include "plan/plan.h"
+
 namespace delaycc {
 
 // TCP asks modprobe for this and the algorithm's name.
@@ -25,6 +27,11 @@ struct KernelAlgorithms {
 
 // What is installed, and what is in `folder` beside that; empty: no such folder. Throws Error.
 KernelAlgorithms find_kernel_algorithms(const std::string& folder);
+
+// For the identity of a plan. A flow may run a BPF program (by its name, bpf_*): what that is, and
+// how it is set, can be another in the next run, and nothing here sees it. Then no other process
+// has the same text; else it is empty.
+std::string unseen_programs(const Plan& plan);
 
 }  // namespace delaycc
 

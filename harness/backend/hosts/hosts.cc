@@ -11,6 +11,7 @@
 #include <set>
 #include <sstream>
 
+#include "backend/host/kernel_algorithms.h"
 #include "backend/host/wire.h"
 #include "backend/hosts/inventory.h"
 #include "backend/hosts/session.h"
@@ -239,7 +240,7 @@ class Hosts : public Backend {
           used.insert(*it);
       text += "\n" + host_text(session, used);
     }
-    return text;
+    return text + unseen_programs(plan);
   }
 
   Records run(const Plan& plan, const std::string& directory, int timeout_s,
