@@ -92,10 +92,16 @@ class Section {
     return us == -1e300 ? fallback_ns : std::llround(us * kNsPerUs);
   }
 
+  // A boolean, or a string that is one after its parameters are put in: of a sweep.
   bool boolean(const std::string& key, bool fallback) {
     const toml::node* node = take(key);
     if (!node) return fallback;
     if (auto value = node->value_exact<bool>()) return *value;
+    Value word;
+    if (node->is_string() && get(key, &word)) {
+      if (to_string(word) == "true") return true;
+      if (to_string(word) == "false") return false;
+    }
     complain(key, "is not a boolean, allowed is true or false");
     return fallback;
   }

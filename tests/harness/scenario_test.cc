@@ -420,6 +420,19 @@ TEST(Sweep, SubstitutesValuesTextsAndExpressions) {
   EXPECT_EQ(s.flows.at(0).size_bytes, 100'000);
 }
 
+TEST(Sweep, ABooleanCanBeAParameter) {
+  const std::string text = std::string(kSweep) + "[hosts]\ngso = \"${gso}\"\n";
+  const auto with = [&](const std::string& value) {
+    std::string file = text;
+    file.replace(file.find("gbps = 100 }"), 12, "gbps = 100, gso = \"" + value + "\" }");
+    return file;
+  };
+  EXPECT_TRUE(resolve(with("true")).hosts.gso);
+  EXPECT_FALSE(resolve(with("false")).hosts.gso);
+  EXPECT_EQ(mistakes(with("yes")),
+            "file.toml:21: hosts.gso: is not a boolean, allowed is true or false");
+}
+
 TEST(Sweep, HasEveryCombination) {
   const ScenarioFile file("file.toml", kSweep, {});
   EXPECT_EQ(file.sweep().size(), 4u);
