@@ -25,11 +25,16 @@ PAGE = ROOT / "docs" / "research" / "hosts.md"
 CASES = {
     "host-noise": ({"noise_ns": [0, 1000, 5000, 20000], "from": ["hosts"], "base": ["automatic"]}, ["utilisation", "queue_mean_bytes"]),
     "host-tail": ({"noise_ns": [5000, 20000], "from": ["hosts", "receivers"], "base": ["automatic"]}, ["utilisation", "queue_mean_bytes"]),
+    "host-bursts": (
+        {"on_time_ppm": [500000, 999000], "late_ns": [5000, 20000], "from": ["hosts", "receivers"], "base": ["automatic"]},
+        ["utilisation", "queue_mean_bytes"],
+    ),
     "host-paths": ({"extra_ns": [600, 2400], "of": ["far"]}, ["goodput_gbps", "utilisation"]),
-    "host-cold": ({"n": [8, 40]}, ["jain", "queue_mean_bytes"]),
+    "host-cold": ({"n": [8, 40, 300]}, ["jain", "queue_mean_bytes"]),
     "host-told": ({"percent": [80, 100, 120]}, ["utilisation", "recover_us"]),
     "host-line": ({"mbps": [0, 50000, 200000], "nic": [100]}, ["utilisation", "recover_us"]),
     "host-stack": ({"mtu": [1500, 9000], "loss_ppm": [0, 1000], "reorder_ppm": [0]}, ["utilisation", "queue_mean_bytes"]),
+    "host-acks": ({"quickack": ["true", "false"], "gso": ["false", "true"], "base": ["automatic"]}, ["utilisation", "queue_mean_bytes"]),
     "host-foreign": ({"foreign": ["cubic", "bbr", "dctcp", "swift"]}, ["goodput_gbps"]),
 }
 
@@ -57,7 +62,7 @@ def run(options, scenario):
     command = [ROOT / "build" / "delaycc", "run", scenario, "--sweep", "--quiet", "--trials", options.trials, "--jobs", options.jobs,
                "--seed", options.seed, "--out", out]
     for parameter, values in CASES[scenario][0].items():
-        command += ["--set", f"sweep.{parameter}={json.dumps(values)}", "--set", f"{parameter}={values[0]}"]
+        command += ["--set", f"sweep.{parameter}={json.dumps(values)}", "--set", f"{parameter}={json.dumps(values[0])}"]
     command += ["--cc", options.cc] if options.cc else []
     environment = {**os.environ, **({"DELAYCC_LAB": options.lab} if options.lab else {})}
     ended = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, env=environment)
