@@ -35,6 +35,7 @@ CASES = {
     "host-line": ({"mbps": [0, 50000, 200000], "nic": [100]}, ["utilisation", "recover_us"]),
     "host-stack": ({"mtu": [1500, 9000], "loss_ppm": [0, 1000], "reorder_ppm": [0]}, ["utilisation", "queue_mean_bytes"]),
     "host-acks": ({"quickack": ["true", "false"], "gso": ["false", "true"], "base": ["automatic"]}, ["utilisation", "queue_mean_bytes"]),
+    "host-span": ({"gbps": [1, 200], "kbytes": [125, 10000], "n": [1, 8]}, ["utilisation", "queue_mean_bytes"]),
     "host-foreign": ({"foreign": ["cubic", "bbr", "dctcp", "swift"]}, ["goodput_gbps"]),
 }
 
