@@ -45,6 +45,14 @@ std::string us(int64_t ns) { return fmt::format("{:.2f} us", static_cast<double>
 
 int64_t part(int64_t ns, double share) { return std::llround(static_cast<double>(ns) * share); }
 
+// OSCAR's automatic target queue (dcc_oscar_default_queue_ns()): 6, 12, 24 us ..., at least 5/16 of
+// the base RTT.
+int64_t oscar_queue_ns(int64_t base_rtt_ns) {
+  int64_t queue_ns = 6000;
+  while (queue_ns * 16 <= base_rtt_ns * 5) queue_ns *= 2;
+  return queue_ns;
+}
+
 // Puts settings together and holds them to the sysctls' ranges.
 class List {
  public:
@@ -113,10 +121,11 @@ Settings derive_settings(const PathFigures& f, const std::vector<std::string>& a
   std::vector<std::pair<std::string, int64_t>> queues;
   for (const std::string& name : algorithms) {
     if (name == "oscar") {
-      const int64_t queue_ns = smallest_ns / 2 + s;
+      const int64_t default_ns = oscar_queue_ns(smallest_ns);
+      const int64_t queue_ns = default_ns + s;
       queues.emplace_back(name, list.add("oscar.target_queue_ns", queue_ns,
-                                         fmt::format("half the smallest RTT, {}, and {}",
-                                                     us(smallest_ns / 2), spread)));
+                                         fmt::format("the default of a path of {}, {}, and {}",
+                                                     us(smallest_ns), us(default_ns), spread)));
       list.add("oscar.tau_ns", base_ns / 2,
                "half the base RTT: a batch of samples evens out noise");
     } else if (name == "ccc") {

@@ -34,6 +34,7 @@ struct dcc_path {
 	u64 line_rate_bps; /* of the slowest known link, 1 Mbit/s .. 800 Gbit/s */
 	u32 base_rtt_ns;   /* RTT of a full packet on an idle path, 1 us .. 1 s */
 	u32 wire_bytes;    /* a full packet with headers, 64 .. 65535 */
+	u32 noise_ns;      /* the part of base_rtt_ns that is noise of the hosts */
 };
 
 /* Reasons that an acknowledgment is not an ordinary sample. */
@@ -101,7 +102,7 @@ static inline bool dcc_same(const void *a, const void *b, unsigned int bytes)
 static inline bool dcc_same_path(const struct dcc_path *a, const struct dcc_path *b)
 {
 	return a->line_rate_bps == b->line_rate_bps && a->base_rtt_ns == b->base_rtt_ns &&
-	       a->wire_bytes == b->wire_bytes;
+	       a->wire_bytes == b->wire_bytes && a->noise_ns == b->noise_ns;
 }
 
 /* What the sender is to do until the next control. */

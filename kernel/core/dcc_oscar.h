@@ -104,6 +104,7 @@
  *      packets of the flow saw the drain, and up to four times when they are too few for any
  *      slope (dcc_oscar_margin_q24()).
  *  16. D_target can depend on the flow's share (flow_scaling_ppm; off by default).
+ *  17. The automatic D_target is no multiple of the base RTT (dcc_oscar_default_queue_ns()).
  */
 #ifndef DCC_OSCAR_H
 #define DCC_OSCAR_H

@@ -425,6 +425,7 @@ static inline void dcc_tcp_apply_noise(struct dcc_tcp *s)
 {
 	s->path.base_rtt_ns =
 		(u32)dcc_min_u64((u64)s->least_rtt_ns + s->noise.mean_ns, DCC_PATH_RTT_MAX_NS);
+	s->path.noise_ns = dcc_sub_sat_u32(s->path.base_rtt_ns, s->least_rtt_ns);
 }
 
 /* The handshake's RTT as that of a full packet on the fewest links. */

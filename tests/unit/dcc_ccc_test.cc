@@ -11,7 +11,7 @@ namespace {
 constexpr double kOne = DCC_CCC_SHARE_ONE;
 constexpr u32 kBase = 20000;
 
-dcc_path DataCenter() { return {25000000000ULL, kBase, 1514}; }
+dcc_path DataCenter() { return {25000000000ULL, kBase, 1514, 0}; }
 
 // One flow under a core.
 class Flow {
@@ -77,7 +77,7 @@ TEST(CccParameters, RefusesEachValueOutsideItsRange) {
 }
 
 TEST(CccParameters, AutomaticQueueingDelayIsAQuarterOfTheBaseRtt) {
-  Flow flow(0, {25000000000ULL, 80000, 1514});
+  Flow flow(0, {25000000000ULL, 80000, 1514, 0});
   flow.params.q_b_ns = 0;
   flow.Ack(80000, 1000);
   EXPECT_EQ(flow.state.scale.q_b_ns, 20000u);
@@ -85,7 +85,7 @@ TEST(CccParameters, AutomaticQueueingDelayIsAQuarterOfTheBaseRtt) {
 
 TEST(CccParameters, TheQueueHeldIsTwoPacketsTimeAtLeast) {
   const auto held_ns = [](u64 line_rate_bps, u32 wire_bytes, u32 q_b_ns) {
-    Flow flow(0, {line_rate_bps, 1000000, wire_bytes});
+    Flow flow(0, {line_rate_bps, 1000000, wire_bytes, 0});
     flow.params.q_b_ns = q_b_ns;
     flow.Ack(1000000, 1000);
     return flow.state.scale.q_b_ns;

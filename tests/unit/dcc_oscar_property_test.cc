@@ -39,6 +39,7 @@ class Trace {
           static_cast<u32>(std::clamp(path_.base_rtt_ns * random_.LogUniform(0.1, 4), 500.0, 1e9));
     if (random_.OneIn(3)) params_.tau_ns = static_cast<u32>(random_.LogUniform(500, 1e9));
     if (random_.OneIn(3)) params_.u_ai_ppm = static_cast<u32>(random_.Below(100001));
+    if (seed % 4 == 0) path_.noise_ns = static_cast<u32>(seed * 7919 % path_.base_rtt_ns);
     if (seed % 3 == 0) params_.flow_scaling_ppm = static_cast<u32>(seed * 104729 % 750001);
     if (random_.OneIn(3)) params_.u_hai_ppm = static_cast<u32>(1 + random_.Below(1000000));
     now_ = 1 + random_.Below(1ULL << 50);

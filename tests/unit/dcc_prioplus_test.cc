@@ -22,7 +22,7 @@ dcc_prioplus_params Paper(u32 priority = 7) {
 // One flow at 100 Gbit/s and 12 us; level 8 by default: D_target 44 us, D_limit 46.4 us.
 class Flow {
  public:
-  explicit Flow(dcc_prioplus_params p = Params(), dcc_path path = {100000000000ULL, 12000, 1500})
+  explicit Flow(dcc_prioplus_params p = Params(), dcc_path path = {100000000000ULL, 12000, 1500, 0})
       : path(path), params(p) {
     dcc_prioplus_init(&state, &path, &params, &control);
   }
@@ -177,7 +177,7 @@ TEST(PrioplusProbe, AReplyToAFlowThatSendsIsIgnored) {
 
 TEST(PrioplusProbe, IsTakenForAFullPacket) {
   // 1.2 us a packet: over three hops a probe is 3.4 us faster.  D_limit is 19.4 us.
-  Flow flow(Paper(0), {10000000000ULL, 13000, 1514});
+  Flow flow(Paper(0), {10000000000ULL, 13000, 1514, 0});
   flow.Reply(9600);
   ASSERT_FALSE(flow.stopped());
   flow.Over(30000);
@@ -188,7 +188,7 @@ TEST(PrioplusProbe, IsTakenForAFullPacket) {
 }
 
 TEST(PrioplusProbe, DataInItsPlaceCountsAsItIs) {
-  Flow flow(Paper(0), {10000000000ULL, 13000, 1514});
+  Flow flow(Paper(0), {10000000000ULL, 13000, 1514, 0});
   const u32 data = DCC_ACK_PROBE | DCC_ACK_PROBE_DATA;
   flow.Ack(13000, data);
   ASSERT_FALSE(flow.stopped());
@@ -201,7 +201,7 @@ TEST(PrioplusProbe, DataInItsPlaceCountsAsItIs) {
 
 TEST(PrioplusStop, OnASlowLineThePacketBehindAnotherIsNoReasonToStop) {
   // A packet takes 121 us, thirty channels of 4 us.
-  Flow flow(Paper(0), {100000000ULL, 1000000, 1514});
+  Flow flow(Paper(0), {100000000ULL, 1000000, 1514, 0});
   flow.Ack(1000000, DCC_ACK_PROBE | DCC_ACK_PROBE_DATA);
   flow.Over(1000000 + 2 * 121120);
   EXPECT_FALSE(flow.stopped());
@@ -210,14 +210,14 @@ TEST(PrioplusStop, OnASlowLineThePacketBehindAnotherIsNoReasonToStop) {
 }
 
 TEST(PrioplusProbe, OnASlowPathOfOneHopAProbeIsNotTakenForAQueueAboveTheLimit) {
-  Flow flow(Paper(0), {100000000ULL, 1000000, 1514});
+  Flow flow(Paper(0), {100000000ULL, 1000000, 1514, 0});
   flow.Reply(1000000 - 116000);
   EXPECT_FALSE(flow.stopped()) << "two hops are assumed";
 }
 
 TEST(PrioplusProbe, AnotherBaseRttForgetsWhatProbesTook) {
   // The handshake's RTT first, then that of a full packet over two hops of 100 Mbit/s.
-  Flow flow(Paper(0), {100000000ULL, 1000000, 1514});
+  Flow flow(Paper(0), {100000000ULL, 1000000, 1514, 0});
   flow.path.base_rtt_ns = 1230000;
   flow.Ack(1230000, DCC_ACK_PROBE | DCC_ACK_PROBE_DATA);
   ASSERT_FALSE(flow.stopped());

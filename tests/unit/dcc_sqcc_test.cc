@@ -15,7 +15,7 @@ namespace {
 
 constexpr u64 kMax = std::numeric_limits<u64>::max();
 
-dcc_path TenGigabit() { return {10000000000ULL, 5000, 1000}; }
+dcc_path TenGigabit() { return {10000000000ULL, 5000, 1000, 0}; }
 
 constexpr u32 kPaper = 1;
 
@@ -126,7 +126,7 @@ class Incast {
   };
   struct Member {
     Member(const dcc_sqcc_params& p, u32 farther)
-        : flow(p, {10000000000ULL, 5000 + farther, 1000}), farther_ns(farther) {}
+        : flow(p, {10000000000ULL, 5000 + farther, 1000, 0}), farther_ns(farther) {}
     Flow flow;
     u32 farther_ns;
     u64 next_ns = 0;
@@ -221,10 +221,10 @@ TEST(SqccThresholds, AreThePapersAtTenGigabit) {
 }
 
 TEST(SqccThresholds, ScaleWithTheLineAndCountFromTheBaseRtt) {
-  const Flow fast(Params(), {100000000000ULL, 12000, 1500});
+  const Flow fast(Params(), {100000000000ULL, 12000, 1500, 0});
   EXPECT_EQ(fast.state.t_low0_ns, 16500u);
   EXPECT_EQ(fast.state.t_high_ns, 61500u);
-  const Flow slow(Params(), {1000000000ULL, 50000, 1500});
+  const Flow slow(Params(), {1000000000ULL, 50000, 1500, 0});
   EXPECT_EQ(slow.state.t_low0_ns, 500000u);
   EXPECT_EQ(slow.state.t_high_ns, 5000000u);
 }

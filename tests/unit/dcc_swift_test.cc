@@ -16,7 +16,7 @@ dcc_swift_params Params() {
 // One flow at 100 Gbit/s and 12 us; time goes on with each packet.
 class Flow {
  public:
-  explicit Flow(dcc_swift_params p = Params(), dcc_path path = {100000000000ULL, 12000, 1500})
+  explicit Flow(dcc_swift_params p = Params(), dcc_path path = {100000000000ULL, 12000, 1500, 0})
       : path(path), params(p) {
     dcc_swift_init(&state, &path, &params, &control);
   }
@@ -260,7 +260,7 @@ TEST(Swift, TakesUpAChangedPathAndParametersWithTheNextAck) {
 TEST(Swift, AiIsNotLostInALargeWindow) {
   dcc_swift_params params = Params();
   params.ai_milli = 100;
-  Flow flow(params, {800000000000ULL, 1000000, 1500});
+  Flow flow(params, {800000000000ULL, 1000000, 1500, 0});
   const double before = flow.cwnd();  // 66667 packets
   for (int i = 0; i < 66667; ++i) flow.Ack(1000000);
   EXPECT_NEAR(flow.cwnd() - before, 0.1, 0.005);

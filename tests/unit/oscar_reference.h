@@ -191,7 +191,8 @@ class OscarReference {
     mu_ = static_cast<double>(path.line_rate_bps) / 8e9;  // bytes per nanosecond
     packet_ = path.wire_bytes;
     base_ = path.base_rtt_ns;
-    target_ = base_ + (params.target_queue_ns ? params.target_queue_ns : std::floor(base_ / 2));
+    target_ = base_ + (params.target_queue_ns ? params.target_queue_ns
+                                              : DefaultQueue(base_, path.noise_ns));
     if (params.target_delay_ns) target_ = params.target_delay_ns;
     target_ = std::clamp(target_, base_ + std::floor(base_ / 8),
                          static_cast<double>(DCC_OSCAR_TARGET_MAX_NS));
@@ -314,6 +315,13 @@ class OscarReference {
     band_ = std::min(500.0, std::floor((target - base_) / 8));
     near_ = std::floor((target - base_) / 3);
     high_ = target + std::floor(target / 8);
+  }
+
+  // The least of 6 us, 12 us, 24 us ... above 5/16 of a base RTT.
+  static double DefaultQueue(double base, double noise) {
+    double queue = 6000;
+    while (queue <= (base - noise) * 5 / 16) queue *= 2;
+    return queue + std::floor(noise / 2);
   }
 
   // Straight lines between the powers of two, as the core has them.

@@ -25,10 +25,10 @@ class Random {
 
 // Half of the time a data center's.
 inline dcc_path RandomPath(Random& random) {
-  if (random.OneIn(2)) return {100000000000, 12000, 1500};
+  if (random.OneIn(2)) return {100000000000, 12000, 1500, 0};
   return {static_cast<u64>(random.LogUniform(1e6, 8e11)),
           static_cast<u32>(random.LogUniform(1e3, 1e9)),
-          static_cast<u32>(random.LogUniform(64, 65535))};
+          static_cast<u32>(random.LogUniform(64, 65535)), 0};
 }
 
 }  // namespace delaycc_test

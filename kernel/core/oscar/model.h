@@ -68,10 +68,10 @@ struct dcc_oscar_drain {
 	u32 predicted_q24;   /* share that the draining queue predicts; 0: none */
 	u32 least_ns;	     /* the least delay of a batch since the start; 0: none yet */
 	u32 delivered_bytes; /* modulo 2^32; only differences within the ring are used */
+	u8 head;	     /* of the ring */
 	u64 point_send_ns[DCC_OSCAR_POINTS];
 	u32 point_delay_ns[DCC_OSCAR_POINTS]; /* 0: sent before a pause of the flow's own */
 	u32 point_delivered[DCC_OSCAR_POINTS];
-	u8 head;
 };
 
 enum dcc_oscar_probe_phase {

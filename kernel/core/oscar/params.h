@@ -23,6 +23,10 @@
 #define DCC_OSCAR_FLOW_SCALING_MAX_PPM 750000U
 #define DCC_OSCAR_FLOW_SCALING_PPM 0U
 
+/* Automatic target queue: the shortest, and the base RTT from which on the next one is used. */
+#define DCC_OSCAR_QUEUE_NS 6000U
+#define DCC_OSCAR_QUEUE_BASE_NS 19200U
+
 /* Flow scaling: shares up to 1/16 have the whole target queue. */
 #define DCC_OSCAR_FLOW_SCALING_OCTAVES 4U
 
@@ -45,7 +49,7 @@ struct dcc_oscar_params {
 	u32 tau_ns;	     /* span of a batch; 0: half a base RTT */
 	u32 u_ai_ppm;	     /* U_AI, 0 .. 100000 */
 	u32 u_hai_ppm;	     /* U_HAI, 1 .. 1000000; only oscar_paper uses it */
-	u32 target_queue_ns; /* the part of D_target above the base RTT; 0: half a base RTT */
+	u32 target_queue_ns; /* D_target above the base RTT; 0: dcc_oscar_default_queue_ns() */
 	/* The part of that queue by which a flow with the whole link aims lower, 0 .. 750000. */
 	u32 flow_scaling_ppm;
 	u32 paper;	     /* 0: oscar; 1: oscar_paper, Algorithms 1 and 2 as printed */
@@ -158,6 +162,22 @@ static inline u32 dcc_oscar_scaled_target_ns(const struct dcc_oscar_scale *c, u3
 	return c->base_ns + c->queue_ns - (u32)((part_q10 * octaves_q16) >> 26);
 }
 
+/*
+ * Automatic target queue: 6 us, or as many times twice that as 5/16 of the base RTT takes, and
+ * half of the hosts' noise.  Of two flows that aim for different queues, be it by a hundredth, the
+ * one with the longer queue takes the link.  Base RTTs in one queue do differ, by the hops of a
+ * fabric, and so would a fixed part of them.
+ */
+static inline u32 dcc_oscar_default_queue_ns(u32 base_ns, u32 noise_ns)
+{
+	u32 steps = dcc_sub_sat_u32(base_ns, noise_ns) / (DCC_OSCAR_QUEUE_BASE_NS / 2);
+	u32 queue_ns = DCC_OSCAR_QUEUE_NS;
+
+	if (steps)
+		queue_ns <<= 63 - dcc_clz_u64(steps);
+	return queue_ns + dcc_min_u32(noise_ns, base_ns) / 2;
+}
+
 /* Values outside their ranges are cut to them: a core must not fail. */
 static inline void dcc_oscar_derive(struct dcc_oscar_scale *c, const struct dcc_path *path,
 				    const struct dcc_oscar_params *p)
@@ -171,7 +191,8 @@ static inline void dcc_oscar_derive(struct dcc_oscar_scale *c, const struct dcc_
 	c->params = *p;
 	c->base_ns = dcc_clamp_u32(path->base_rtt_ns, DCC_PATH_RTT_MIN_NS, DCC_PATH_RTT_MAX_NS);
 	queue_ns = p->target_queue_ns ?
-		dcc_min_u32(p->target_queue_ns, DCC_OSCAR_QUEUE_MAX_NS) : c->base_ns / 2;
+		dcc_min_u32(p->target_queue_ns, DCC_OSCAR_QUEUE_MAX_NS) :
+		dcc_oscar_default_queue_ns(c->base_ns, path->noise_ns);
 	target_ns = p->target_delay_ns ? p->target_delay_ns : c->base_ns + queue_ns;
 	/* A target without a queue could not be distinguished from an idle link. */
 	target_ns = dcc_clamp_u32(target_ns, c->base_ns + c->base_ns / 8, DCC_OSCAR_TARGET_MAX_NS);
