@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Round-trip times of packets, the recovery of lost ones included.
+#include <string>
+#include <vector>
+
 #include "base/statistics.h"
 #include "metrics/family.h"
 #include "metrics/view.h"
@@ -9,6 +12,14 @@ namespace {
 
 constexpr Parameter kTime = Parameter::intervals_us(
     "rtt_us", "`[[from, to], ...]`: time of the RTT metrics, in place of the measured time");
+
+// name_p50_us, name_p99_us and name_p999_us, if there are values. Their order changes.
+void set_percentiles(const std::string& name, std::vector<double>& values_us, MetricSink& sink) {
+  if (values_us.empty()) return;
+  sink.set((name + "_p50_us").c_str(), percentile(values_us, 0.50));
+  sink.set((name + "_p99_us").c_str(), percentile(values_us, 0.99));
+  sink.set((name + "_p999_us").c_str(), percentile(values_us, 0.999));
+}
 
 void compute(const TrialView& trial, MetricSink& sink) {
   const std::vector<TimeSpan> own_time = kTime.spans(trial.m.measure);
@@ -21,11 +32,7 @@ void compute(const TrialView& trial, MetricSink& sink) {
   for (const RttSample& rtt : trial.rtts)
     if (counts(rtt.flow, rtt.delivered_ns))
       rtts_us.push_back(static_cast<double>(rtt.delivered_ns - rtt.sent_ns) / kNsPerUs);
-  if (!rtts_us.empty()) {
-    sink.set("rtt_p50_us", percentile(rtts_us, 0.50));
-    sink.set("rtt_p99_us", percentile(rtts_us, 0.99));
-    sink.set("rtt_p999_us", percentile(rtts_us, 0.999));
-  }
+  set_percentiles("rtt", rtts_us, sink);
   std::vector<double> nic_us, noise_us;
   for (const NicRtt& rtt : trial.records.nic_rtts) {
     if (!counts(flow_of(rtt.sport, trial.plan.flows.size()), rtt.delivered_ns - trial.plan.zero_ns))
@@ -34,12 +41,8 @@ void compute(const TrialView& trial, MetricSink& sink) {
     noise_us.push_back(static_cast<double>(rtt.kernel_rtt_ns - rtt.nic_rtt_ns) / kNsPerUs);
   }
   if (nic_us.empty()) return;
-  sink.set("rtt_nic_p50_us", percentile(nic_us, 0.50));
-  sink.set("rtt_nic_p99_us", percentile(nic_us, 0.99));
-  sink.set("rtt_nic_p999_us", percentile(nic_us, 0.999));
-  sink.set("host_noise_p50_us", percentile(noise_us, 0.50));
-  sink.set("host_noise_p99_us", percentile(noise_us, 0.99));
-  sink.set("host_noise_p999_us", percentile(noise_us, 0.999));
+  set_percentiles("rtt_nic", nic_us, sink);
+  set_percentiles("host_noise", noise_us, sink);
   sink.set("rtt_nic_packets", static_cast<double>(nic_us.size()));
 }
 

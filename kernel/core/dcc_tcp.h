@@ -228,6 +228,7 @@ static inline void dcc_tcp_set_base_rtt(struct dcc_tcp *s, u32 base_rtt_ns, bool
 {
 	if (base_rtt_ns) {
 		s->path.base_rtt_ns = base_rtt_ns;
+		s->path.noise_ns = 0;
 		s->base_fixed = 1;
 	} else if (s->base_fixed || moved) {
 		s->base_fixed = 0;
@@ -495,9 +496,11 @@ static inline void dcc_tcp_measure_base_rtt(struct dcc_tcp *s, u32 rtt_ns, bool 
 /* The answer to a small packet: the best base RTT that is known until a full packet's. */
 static inline void dcc_tcp_guess_base_rtt(struct dcc_tcp *s, u32 rtt_ns)
 {
-	if (!s->base_fixed && !s->base_measured)
+	if (!s->base_fixed && !s->base_measured) {
 		s->path.base_rtt_ns = dcc_clamp_u32(rtt_ns, DCC_PATH_RTT_MIN_NS,
 						    DCC_PATH_RTT_MAX_NS);
+		s->path.noise_ns = 0;
+	}
 }
 
 /* Takes an RTT of the path as the newest.  small: of a packet that was not full. */

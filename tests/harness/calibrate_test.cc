@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "oscar/params.h"
+
 namespace delaycc {
 namespace {
 
@@ -50,6 +52,16 @@ TEST(Calibrate, WithoutNoiseThePathGetsTheDefaultsOfItsLength) {
   EXPECT_EQ(value(s, "prioplus.levels"), 8);
   EXPECT_EQ(value(s, "prioplus_ledbat.levels"), 8);
   EXPECT_TRUE(s.warnings.empty());
+}
+
+TEST(Calibrate, WithoutNoiseOscarsQueueIsTheCoresDefault) {
+  for (int64_t rtt_ns = 1000; rtt_ns < 500'000'000; rtt_ns += rtt_ns / 16) {
+    PathFigures f = quiet();
+    f.smallest_rtt_ns = rtt_ns;
+    EXPECT_EQ(value(derive_settings(f, {"oscar"}), "oscar.target_queue_ns"),
+              dcc_oscar_default_queue_ns(static_cast<u32>(rtt_ns), 0))
+        << rtt_ns;
+  }
 }
 
 TEST(Calibrate, EachTargetLeavesRoomForTheLatestPackets) {

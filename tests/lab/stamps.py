@@ -6,6 +6,7 @@ import fcntl
 import os
 import socket
 import struct
+import time
 
 import inlab
 from inlab import Netns, attr, netlink, port, up, write
@@ -87,3 +88,11 @@ def path(wire_ns=3000, rate_bps=100_000_000_000, noise=(), loss_ppm=0, metrics=b
             up(device, address + "/24")
             default_route(address.rsplit(".", 1)[0] + ".254", metrics)
     return a, b, router
+
+
+def wait_for(condition):
+    """For another process's doing, which nothing tells; the lab's time is short."""
+    end = time.monotonic() + 100
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.0001)

@@ -10,13 +10,12 @@ import pathlib
 import shutil
 import signal
 import subprocess
-import time
 
 import pytest
 
 import stamps
 from inlab import attr, gso_max_segs, read, write
-from stamps import A, B, LIES, NONE, TX_ONLY
+from stamps import A, B, LIES, NONE, TX_ONLY, wait_for
 
 COMMAND = os.environ.get("DELAYCC_COMMAND")
 HERE = pathlib.Path(__file__).resolve().parent
@@ -204,13 +203,6 @@ def runners():
         except OSError:
             continue
     return [pid for pid, parent in found.items() if parent not in found]
-
-
-def wait_for(condition):
-    end = time.monotonic() + 100
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.0005)
 
 
 def test_stamps_are_set_back_however_a_trial_ends(run):

@@ -16,7 +16,7 @@ import pytest
 import calibrated as calibrated_paths
 import stamps
 from inlab import RTM_NEWLINK, attr, netlink
-from stamps import B, LIES, NONE, TX_ONLY, switch, switched
+from stamps import B, LIES, NONE, TX_ONLY, switch, switched, wait_for
 
 COMMAND = os.environ.get("DELAYCC_COMMAND")
 HERE = pathlib.Path(__file__).resolve().parent
@@ -225,13 +225,6 @@ def killed(count):
         wait_for(lambda: switched(sock, "stamp0") == seen[0])
         again = subprocess.run(command(["--count", "100", B]), capture_output=True, check=False).returncode
         return [*seen, switched(sock, "stamp0")], (second.returncode, second.stderr), again
-
-
-def wait_for(condition):
-    end = time.monotonic() + 100
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.0001)
 
 
 def test_stamps_are_set_back_when_calibrate_is_killed(run):

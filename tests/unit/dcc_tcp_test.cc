@@ -272,6 +272,25 @@ TEST(TcpPath, AConfiguredBaseRttIsNotMeasured) {
   EXPECT_EQ(s.path.base_rtt_ns, 14000u);
 }
 
+TEST(TcpPath, ABaseRttThatIsToldOrGuessedHasNoNoiseInIt) {
+  dcc_tcp s = Socket();
+  dcc_tcp_set_base_rtt(&s, 0, false);
+  dcc_tcp_accept_rtt(&s, 10000, false);
+  s.noise.mean_ns = 3000;
+  dcc_tcp_apply_noise(&s);
+  EXPECT_EQ(s.path.base_rtt_ns, 13000u);
+  EXPECT_EQ(s.path.noise_ns, 3000u);
+  dcc_tcp told = s;
+  dcc_tcp_set_base_rtt(&told, kBase, false);
+  EXPECT_EQ(told.path.noise_ns, 0u);
+  // On another path the old base RTT stays in use, with its noise, until there is a better one.
+  dcc_tcp_set_base_rtt(&s, 0, true);
+  EXPECT_EQ(s.path.noise_ns, 3000u);
+  dcc_tcp_guess_base_rtt(&s, 20000);
+  EXPECT_EQ(s.path.base_rtt_ns, 20000u);
+  EXPECT_EQ(s.path.noise_ns, 0u);
+}
+
 TEST(TcpPath, ANewDeviceMeasuresAnewAndARenewedRouteDoesNot) {
   dcc_tcp s = Socket();
   dcc_tcp_set_base_rtt(&s, 0, false);

@@ -301,6 +301,7 @@ class Hosts : public Backend {
   // Asks each host what its device's stamps are. Where none has them RTTs by them are missing.
   void find_stamps(const std::atomic<bool>& stop) {
     std::map<std::string, std::string> without;  // hosts by reason
+    size_t count = 0;                            // of those hosts
     for (const InventoryHost& host : inventory_.hosts) {
       FoundStamps& found = stamps_[host.name];
       const auto peer = std::find_if(inventory_.hosts.begin(), inventory_.hosts.end(),
@@ -315,15 +316,13 @@ class Hosts : public Backend {
         found = found_stamps_from_json(session.expect("stamps", kStampsMs, stop));
       }
       if (found.kind == kHardware) continue;
+      count++;
       std::string& hosts = without[found.why];
       hosts += (hosts.empty() ? "" : ", ") + host.name + " (" + host.device + ")";
     }
     std::string reasons;
-    size_t count = 0;
-    for (const auto& [why, hosts] : without) {
+    for (const auto& [why, hosts] : without)
       reasons += (reasons.empty() ? "" : "; ") + hosts + ": " + why;
-      count += static_cast<size_t>(std::count(hosts.begin(), hosts.end(), '('));
-    }
     if (count == inventory_.hosts.size())
       for (const char* name : kNicMetrics)
         capabilities_.missing_metrics[name] = "no NIC stamps all packets: " + reasons;
