@@ -43,6 +43,8 @@ const volatile char dcc_version[32] = DELAYCC_VERSION;
 /* Set by the loader: what the device's stamping was before (struct hwtstamp_config). */
 const volatile __s32 dcc_before_tx_type = 0;
 const volatile __s32 dcc_before_rx_filter = 0;
+/* Set by the loader: the device's qdisc clsact was not there before. */
+const volatile __s32 dcc_made_clsact = 0;
 
 /* Read by the loader: segments of TCP that came with a stamp, and without. */
 __u64 dcc_stamped;

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -32,27 +33,26 @@ constexpr size_t kPictureRows = 10;
 constexpr int64_t kInStepNs = 1'000'000;  // clocks that are this near keep step with each other
 constexpr double kQuantiles[] = {0.5, 0.99, kNoiseQuantile};
 
-// The IPv4 address of a host; throws ScenarioError.
+// The address of a host, of a name the one that programs try first; throws ScenarioError.
 std::string address_of(const std::string& host) {
   addrinfo hints = {};
-  hints.ai_family = AF_INET;
   hints.ai_socktype = SOCK_DGRAM;
   addrinfo* found = nullptr;
   const int error = getaddrinfo(host.c_str(), nullptr, &hints, &found);
   if (error != 0)
-    throw ScenarioError(host +
-                        ": is neither a network device here nor a host with an IPv4 address: " +
+    throw ScenarioError(host + ": is neither a network device here nor a host with an address: " +
                         gai_strerror(error));
-  char text[INET_ADDRSTRLEN];
-  sockaddr_in address;
-  memcpy(&address, found->ai_addr, sizeof(address));
-  freeaddrinfo(found);
-  inet_ntop(AF_INET, &address.sin_addr, text, sizeof(text));
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> first(found, freeaddrinfo);
+  char text[NI_MAXHOST];
+  if (const int failed = getnameinfo(first->ai_addr, first->ai_addrlen, text, sizeof(text), nullptr,
+                                     0, NI_NUMERICHOST);
+      failed != 0)
+    throw Error(host + ": " + gai_strerror(failed));
   return text;
 }
 
-// The next hop of the default route through a device; throws ScenarioError where there is none.
-std::string gateway_of(const std::string& device) {
+// The next hop of IPv4's default route through a device; empty: none.
+std::string ipv4_gateway_of(const std::string& device) {
   std::istringstream lines(read_file("/proc/self/net/route"));
   std::string line;
   std::getline(lines, line);  // names of the columns
@@ -67,7 +67,41 @@ std::string gateway_of(const std::string& device) {
     inet_ntop(AF_INET, &address, text, sizeof(text));
     return text;
   }
-  throw ScenarioError(device + ": has no default route to measure; name a host that is behind it");
+  return "";
+}
+
+// The same of IPv6. An address of the link alone has the device with it.
+std::string ipv6_gateway_of(const std::string& device) {
+  // A kernel without IPv6 has no such file.
+  std::ifstream lines("/proc/self/net/ipv6_route");
+  std::string line;
+  while (std::getline(lines, line)) {
+    std::istringstream words(line);
+    std::string destination, bits, source, source_bits, gateway, rest[4], name;
+    words >> destination >> bits >> source >> source_bits >> gateway;
+    for (std::string& number : rest) words >> number;  // metric, references, uses, flags
+    words >> name;
+    in6_addr hop = {};
+    if (name != device || bits != "00" || gateway.size() != 2 * sizeof(hop)) continue;
+    for (size_t i = 0; i < sizeof(hop); i++)
+      hop.s6_addr[i] =
+          static_cast<uint8_t>(std::strtoul(gateway.substr(2 * i, 2).c_str(), nullptr, 16));
+    if (IN6_IS_ADDR_UNSPECIFIED(&hop)) continue;
+    char text[INET6_ADDRSTRLEN];
+    inet_ntop(AF_INET6, &hop, text, sizeof(text));
+    return IN6_IS_ADDR_LINKLOCAL(&hop) ? text + ("%" + device) : text;
+  }
+  return "";
+}
+
+// The next hop of the default route through a device; throws ScenarioError where there is none.
+std::string gateway_of(const std::string& device) {
+  std::string gateway = ipv4_gateway_of(device);
+  if (gateway.empty()) gateway = ipv6_gateway_of(device);
+  if (gateway.empty())
+    throw ScenarioError(device +
+                        ": has no default route to measure; name a host that is behind it");
+  return gateway;
 }
 
 int64_t number_in(const std::string& path, int64_t otherwise) {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calibrate/apply.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <sstream>
@@ -25,14 +28,53 @@ std::string read_value(const std::string& path) {
   return text;
 }
 
-// The table with one entry in the place of that of its prefix: "PREFIX NS", one a line.
+// An entry of the table of paths, "PREFIX NS".
+struct Path {
+  std::string prefix;  // in one way of those in which it can be written
+  std::string base_rtt_ns;
+};
+
+// A prefix with its address in the C library's words, and with a length. What is no prefix is left
+// for the kernel to refuse.
+std::string plain_prefix(const std::string& prefix) {
+  const size_t slash = std::min(prefix.find('/'), prefix.size());
+  const std::string address = prefix.substr(0, slash);
+  for (const auto& [family, host] : {std::pair(AF_INET, "/32"), std::pair(AF_INET6, "/128")}) {
+    in6_addr bits;
+    char text[INET6_ADDRSTRLEN];
+    if (inet_pton(family, address.c_str(), &bits) == 1)
+      return inet_ntop(family, &bits, text, sizeof(text)) +
+             (slash < prefix.size() ? prefix.substr(slash) : host);
+  }
+  return prefix;
+}
+
+Path path_in(const std::string& line) {
+  std::istringstream words(line);
+  Path path;
+  words >> path.prefix >> path.base_rtt_ns;
+  path.prefix = plain_prefix(path.prefix);
+  return path;
+}
+
+// The table with one entry in the place of that of its prefix.
 std::string with_path(const std::string& table, const std::string& entry) {
-  const std::string prefix = entry.substr(0, entry.find(' '));
+  const std::string prefix = path_in(entry).prefix;
   std::string result;
   std::istringstream lines(table);
   for (std::string line; std::getline(lines, line);)
-    if (line.substr(0, line.find_first_of(" \t")) != prefix && !line.empty()) result += line + "\n";
+    if (path_in(line).prefix != prefix && !line.empty()) result += line + "\n";
   return result + entry;
+}
+
+bool has_path(const std::string& table, const std::string& entry) {
+  const Path wanted = path_in(entry);
+  std::istringstream lines(table);
+  for (std::string line; std::getline(lines, line);)
+    if (const Path path = path_in(line);
+        path.prefix == wanted.prefix && path.base_rtt_ns == wanted.base_rtt_ns)
+      return true;
+  return false;
 }
 
 }  // namespace
@@ -63,10 +105,9 @@ void apply_settings(const std::string& folder, const std::vector<Setting>& setti
       const Change& change = changes[done];
       write_file(change.path, change.after + "\n");
       const std::string now = read_value(change.path);
-      // The kernel sorts the table's entries in its own way.
-      const bool same = settings[done].name == kPaths
-                            ? now.find(settings[done].value) != std::string::npos
-                            : now == change.after;
+      // The kernel has its own order and words for the table's entries.
+      const bool same =
+          settings[done].name == kPaths ? has_path(now, settings[done].value) : now == change.after;
       if (!same) throw Error(change.path + ": was set to " + change.after + " and shows " + now);
     }
   } catch (const Error& error) {

@@ -135,7 +135,7 @@ PathMeasurement measure_path(const MeasureOptions& options) {
 
   const size_t shorts = std::max<size_t>(options.count / kShortShare, 1);
   const std::vector<EchoTimes> brief =
-      echo.ping(shorts, kShortEchoBytes, options.budget_ns / 2, wanted);
+      echo.ping(shorts, echo.short_bytes(), options.budget_ns / 2, wanted);
   const std::vector<EchoTimes> full =
       echo.ping(options.count, result.mtu_bytes, options.budget_ns, wanted);
   result.idle = round_trips(brief, full, hardware);

@@ -307,8 +307,9 @@ void Traffic::connect(size_t index) {
   const int one = 1;
   set_option(fd, IPPROTO_TCP, TCP_NODELAY, one, "TCP_NODELAY");
   set_congestion_control(fd, flow.plan->cc);
-  if (!receives_here(flow))
-    abort_on_close(fd);  // the host and its ports are there for the next trial
+  // The host is there for the next trial: no socket is to go on sending what it has left, in memory
+  // and a namespace that stay for it.
+  abort_on_close(fd);
   // Before the priority, which it sets, too.
   if (flow.plan->dscp > 0) set_dscp(fd, flow.plan->dscp);
   if (flow.plan->priority >= 0) {
@@ -430,7 +431,7 @@ void Traffic::accept(int listener) {
     throw Error("connection from unknown port " + std::to_string(ntohs(peer.sin_port)));
   Flow& flow = flows_[index];
   flow.server = std::move(server);
-  if (!sends_here(flow)) abort_on_close(flow.server.get());
+  abort_on_close(flow.server.get());
   if (plan_.ack_dscp > 0) set_dscp(flow.server.get(), plan_.ack_dscp);
   set_low_water(flow, flow.warm_to_receive > 0 ? flow.warm_to_receive : receive_chunk_bytes_);
   watch(EPOLL_CTL_ADD, flow.server.get(), EPOLLIN, Kind::kServer, index);

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stamps/echo.h"
 
-#include <arpa/inet.h>
 #include <linux/errqueue.h>
 #include <linux/filter.h>
 #include <linux/net_tstamp.h>
 #include <net/if.h>
+#include <netdb.h>
+#include <netinet/icmp6.h>
 #include <netinet/in.h>
 #include <netinet/ip.h>
+#include <netinet/ip6.h>
 #include <netinet/ip_icmp.h>
 #include <poll.h>
 #include <signal.h>
@@ -22,8 +24,20 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <memory>
 
 namespace delaycc {
+
+// What the two versions of IP call the same.
+struct IpVersion {
+  int family, protocol;
+  size_t header_bytes;
+  uint8_t request, reply;  // types of messages, whose headers are equal
+  int options;             // level of the following options and messages
+  int mtu_discover, always_discover, mtu, errors, want_device, device;
+  bool header_comes;  // with what a raw socket receives
+};
+
 namespace {
 
 constexpr int64_t kSecondNs = 1'000'000'000;
@@ -38,7 +52,35 @@ constexpr int64_t kLoadBehindNs = 1'000'000;
 // ICMP_FILTER of linux/icmp.h, which cannot stand beside the C library's headers: what not to take,
 // a bit for each type.
 constexpr int kIcmpFilter = 1;
-constexpr size_t kIcmpBytes = sizeof(iphdr) + sizeof(icmphdr);
+// TCP's header with its time stamps.
+constexpr size_t kAckBytes = 32;
+
+constexpr IpVersion kIpv4 = {AF_INET,
+                             IPPROTO_ICMP,
+                             sizeof(iphdr),
+                             ICMP_ECHO,
+                             ICMP_ECHOREPLY,
+                             IPPROTO_IP,
+                             IP_MTU_DISCOVER,
+                             IP_PMTUDISC_DO,
+                             IP_MTU,
+                             IP_RECVERR,
+                             IP_PKTINFO,
+                             IP_PKTINFO,
+                             true};
+constexpr IpVersion kIpv6 = {AF_INET6,
+                             IPPROTO_ICMPV6,
+                             sizeof(ip6_hdr),
+                             ICMP6_ECHO_REQUEST,
+                             ICMP6_ECHO_REPLY,
+                             IPPROTO_IPV6,
+                             IPV6_MTU_DISCOVER,
+                             IPV6_PMTUDISC_DO,
+                             IPV6_MTU,
+                             IPV6_RECVERR,
+                             IPV6_RECVPKTINFO,
+                             IPV6_PKTINFO,
+                             false};
 
 int64_t nanoseconds(const timespec& t) { return int64_t{t.tv_sec} * kSecondNs + t.tv_nsec; }
 
@@ -62,15 +104,16 @@ uint16_t checksum(const std::string& data) {
 }
 
 // An ICMP message whose data begins with its number.
-std::string echo_request(uint16_t id, uint64_t number, size_t ip_bytes) {
-  std::string packet(ip_bytes - sizeof(iphdr), '\0');
+std::string echo_request(const IpVersion& ip, uint16_t id, uint64_t number, size_t ip_bytes) {
+  std::string packet(ip_bytes - ip.header_bytes, '\0');
   icmphdr header = {};
-  header.type = ICMP_ECHO;
+  header.type = ip.request;
   header.un.echo.id = htons(id);
   header.un.echo.sequence = htons(static_cast<uint16_t>(number));
   memcpy(packet.data(), &header, sizeof(header));
   memcpy(packet.data() + sizeof(header), &number, sizeof(number));
-  header.checksum = checksum(packet);
+  // The kernel makes ICMPv6's, which has the addresses in it.
+  if (ip.family == AF_INET) header.checksum = checksum(packet);
   memcpy(packet.data(), &header, sizeof(header));
   return packet;
 }
@@ -91,27 +134,37 @@ void set_buffer(const Fd& fd, int force, int name) {
     set_option(fd, SOL_SOCKET, name, kBufferBytes, "SO_RCVBUF, SO_SNDBUF");
 }
 
-Fd connected_socket(const std::string& address) {
-  Fd fd(socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_ICMP));
+struct Peer {
+  const IpVersion* ip;
+  Fd socket;
+};
+
+Peer connect_to(const std::string& address) {
+  addrinfo hints = {};
+  hints.ai_flags = AI_NUMERICHOST;
+  hints.ai_socktype = SOCK_DGRAM;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(address.c_str(), nullptr, &hints, &found) != 0)
+    throw Error(address + ": is no IP address");
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> to(found, freeaddrinfo);
+  const IpVersion& ip = to->ai_family == AF_INET6 ? kIpv6 : kIpv4;
+  Fd fd(socket(ip.family, SOCK_RAW | SOCK_CLOEXEC, ip.protocol));
   if (!fd && (errno == EPERM || errno == EACCES))
     throw Error("echoes need root, or CAP_NET_RAW: sudo");
   if (!fd) throw system_error("socket", "ICMP");
-  sockaddr_in to = {};
-  to.sin_family = AF_INET;
-  if (inet_pton(AF_INET, address.c_str(), &to.sin_addr) != 1)
-    throw Error(address + ": is no IPv4 address");
-  set_option(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO, "IP_MTU_DISCOVER");
-  if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&to), sizeof(to)) < 0)
+  set_option(fd, ip.options, ip.mtu_discover, ip.always_discover, "MTU_DISCOVER");
+  if (connect(fd.get(), to->ai_addr, to->ai_addrlen) < 0)
     throw Error(address + ": " + strerror(errno));
-  return fd;
+  return {&ip, std::move(fd)};
 }
 
 // Of a packet that goes by, in the words of linux/filter.h: an echo's answer with this id.
-void take_only(const Fd& fd, uint16_t id) {
+void take_only(const IpVersion& ip, const Fd& fd, uint16_t id) {
   sock_filter program[] = {
-      BPF_STMT(BPF_LDX | BPF_B | BPF_MSH, 0),  // X = length of the IP header
-      BPF_STMT(BPF_LD | BPF_B | BPF_IND, 0),   // type
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ICMP_ECHOREPLY, 0, 3),
+      // X = length of the IP header, where that comes.
+      BPF_STMT(ip.header_comes ? BPF_LDX | BPF_B | BPF_MSH : BPF_LDX | BPF_IMM, 0),
+      BPF_STMT(BPF_LD | BPF_B | BPF_IND, 0),  // type
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ip.reply, 0, 3),
       BPF_STMT(BPF_LD | BPF_H | BPF_IND, offsetof(icmphdr, un.echo.id)),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, id, 0, 1),
       BPF_STMT(BPF_RET | BPF_K, 0xffffffff),
@@ -119,6 +172,24 @@ void take_only(const Fd& fd, uint16_t id) {
   };
   const sock_fprog all = {sizeof(program) / sizeof(program[0]), program};
   set_option(fd, SOL_SOCKET, SO_ATTACH_FILTER, &all, sizeof(all), "SO_ATTACH_FILTER");
+}
+
+// The interface's number in a message of how a packet came.
+unsigned device_in(const IpVersion& ip, const void* data) {
+  if (ip.family == AF_INET6) return static_cast<const in6_pktinfo*>(data)->ipi6_ifindex;
+  return static_cast<unsigned>(static_cast<const in_pktinfo*>(data)->ipi_ifindex);
+}
+
+// Takes nothing that comes.
+void take_nothing(const IpVersion& ip, const Fd& fd) {
+  if (ip.family == AF_INET6) {
+    icmp6_filter none;
+    ICMP6_FILTER_SETBLOCKALL(&none);
+    set_option(fd, IPPROTO_ICMPV6, ICMP6_FILTER, &none, sizeof(none), "ICMP6_FILTER");
+    return;
+  }
+  const uint32_t none = ~0U;
+  set_option(fd, SOL_RAW, kIcmpFilter, &none, sizeof(none), "ICMP_FILTER");
 }
 
 bool complete(const EchoTimes& echo, WantedStamps wanted) {
@@ -139,12 +210,14 @@ int64_t rate_of(const std::vector<int64_t>& times_ns, size_t packet_bytes) {
 
 Echo::Echo(const std::string& address, EchoStamps stamps)
     : address_(address), id_(static_cast<uint16_t>(getpid() & ~kLoadId)) {
-  socket_ = connected_socket(address);
-  take_only(socket_, id_);
+  Peer peer = connect_to(address);
+  ip_ = peer.ip;
+  socket_ = std::move(peer.socket);
+  take_only(*ip_, socket_, id_);
   set_buffer(socket_, SO_RCVBUFFORCE, SO_RCVBUF);
   set_buffer(socket_, SO_SNDBUFFORCE, SO_SNDBUF);
-  set_option(socket_, IPPROTO_IP, IP_RECVERR, 1, "IP_RECVERR");
-  set_option(socket_, IPPROTO_IP, IP_PKTINFO, 1, "IP_PKTINFO");
+  set_option(socket_, ip_->options, ip_->errors, 1, "RECVERR");
+  set_option(socket_, ip_->options, ip_->want_device, 1, "PKTINFO");
   constexpr int kOfArrivals = SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE;
   constexpr int kOfAll = kOfArrivals | SOF_TIMESTAMPING_TX_SCHED | SOF_TIMESTAMPING_TX_SOFTWARE |
                          SOF_TIMESTAMPING_TX_HARDWARE | SOF_TIMESTAMPING_RX_HARDWARE |
@@ -154,17 +227,19 @@ Echo::Echo(const std::string& address, EchoStamps stamps)
              stamps == EchoStamps::kAll ? kOfAll : kOfArrivals, "SO_TIMESTAMPING");
 }
 
+size_t Echo::short_bytes() const { return ip_->header_bytes + kAckBytes; }
+
 bool Echo::answers(size_t ip_bytes) {
   const uint64_t first = sent_;
   std::vector<EchoTimes> echoes(1);
-  send(echo_request(id_, first, ip_bytes), &echoes[0]);
+  send(echo_request(*ip_, id_, first, ip_bytes), &echoes[0]);
   receive(first, echoes, {}, kAnswerNs, 0);
   return echoes[0].kernel_came_ns > 0;
 }
 
 void Echo::find() {
   bool found = false;
-  for (int i = 0; i < kTries && !found; i++) found = answers(kShortEchoBytes);
+  for (int i = 0; i < kTries && !found; i++) found = answers(short_bytes());
   if (!found)
     throw Error(address_ + ": no answer to " + std::to_string(kTries) +
                 " echoes (ICMP) within a second each; it is not there, or a firewall drops them");
@@ -178,8 +253,8 @@ void Echo::find() {
 size_t Echo::path_mtu_bytes() const {
   int mtu = 0;
   socklen_t size = sizeof(mtu);
-  if (getsockopt(socket_.get(), IPPROTO_IP, IP_MTU, &mtu, &size) < 0)
-    throw system_error("getsockopt", "IP_MTU");
+  if (getsockopt(socket_.get(), ip_->options, ip_->mtu, &mtu, &size) < 0)
+    throw system_error("getsockopt", "MTU");
   return static_cast<size_t>(mtu);
 }
 
@@ -193,7 +268,7 @@ void Echo::send(const std::string& packet, EchoTimes* times) {
 }
 
 bool Echo::take(uint64_t first, std::vector<EchoTimes>& echoes, int flags) {
-  char packet[kIcmpBytes + 64];
+  char packet[sizeof(iphdr) + 64];
   iovec block = {packet, sizeof(packet)};
   alignas(cmsghdr) char control[512];
   msghdr message = {};
@@ -213,11 +288,10 @@ bool Echo::take(uint64_t first, std::vector<EchoTimes>& echoes, int flags) {
   for (cmsghdr* c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c)) {
     if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SO_TIMESTAMPING)
       memcpy(&stamps, CMSG_DATA(c), sizeof(stamps));
-    else if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR)
+    else if (c->cmsg_level == ip_->options && c->cmsg_type == ip_->errors)
       error = reinterpret_cast<const sock_extended_err*>(CMSG_DATA(c));
-    else if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_PKTINFO)
-      device =
-          static_cast<unsigned>(reinterpret_cast<const in_pktinfo*>(CMSG_DATA(c))->ipi_ifindex);
+    else if (c->cmsg_level == ip_->options && c->cmsg_type == ip_->device)
+      device = device_in(*ip_, CMSG_DATA(c));
   }
   const int64_t software_ns = nanoseconds({stamps.ts[0].tv_sec, stamps.ts[0].tv_nsec});
   const int64_t hardware_ns = nanoseconds({stamps.ts[2].tv_sec, stamps.ts[2].tv_nsec});
@@ -240,10 +314,11 @@ bool Echo::take(uint64_t first, std::vector<EchoTimes>& echoes, int flags) {
     return true;
   }
   uint64_t number = 0;
-  if (n < static_cast<ssize_t>(kIcmpBytes + sizeof(number))) return true;
-  memcpy(&number,
-         packet + size_t{reinterpret_cast<const iphdr*>(packet)->ihl} * 4 + sizeof(icmphdr),
-         sizeof(number));
+  const size_t header_bytes =
+      (ip_->header_comes ? size_t{reinterpret_cast<const iphdr*>(packet)->ihl} * 4 : 0) +
+      sizeof(icmphdr);
+  if (n < static_cast<ssize_t>(header_bytes + sizeof(number))) return true;
+  memcpy(&number, packet + header_bytes, sizeof(number));
   if (number - first >= echoes.size()) return true;
   EchoTimes& echo = echoes[number - first];
   echo.kernel_came_ns = software_ns > 0 ? software_ns : realtime_ns();
@@ -286,7 +361,7 @@ std::vector<EchoTimes> Echo::ping(size_t count, size_t ip_bytes, int64_t budget_
   for (size_t i = 0; i <= count && (i < 2 || monotonic_ns() - begin_ns < budget_ns); i++) {
     const uint64_t first = sent_;
     std::vector<EchoTimes> echo(1);
-    send(echo_request(id_, first, ip_bytes), &echo[0]);
+    send(echo_request(*ip_, id_, first, ip_bytes), &echo[0]);
     receive(first, echo, wanted, kAnswerNs, kStampNs);
     if (i > 0 && echo[0].kernel_came_ns > 0) result.push_back(echo[0]);
   }
@@ -301,7 +376,8 @@ TrainRates Echo::train(size_t packets, size_t ip_bytes, size_t overhead_bytes,
   const uint64_t first = sent_;
   std::vector<EchoTimes> echoes(packets);
   std::vector<std::string> texts;
-  for (size_t i = 0; i < packets; i++) texts.push_back(echo_request(id_, first + i, ip_bytes));
+  for (size_t i = 0; i < packets; i++)
+    texts.push_back(echo_request(*ip_, id_, first + i, ip_bytes));
   std::vector<iovec> blocks;
   for (std::string& text : texts) blocks.push_back({text.data(), text.size()});
   std::vector<mmsghdr> messages(packets);
@@ -339,15 +415,13 @@ struct EchoLoad::Sent {
 EchoLoad::EchoLoad(const std::string& address, size_t ip_bytes, size_t overhead_bytes,
                    int64_t rate_bps)
     : bits_(static_cast<int64_t>(ip_bytes + overhead_bytes) * 8) {
-  const Fd socket = connected_socket(address);
-  // What is answered is for nobody.
-  const uint32_t none = ~0U;
-  set_option(socket, SOL_RAW, kIcmpFilter, &none, sizeof(none), "ICMP_FILTER");
+  const auto [ip, socket] = connect_to(address);
+  take_nothing(*ip, socket);  // what is answered is for nobody
   void* shared =
       mmap(nullptr, sizeof(Sent), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (shared == MAP_FAILED) throw system_error("mmap", "load");
   sent_ = new (shared) Sent;
-  std::string packet = echo_request(static_cast<uint16_t>(getpid() | kLoadId), 0, ip_bytes);
+  std::string packet = echo_request(*ip, static_cast<uint16_t>(getpid() | kLoadId), 0, ip_bytes);
   from_ns_ = monotonic_ns();
   const pid_t owner = getpid();
   child_ = fork();

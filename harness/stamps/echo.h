@@ -14,10 +14,6 @@
 
 namespace delaycc {
 
-// An echo request is this long with its IP header at least: as long as an ACK with TCP's time
-// stamps.
-inline constexpr size_t kShortEchoBytes = 52;
-
 // What the stamps of one echo say, in nanoseconds; 0: no such stamp. Those of the NIC are of its
 // own clock, the others of CLOCK_REALTIME.
 struct EchoTimes {
@@ -53,10 +49,13 @@ struct WantedStamps {
 // Of what stamps are asked for: each costs the kernel time.
 enum class EchoStamps { kAll, kArrivals };
 
+struct IpVersion;
+
 // Echoes to one address. Needs root, or CAP_NET_RAW.
 class Echo {
  public:
-  // `address` is an IPv4 address. Throws Error: no permission, no route.
+  // `address` is of IPv4 or IPv6, with the device where that is needed (fe80::1%eth0). Throws
+  // Error: no permission, no route.
   explicit Echo(const std::string& address, EchoStamps stamps = EchoStamps::kAll);
 
   // Throws Error when nothing answers within a second, four times, or nothing that is as long as
@@ -65,10 +64,12 @@ class Echo {
   void find();
   // The interface through which answers come.
   const std::string& device() const { return device_; }
+  // An echo's least length with its IP header: that of an ACK with TCP's time stamps.
+  size_t short_bytes() const;
   // The longest IP packet that the path takes, as this kernel knows.
   size_t path_mtu_bytes() const;
 
-  // Echoes one after the other, of `ip_bytes` each (at least kShortEchoBytes), until there are
+  // Echoes one after the other, of `ip_bytes` each (at least short_bytes()), until there are
   // `count` or about `budget_ns` have gone by. What was not answered within a second is left out.
   // Throws Error when nothing was answered, or a packet is too long for the path.
   std::vector<EchoTimes> ping(size_t count, size_t ip_bytes, int64_t budget_ns,
@@ -89,6 +90,7 @@ class Echo {
 
   const std::string address_;
   const uint16_t id_;
+  const IpVersion* ip_ = nullptr;
   Fd socket_;
   std::string device_;
   uint64_t sent_ = 0;  // echoes; also what the kernel calls the next one in its stamps

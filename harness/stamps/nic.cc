@@ -90,22 +90,25 @@ int write_stamp_config(const std::string& device, StampConfig* config) {
   return set_config(ioctl_socket().get(), device, config);
 }
 
-NicStamping::NicStamping(const std::string& device) : device_(device), socket_(ioctl_socket()) {
+StampsLock::StampsLock(const std::string& device)
+    // A name in the namespace's own list of abstract sockets goes with the process, and with its
+    // guard.
+    : socket_(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
   need_device(device);
-  // A name in the namespace's own list of abstract sockets goes with the process, and with its
-  // guard.
-  lock_ = Fd(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  if (!lock_) throw system_error("socket", "AF_UNIX");
+  if (!socket_) throw system_error("socket", "AF_UNIX");
   sockaddr_un name = {};
   name.sun_family = AF_UNIX;
   const std::string text = "delaycc-stamps-" + device;
   memcpy(name.sun_path + 1, text.data(), text.size());
-  if (bind(lock_.get(), reinterpret_cast<const sockaddr*>(&name),
+  if (bind(socket_.get(), reinterpret_cast<const sockaddr*>(&name),
            static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + text.size())) < 0) {
     if (errno == EADDRINUSE) throw Error(device + ": another delaycc uses its time stamps");
     throw system_error("bind", text);
   }
+}
 
+NicStamping::NicStamping(const std::string& device)
+    : device_(device), lock_(device), socket_(ioctl_socket()) {
   StampConfig found;
   const int untold = get_config(socket_.get(), device, &found);
   StampConfig config = {HWTSTAMP_TX_ON, HWTSTAMP_FILTER_ALL};

@@ -39,13 +39,22 @@ std::optional<StampConfig> read_stamp_config(const std::string& device);
 // Error for a device that is not there.
 int write_stamp_config(const std::string& device, StampConfig* config);
 
+// One process at a time has the stamps of a device of a namespace.
+class StampsLock {
+ public:
+  // Throws Error for a device that is not there, and for one that another delaycc has.
+  explicit StampsLock(const std::string& device);
+
+ private:
+  Fd socket_;
+};
+
 // Switches a device's stamps on, as far as its driver accepts it, and back to what they were when
 // it goes. A guard process does that in its place when this process ends in any other way, also by
-// SIGKILL. One process at a time has a device of a namespace.
+// SIGKILL.
 class NicStamping {
  public:
-  // Throws Error for a device that is not there, and for one that another delaycc has. What the
-  // driver refuses is no error: trouble() says it.
+  // Throws what StampsLock throws. What the driver refuses is no error: trouble() says it.
   explicit NicStamping(const std::string& device);
   NicStamping(const NicStamping&) = delete;
   NicStamping& operator=(const NicStamping&) = delete;
@@ -67,7 +76,7 @@ class NicStamping {
   void end_guard();
 
   const std::string device_;
-  Fd lock_;
+  const StampsLock lock_;  // the guard has it, too
   Fd socket_;
   std::optional<StampConfig> before_;  // to go back to; nothing: nothing was changed
   bool tx_ = false;

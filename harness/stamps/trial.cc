@@ -26,7 +26,7 @@ const char* stamping_name(Stamping stamping) {
 StampTrial try_stamps(Echo& echo, const NicStamping& nic) {
   StampTrial trial;
   const WantedStamps wanted = {nic.tx(), nic.rx()};
-  for (const EchoTimes& times : echo.ping(kTestEchoes, kShortEchoBytes, INT64_MAX, wanted)) {
+  for (const EchoTimes& times : echo.ping(kTestEchoes, echo.short_bytes(), INT64_MAX, wanted)) {
     trial.echoes++;
     trial.sent += times.nic_sent_ns > 0;
     trial.came += times.nic_came_ns > 0;

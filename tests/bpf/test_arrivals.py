@@ -7,6 +7,7 @@ Run as a program, this is what happens in a network namespace of its own.
 
 import json
 import os
+import socket
 import subprocess
 import sys
 
@@ -22,6 +23,10 @@ def inside():
         seen = {"veth": delaycc("stamps", "va", fails=True), "qdiscs": subprocess.check_output(["tc", "qdisc", "show", "dev", "va"], text=True),
                 "unknown": delaycc("stamps", "vx", fails=True), "off": delaycc("stamps", "va", "--off", fails=True),
                 "status": delaycc("status"), "json": json.loads(delaycc("status", "--json"))}
+        # As calibrate holds it.
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as lock:
+            lock.bind("\0delaycc-stamps-va")
+            seen["meanwhile"] = [delaycc("stamps", "va", *words, fails=True) for words in ([], ["--off"])]
     print(json.dumps(seen))
 
 
@@ -40,6 +45,7 @@ def test_a_device_without_stamps_is_refused_and_left_as_it_was():
     assert "clsact" not in seen["qdiscs"]
     assert seen["unknown"] == "stamps: vx: there is no such network device in this namespace\n"
     assert seen["off"] == "stamps: va: its stamps are not used\n"
+    assert seen["meanwhile"] == ["delaycc: va: another delaycc uses its time stamps\n"] * 2
     assert "by TCP's clock; no stamps of devices (delaycc stamps DEV)" in seen["status"]
     assert seen["json"]["stamps"] == {} and seen["json"]["algorithms"][0]["arrivals"] == "tcp"
 

@@ -14,6 +14,7 @@ from inlab import Netns, attr, netlink, port, up, write
 PARAMETERS = "/sys/module/stamped/parameters/"
 ALL, TX_ONLY, LIES, NONE = range(4)
 A, B = "10.0.1.1", "10.0.2.1"
+A6, B6 = "fd00:1::1", "fd00:2::1"
 SIOCSHWTSTAMP, SIOCGHWTSTAMP = 0x89B0, 0x89B1
 
 
@@ -61,9 +62,24 @@ def move(device, namespace):
     netlink(inlab.RTM_NEWLINK, 0, body)
 
 
-def default_route(gateway, metrics=b""):
-    body = struct.pack("=BBBBBBBBI", socket.AF_INET, 0, 0, 0, 254, 4, 0, 1, 0)
-    netlink(inlab.RTM_NEWROUTE, inlab.NLM_CREATE, body + attr(5, socket.inet_aton(gateway)) + (attr(8, metrics) if metrics else b""))
+def default_route(gateway, metrics=b"", device=None):
+    family = socket.AF_INET6 if ":" in gateway else socket.AF_INET
+    body = struct.pack("=BBBBBBBBI", family, 0, 0, 0, 254, 4, 0, 1, 0) + attr(5, socket.inet_pton(family, gateway))
+    if device:
+        body += attr(4, socket.if_nametoindex(device))
+    netlink(inlab.RTM_NEWROUTE, inlab.NLM_CREATE, body + (attr(8, metrics) if metrics else b""))
+
+
+def add_ipv6(a, b, router):
+    """The same path for IPv6: A6 and B6 with the router's addresses fe80::fe of the link alone."""
+    with router:
+        write("/proc/sys/net/ipv6/conf/all/forwarding", "1")
+        up("stamp1", "fe80::fe/64", "fd00:1::fe/64")
+        up("stamp2", "fe80::fe/64", "fd00:2::fe/64")
+    for namespace, device, address in ((a, "stamp0", A6), (b, "stamp3", B6)):
+        with namespace:
+            up(device, address + "/64")
+            default_route("fe80::fe", device=device)
 
 
 def path(wire_ns=3000, rate_bps=100_000_000_000, noise=(), loss_ppm=0, metrics=b""):

@@ -4,6 +4,7 @@
 import json
 import pathlib
 import subprocess
+import time
 
 import pytest
 
@@ -52,6 +53,17 @@ def inside(scenarios, modules, command):
     return results
 
 
+def sockets_after(scenario, modules, command):
+    """The kernel's sockets of TCP before a run and a second after it."""
+    def sockets():
+        return [line for line in pathlib.Path("/proc/net/sockstat").read_text().splitlines() if line.startswith("TCP:")][0]
+
+    seen = [sockets()]
+    result, = inside([scenario], modules, command)
+    time.sleep(1)
+    return [*seen, sockets()], result["code"]
+
+
 def host_in_lab(lab, *scenarios, options=()):
     return lab("inside", scenarios, str(LAB), [str(BUILD / "delaycc"), "run", *options])
 
@@ -92,6 +104,49 @@ def test_an_idle_path_has_the_plan_s_base_rtt(lab, tmp_path):
     ideal, found = figure(by_lab, "cubic", "rtt_p50_us"), figure(by_host, "cubic", "rtt_p50_us")
     assert ideal == pytest.approx(12, abs=0.1)
     assert found == pytest.approx(ideal, abs=0.4), "an ACK that shares a port with data counts as a full packet"
+
+
+ONE_FLOW = """
+name = "one"
+trials = 1
+cc = ["bbr"]""" + BOTTLENECK + """
+[[flows]]
+name = "one"
+from = "senders"
+to = "receivers"
+size_bytes = {size_bytes}
+[measure]
+duration_us = 500000
+from_us = {from_us}
+"""
+
+
+# Tbf lets a packet go when its serialisation begins; that of a full one is part of the wire.
+def test_a_short_packet_takes_as_long_as_a_full_one(lab, tmp_path):
+    numbers = dict(senders=1, rtt_ns=1000000, host_gbps=0.2, gbps=0.1, buffer_bytes=100000, from_us=0)
+    by_lab, by_host = both(lab, tmp_path, ONE_FLOW.format(**numbers, size_bytes=100))
+    shorter_us = (1448 - 100) * 8 * (1 / 100 + 2 / 200)
+    assert figure(by_lab, "bbr", "rtt_p50_us") == pytest.approx(1000 - shorter_us, abs=1)
+    assert figure(by_host, "bbr", "rtt_p50_us") == pytest.approx(1000, abs=1)
+
+
+def test_bbr_takes_the_longer_handshake_for_the_path_s_rtt(lab, tmp_path):
+    numbers = dict(senders=1, rtt_ns=1000000, host_gbps=0.2, gbps=0.1, buffer_bytes=100000, from_us=200000)
+    by_lab, by_host = both(lab, tmp_path, ONE_FLOW.format(**numbers, size_bytes=100_000_000))
+    # A SYN is 230 us shorter. BBR's window is twice what the path holds, and even.
+    packet_us = 1514 * 8 / 100
+    longer_us = figure(by_host, "bbr", "rtt_p50_us") - figure(by_lab, "bbr", "rtt_p50_us")
+    assert packet_us < longer_us < 4 * packet_us
+
+
+def test_nothing_of_a_trial_is_left_in_the_kernel(lab):
+    """Flows whose send buffers are full at the end."""
+    numbers = dict(SLOW, size_bytes=100_000_000)
+    (before, after), code = lab("sockets_after", INCAST.format(**numbers), str(LAB), [str(BUILD / "delaycc"), "run"])
+    assert code == 0 and before == "TCP: inuse 0 orphan 0 tw 0 alloc 0 mem 0"
+    # Each processor keeps 1 MB for the next socket.
+    words = after.split()
+    assert words[:-1] == before.split()[:-1] and int(words[-1]) <= 256, after
 
 
 REFUSED = {"[link]\njitter_ns = 1000": "netem's jitter puts packets out of order",

@@ -16,11 +16,12 @@ import pytest
 import calibrated as calibrated_paths
 import stamps
 from inlab import RTM_NEWLINK, attr, netlink
-from stamps import B, LIES, NONE, TX_ONLY, switch, switched, wait_for
+from stamps import B, B6, LIES, NONE, TX_ONLY, switch, switched, wait_for
 
 COMMAND = os.environ.get("DELAYCC_COMMAND")
 HERE = pathlib.Path(__file__).resolve().parent
 SO_TIMESTAMPING = 37
+RTM_DELROUTE = 25
 TX_HARDWARE, TX_SOFTWARE, RX_HARDWARE, RX_SOFTWARE, SOFTWARE, RAW_HARDWARE, OPT_ID, OPT_TSONLY, OPT_TX_SWHW = (
     1 << bit for bit in (0, 1, 2, 3, 4, 6, 7, 11, 14))
 
@@ -169,9 +170,62 @@ def test_calibrate_finds_what_the_path_is(run):
         assert found["smallest_rtt_ns"] == pytest.approx(TRUE_RTT_NS, abs=4)
 
 
+# Its ACK is 20 bytes longer.
+TRUE_IPV6_RTT_NS = TRUE_RTT_NS + 8 * 20 / 100
+
+
+def by_ipv6(cases):
+    """For each list of arguments: exit code, output and errors of calibrate, and the table of paths; and at last behind a smaller MTU."""
+    import modules
+
+    modules.load("tcp_oscar")
+    stamps.load()
+    a, b, router = stamps.path()
+    stamps.add_ipv6(a, b, router)
+    results = []
+
+    def calibrate(arguments):
+        with a:
+            done = subprocess.run(command([*arguments, "--json", "--count", "100"]), capture_output=True, text=True, check=False)
+            results.append((done.returncode, done.stdout, done.stderr, pathlib.Path(modules.DCC, "base_rtt_paths").read_text()))
+
+    for arguments in cases:
+        calibrate(arguments)
+    for namespace, device in ((router, "stamp2"), (b, "stamp3")):
+        with namespace:
+            netlink(RTM_NEWLINK, 0, struct.pack("=BxHiII", 0, 0, socket.if_nametoindex(device), 0, 0) + attr(4, 1400))
+    calibrate([B6])
+    with a:
+        # Without IPv4's default route a device stands for the gateway of IPv6.
+        netlink(RTM_DELROUTE, 0, struct.pack("=BBBBBBBBI", socket.AF_INET, 0, 0, 0, 254, 0, 0, 0, 0))
+    calibrate(["stamp0"])
+    return results
+
+
+def test_calibrate_measures_paths_of_ipv6(run):
+    plain, first, again, absent, mtu, device = run("by_ipv6", [
+        [B6], ["--apply", "--prefix", "fd00:2::/64", B6], ["--apply", "--prefix", "FD00:0002:0::/64", B6], ["--prefix", "fd00:2::/64", "fd00:1::77"]])
+    for code, output, errors, _ in (plain, first, again, mtu, device):
+        assert (code, errors) == (0, ""), errors
+        found = json.loads(output)
+        assert found["stamps"]["kind"] == "hardware" and found["stamps"]["sent"] == found["stamps"]["came"] == 50
+    found = json.loads(plain[1])
+    assert (found["address"], found["device"], found["mtu_bytes"]) == (B6, "stamp0", 1500)
+    assert found["smallest_rtt_ns"] == found["base_rtt_ns"] == pytest.approx(TRUE_IPV6_RTT_NS, abs=4)
+    assert found["loaded"]["sent_bps"] == pytest.approx(10e9, rel=0.01) and found["spread_ns"] <= 2 * 8 * 1514 / 100
+    assert found["train"]["came_bps"] == pytest.approx(100e9, rel=0.01)
+    # The same prefix in other words takes the place of the first.
+    entry = f"fd00:2::/64 {found['base_rtt_ns']}\n"
+    assert plain[3] == "" and first[3] == again[3] == entry
+    assert absent[0] == 1 and absent[2] == "delaycc: fd00:1::77: No route to host\n"
+    assert json.loads(mtu[1])["mtu_bytes"] == 1400
+    found = json.loads(device[1])
+    assert found["address"] == "fe80::fe%stamp0" and found["smallest_rtt_ns"] < TRUE_IPV6_RTT_NS - 5000
+
+
 def test_calibrate_says_what_is_wrong(run):
     cases = {"10.0.2.99": (1, "delaycc: 10.0.2.99: No route to host\n"),
-             "stamp9": (2, "stamp9: is neither a network device here nor a host with an IPv4 address: "),
+             "stamp9": (2, "stamp9: is neither a network device here nor a host with an address: "),
              "lo": (2, "lo: has no default route to measure; name a host that is behind it\n"),
              "10.0.1.254 --load 91": (2, "--load: Value 91 not in range 0 to 90"),
              "10.0.1.254 --cc cubic": (2, '--cc: "cubic" has no settings to calibrate, allowed is one of oscar, ccc, swift, prioplus, ')}
@@ -257,9 +311,9 @@ def applied(arguments):
 
 
 def test_settings_are_applied_all_or_none(run):
-    all_of_them, missing, refused, path = run("applied", [
+    all_of_them, missing, refused, path, host = run("applied", [
         [], ["--cc", "oscar,ccc"], ["--cc", "oscar", "--line-rate-mbps", "40000", "--prefix", "10.0.2.1/24"],
-        ["--cc", "oscar", "--prefix", "10.0.2.0/24"]])
+        ["--cc", "oscar", "--prefix", "10.0.2.0/24"], ["--cc", "oscar", "--prefix", "10.0.2.1"]])
     code, errors, before, after, text = all_of_them
     assert code == 0, errors
     changed = {name: value for name, value in after.items() if before[name] != value}
@@ -280,6 +334,10 @@ def test_settings_are_applied_all_or_none(run):
     code, errors, before, after, _ = path
     assert code == 0, errors
     assert after["base_rtt_paths"].split()[0] == "10.0.2.0/24" and before["base_rtt_ns"] == after["base_rtt_ns"]
+
+    code, errors, _, after, _ = host
+    assert code == 0, errors
+    assert set(after["base_rtt_paths"].split()[::2]) == {"10.0.2.0/24", "10.0.2.1/32"}
 
 
 def test_a_calibrated_path_stays_in_use_in_spite_of_noise():

@@ -3,9 +3,13 @@
 """Five scenarios by the lab, by the backend `host` in the lab's virtual time, and by it in Debian's stock kernel under QEMU: the table of
 docs/research/host.md. The machine's clock counts instructions, so its noise is that of a processor without anything else to do.
 
+usage: backend_table.py [--trials N] [--cc NAME] [--virtual]
+
+Of several trials each figure is the mean with its 95 % interval. --virtual leaves QEMU out.
 What QEMU's console said is kept in build/host-table; exit status 1 when a run fails or a figure of the three is missing.
 """
 
+import argparse
 import json
 import os
 import pathlib
@@ -26,7 +30,7 @@ METRICS = ("utilisation", "rtt_p50_us", "queue_mean_bytes", "noise_p99_us")
 
 BASE = """
 name = "{name}"
-trials = 1
+trials = {trials}
 cc = [{algorithms}]""" + outside.BOTTLENECK + """
 loss_ppm = {loss_ppm}
 [[flows]]
@@ -66,11 +70,12 @@ echo "SUMMARY {name} $(tr -d '\\n' </tmp/{name}.json)"
 """
 
 
-def scenarios():
+def scenarios(trials, algorithms):
     for number, numbers in enumerate(CASES.values()):
         values = {"loss_ppm": 0, "stagger_us": 0, "duration_us": 500_000, "from_us": 200_000, **numbers}
         name = f"case{number}"
-        yield name, BASE.format(name=name, algorithms=", ".join(f'"{a}"' for a in ALGORITHMS), host_gbps=values["gbps"] * 2, **values)
+        words = ", ".join(f'"{a}"' for a in algorithms)
+        yield name, BASE.format(name=name, trials=trials, algorithms=words, host_gbps=values["gbps"] * 2, **values)
 
 
 def by_lab(texts):
@@ -106,19 +111,32 @@ def by_host_in_qemu(texts):
     return {name: json.loads(text) for name, text in found.items()}
 
 
+def cell(metric, figure):
+    digits = 3 if metric == "utilisation" else 0
+    interval = f" ± {figure['ci95']:.{digits}f}" if figure.get("ci95") else ""
+    return f"{figure['mean']:.{digits}f}{interval}"
+
+
 def main():
-    texts = dict(scenarios())
-    backends = {"lab": by_lab(texts), "host": by_host_in_lab(texts), "QEMU": by_host_in_qemu(texts)}
-    print("| scenario | algorithm | " + " | ".join(f"{metric}: " + " / ".join(backends) for metric in METRICS[:-1]) + " | noise p99 in QEMU (us) |")
-    print("|---|---|" + "---|" * len(METRICS))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--trials", type=int, default=1, help="of each (default 1)")
+    parser.add_argument("--cc", choices=ALGORITHMS, help="one of them alone")
+    parser.add_argument("--virtual", action="store_true", help="without QEMU")
+    options = parser.parse_args()
+    algorithms = (options.cc,) if options.cc else ALGORITHMS
+    texts = dict(scenarios(options.trials, algorithms))
+    backends = {"lab": by_lab(texts), "host": by_host_in_lab(texts)}
+    if not options.virtual:
+        backends["QEMU"] = by_host_in_qemu(texts)
+    last = "" if options.virtual else " noise p99 in QEMU (us) |"
+    print("| scenario | algorithm | " + " | ".join(f"{metric}: " + " / ".join(backends) for metric in METRICS[:-1]) + " |" + last)
+    print("|---|---|" + "---|" * (len(METRICS) - options.virtual))
     for name, title in zip(texts, CASES):
-        for algorithm in ALGORITHMS:
-            cells = []
-            for metric in METRICS[:-1]:
-                values = [of[name]["algorithms"][algorithm][metric]["mean"] for of in backends.values()]
-                cells.append(" / ".join(f"{value:.3f}" if metric == "utilisation" else f"{value:.0f}" for value in values))
-            noise = backends["QEMU"][name]["algorithms"][algorithm]["noise_p99_us"]["mean"]
-            print(f"| {title} | {algorithm} | " + " | ".join(cells) + f" | {noise:.1f} |")
+        for algorithm in algorithms:
+            cells = [" / ".join(cell(metric, of[name]["algorithms"][algorithm][metric]) for of in backends.values()) for metric in METRICS[:-1]]
+            if not options.virtual:
+                cells.append(f"{backends['QEMU'][name]['algorithms'][algorithm]['noise_p99_us']['mean']:.1f}")
+            print(f"| {title} | {algorithm} | " + " | ".join(cells) + " |")
     return 0
 
 

@@ -253,13 +253,26 @@ compare()
 	shown=$(in_c delaycc status --json)
 }
 
+# The qdisc stays where another has it, before or meanwhile.
+left_to_others()
+{
+	in_c tc qdisc add dev stamp0 clsact && in_c delaycc stamps stamp0 && in_c delaycc stamps stamp0 --off || return 1
+	in_c tc qdisc show dev stamp0 | grep clsact || no "another's clsact is gone" || return 1
+	in_c tc qdisc del dev stamp0 clsact && in_c delaycc stamps stamp0 || return 1
+	in_c tc filter add dev stamp0 egress pref 7 protocol ip bpf bytecode '1,6 0 0 0' && in_c delaycc stamps stamp0 --off || return 1
+	in_c tc filter show dev stamp0 egress | grep 'pref 7' || no "another's filter is gone" || return 1
+	[ -z "$(in_c tc filter show dev stamp0 ingress)" ] || no "still there: $(in_c tc filter show dev stamp0 ingress)" || return 1
+	in_c tc qdisc del dev stamp0 clsact
+}
+
 stamps()
 {
 	algorithm=oscar
 	stamped_path && compare && transfer_ms 0 fd01::2 || return 1
 	[ "$(counted stamps_hit "$(in_c delaycc status --json)")" -gt $(($(counted stamps_hit "$shown") + 100)) ] || no "no stamps with IPv6" || return 1
 	in_c delaycc stamps stamp0 && no "a second time" && return 1
-	in_c delaycc stamps stamp0 --off && [ -z "$(in_c tc filter show dev stamp0 ingress)" ] || no "still there: $(in_c tc filter show dev stamp0 ingress)" || return 1
+	in_c delaycc stamps stamp0 --off && ! in_c tc qdisc show dev stamp0 | grep clsact || no "still there" || return 1
+	left_to_others || return 1
 	in_c delaycc stamps stamp0 --off && no "taken away twice" && return 1
 	for mode in 1 3; do
 		echo $mode >$stamped/mode

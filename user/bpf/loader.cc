@@ -9,7 +9,10 @@
 #include <bpf/libbpf.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <libmnl/libmnl.h>
 #include <linux/net_tstamp.h>
+#include <linux/pkt_sched.h>
+#include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -973,6 +976,46 @@ unsigned index_of(const std::string& device) {
   return ifindex;
 }
 
+// Whether a device has filters at one of the places of its qdisc clsact.
+bool has_filters(int ifindex, uint32_t place) {
+  const std::unique_ptr<mnl_socket, int (*)(mnl_socket*)> socket(
+      mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC), &mnl_socket_close);
+  if (!socket || mnl_socket_bind(socket.get(), 0, MNL_SOCKET_AUTOPID) < 0)
+    throw system_error("socket", "NETLINK_ROUTE");
+  std::vector<char> buffer(64 << 10);
+  nlmsghdr* request = mnl_nlmsg_put_header(buffer.data());
+  request->nlmsg_type = RTM_GETTFILTER;
+  request->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+  auto* info = static_cast<tcmsg*>(mnl_nlmsg_put_extra_header(request, sizeof(tcmsg)));
+  info->tcm_ifindex = ifindex;
+  info->tcm_parent = TC_H_MAKE(TC_H_CLSACT, place);
+  if (mnl_socket_sendto(socket.get(), request, request->nlmsg_len) < 0)
+    throw system_error("sendto", "RTM_GETTFILTER");
+  bool found = false;
+  for (int more = MNL_CB_OK; more > MNL_CB_STOP;) {
+    const ssize_t n = mnl_socket_recvfrom(socket.get(), buffer.data(), buffer.size());
+    if (n < 0) throw system_error("recvfrom", "RTM_GETTFILTER");
+    more = mnl_cb_run(
+        buffer.data(), static_cast<size_t>(n), 0, mnl_socket_get_portid(socket.get()),
+        [](const nlmsghdr*, void* to) {
+          *static_cast<bool*>(to) = true;
+          return MNL_CB_OK;
+        },
+        &found);
+    if (more < 0) throw system_error("netlink", "RTM_GETTFILTER");
+  }
+  return found;
+}
+
+// Removes the qdisc clsact that was made for us, unless others have filters there by now.
+void remove_clsact(bpf_tc_hook hook) {
+  if (has_filters(hook.ifindex, TC_H_MIN_INGRESS) || has_filters(hook.ifindex, TC_H_MIN_EGRESS))
+    return;
+  hook.attach_point = static_cast<bpf_tc_attach_point>(BPF_TC_INGRESS | BPF_TC_EGRESS);
+  if (const int failed = -bpf_tc_hook_destroy(&hook); failed != 0 && failed != ENOENT)
+    refuse("removing the qdisc clsact", failed);
+}
+
 // Sockets of all loaded algorithms look for arrivals, or do not.
 void tell_algorithms(bool stamped) {
   for (const BpfAlgorithm& algorithm : loaded_bpf())
@@ -984,6 +1027,7 @@ void tell_algorithms(bool stamped) {
 void attach_bpf_stamps(const std::string& file, const std::string& device) {
   listen_to_libbpf();
   StampsHook at(index_of(device));
+  const StampsLock lock(device);
   if (at.program()) throw BpfInputError(device + ": its stamps are used already");
   // What a driver does not tell was off.
   const StampConfig before = read_stamp_config(device).value_or(StampConfig{});
@@ -1001,14 +1045,18 @@ void attach_bpf_stamps(const std::string& file, const std::string& device) {
         "{}: does not stamp all packets that it receives ({}): RTTs stay by TCP's clock", device,
         error == 0 ? "it chose another filter" : strerror(error)));
   }
+  int made_clsact = 0;
   try {
+    if (const int failed = -bpf_tc_hook_create(&at.hook); failed == 0)
+      made_clsact = 1;
+    else if (failed != EEXIST)
+      refuse(device + "'s ingress (qdisc clsact)", failed);
     const Object object = open_object(file);
     set_constant(object.get(), file, "dcc_before_tx_type", before.tx_type);
     set_constant(object.get(), file, "dcc_before_rx_filter", before.rx_filter);
+    set_constant(object.get(), file, "dcc_made_clsact", made_clsact);
     share_map(object.get(), DELAYCC_BPF_ARRIVALS);
     load_object(object.get(), "the reader of stamps");
-    if (const int failed = -bpf_tc_hook_create(&at.hook); failed != 0 && failed != EEXIST)
-      refuse(device + "'s ingress (qdisc clsact)", failed);
     at.place.prog_fd =
         bpf_program__fd(bpf_object__find_program_by_name(object.get(), kStampsProgram));
     if (const int failed = -bpf_tc_attach(&at.hook, &at.place); failed == EEXIST)
@@ -1019,6 +1067,7 @@ void attach_bpf_stamps(const std::string& file, const std::string& device) {
       refuse("attaching to " + device, failed);
   } catch (...) {
     restore();
+    if (made_clsact) remove_clsact(at.hook);
     throw;
   }
   tell_algorithms(true);
@@ -1027,9 +1076,11 @@ void attach_bpf_stamps(const std::string& file, const std::string& device) {
 bool detach_bpf_stamps(const std::string& device) {
   listen_to_libbpf();
   StampsHook at(index_of(device));
+  const StampsLock lock(device);
   const Fd program = at.program();
   if (!program) return false;
   StampConfig before;
+  int made_clsact = 0;
   with_map(program, ".rodata", [&](int map, const btf* types) {
     const std::vector<char> values = first_value(map);
     const auto places = variables(types, ".rodata");
@@ -1039,6 +1090,7 @@ bool detach_bpf_stamps(const std::string& device) {
     };
     read("dcc_before_tx_type", &before.tx_type);
     read("dcc_before_rx_filter", &before.rx_filter);
+    read("dcc_made_clsact", &made_clsact);
   });
   if (const int failed = -bpf_tc_detach(&at.hook, &at.place); failed != 0)
     refuse("taking the program from " + device, failed);
@@ -1050,6 +1102,7 @@ bool detach_bpf_stamps(const std::string& device) {
   if (error != 0 || !(now == before))
     throw Error(fmt::format("{}: still stamps what it receives: {}", device,
                             error == 0 ? "it chose another setting" : strerror(error)));
+  if (made_clsact) remove_clsact(at.hook);
   return true;
 }
 

@@ -11,8 +11,8 @@
 // - A host's uplink wire is at the switch's port towards that host. That shifts the clock of the
 //   network against that of the hosts by the uplink; each RTT stays the same.
 // - Tbf sends a packet when its serialisation begins (its bucket holds one full packet), so that
-//   packet's serialisation is part of the wire. An ACK that shares a port with data is taken for a
-//   full packet.
+//   packet's serialisation is part of the wire. A shorter packet that shares a port with data is
+//   taken for a full one: an ACK, a SYN.
 // - Where timers are late, a bucket of one packet loses the time by which each is late, and the
 //   rate with it. There the bucket also holds what the rate carries in that time; so much leaves a
 //   queue earlier.

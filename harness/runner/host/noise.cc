@@ -21,7 +21,7 @@ std::vector<int64_t> echo_rtts_ns(const Fd& netns, const std::string& address, s
   enter_namespace(netns);
   Echo echo(address, EchoStamps::kArrivals);
   std::vector<int64_t> rtts_ns;
-  for (const EchoTimes& times : echo.ping(count, kShortEchoBytes, budget_ns, {}))
+  for (const EchoTimes& times : echo.ping(count, echo.short_bytes(), budget_ns, {}))
     rtts_ns.push_back(times.kernel_came_ns - times.sent_ns);
   std::sort(rtts_ns.begin(), rtts_ns.end());
   return rtts_ns;
