@@ -365,6 +365,7 @@ static __always_inline bool hooks_read_settings(struct sock *sk, struct hooks_so
 	if (!base_rtt_ns)
 		base_rtt_ns = settings->head.base_rtt_ns;
 	dcc_tcp_set_base_rtt(&s->tcp, base_rtt_ns, false);
+	dcc_tcp_set_grain(&s->tcp);
 	s->link_overhead_bytes = settings->head.link_overhead_bytes;
 	s->tcp.mss = 0; /* the packet is read anew */
 	return true;

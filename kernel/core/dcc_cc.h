@@ -35,6 +35,11 @@ struct dcc_path {
 	u32 base_rtt_ns;   /* RTT of a full packet on an idle path, 1 us .. 1 s */
 	u32 wire_bytes;    /* a full packet with headers, 64 .. 65535 */
 	u32 noise_ns;      /* the part of base_rtt_ns that is noise of the hosts */
+	/*
+	 * A shorter queue is no reason for anything: line_rate_bps is a device's, and the path may
+	 * be a thousand times slower.  0: somebody has told the line rate.
+	 */
+	u32 grain_ns;
 };
 
 /* Reasons that an acknowledgment is not an ordinary sample. */
@@ -102,7 +107,8 @@ static inline bool dcc_same(const void *a, const void *b, unsigned int bytes)
 static inline bool dcc_same_path(const struct dcc_path *a, const struct dcc_path *b)
 {
 	return a->line_rate_bps == b->line_rate_bps && a->base_rtt_ns == b->base_rtt_ns &&
-	       a->wire_bytes == b->wire_bytes && a->noise_ns == b->noise_ns;
+	       a->wire_bytes == b->wire_bytes && a->noise_ns == b->noise_ns &&
+	       a->grain_ns == b->grain_ns;
 }
 
 /* What the sender is to do until the next control. */

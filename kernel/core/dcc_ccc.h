@@ -79,7 +79,9 @@
  *   9. A rate is at least r_min, a packet in six RTT_min if not given. The paper has no such
  *      limit; flows of an incast do not recover from much smaller rates.
  *  10. q_B is at least the time of two packets on the line: 240 us with 100 Mbit/s, 1 us with
- *      25 Gbit/s. The delay has steps of a packet.
+ *      25 Gbit/s. The delay has steps of a packet. And at least the path's grain. The hosts'
+ *      noise, where it is measured, is added: the base RTT has it on average, and single RTTs
+ *      differ by as much.
  *  11. After idle time a flow starts anew, at line rate with a window of one BDP. A timeout
  *      leaves a packet per RTT_min.
  */
@@ -250,9 +252,7 @@ static inline bool dcc_ccc_params_valid(const struct dcc_ccc_params *p)
 static inline bool dcc_ccc_stale(const struct dcc_ccc_scale *k, const struct dcc_path *path,
 				 const struct dcc_ccc_params *p)
 {
-	return k->path.line_rate_bps != path->line_rate_bps ||
-	       k->path.base_rtt_ns != path->base_rtt_ns ||
-	       k->path.wire_bytes != path->wire_bytes || k->params.q_b_ns != p->q_b_ns ||
+	return !dcc_same_path(&k->path, path) || k->params.q_b_ns != p->q_b_ns ||
 	       k->params.gamma_ppm != p->gamma_ppm || k->params.r_min_kbps != p->r_min_kbps ||
 	       k->params.features != p->features;
 }
@@ -293,6 +293,8 @@ static inline void dcc_ccc_derive(struct dcc_ccc_scale *k, const struct dcc_path
 				  DCC_CCC_Q_B_MAX_NS);
 	k->q_b_ns = dcc_max_u32(k->q_b_ns, (u32)dcc_min_u64((packet_ns_q8 * DCC_CCC_Q_B_PACKETS) >>
 							    8, DCC_CCC_Q_B_MAX_NS));
+	k->q_b_ns = dcc_max_u32(k->q_b_ns, dcc_min_u32(path->grain_ns, DCC_CCC_Q_B_MAX_NS));
+	k->q_b_ns = dcc_min_u32(dcc_add_sat_u32(k->q_b_ns, path->noise_ns), DCC_CCC_Q_B_MAX_NS);
 	k->empty_ns = dcc_min_u32(k->base_ns / 20, k->q_b_ns / 2);
 	k->log_q_b_q16 = dcc_log2_segments_q16(k->q_b_ns);
 	k->gamma_q24 = dcc_ppm_to_q24(dcc_min_u32(p->gamma_ppm, DCC_CCC_GAMMA_MAX_PPM));

@@ -96,6 +96,11 @@
  *      Data sent in place of a probe (DCC_ACK_PROBE_DATA) counts as it is.
  *  13. A is at least two packets' time on the line: a delay moves in steps of a
  *      packet, and a channel below that stops a flow that is alone.
+ *  14. Where the hosts' noise is measured (dcc_path.noise_ns), B has it in addition.
+ *      Flows that measure unlike noise have unlike channels: priorities in a noisy
+ *      network need a base RTT and a B that are told.
+ *  15. Where nobody has told the line rate (path.grain_ns), A is at least the grain, and the
+ *      tolerance a quarter of it.
  * docs/design/rules.md has the figures behind the last parts of R3, 10 and 12.
  */
 #ifndef DCC_PRIOPLUS_H
@@ -160,6 +165,7 @@
 #define DCC_PRIOPLUS_TRIES_MAX 8U
 #define DCC_PRIOPLUS_HOPS_MAX 6U
 #define DCC_PRIOPLUS_A_PACKETS 2U
+#define DCC_PRIOPLUS_IDLE_GRAIN_PART 4U
 #define DCC_PRIOPLUS_NO_LIMIT 0xffffffffU
 
 /* The rule that decided, for tracing. */
@@ -376,7 +382,8 @@ static inline void dcc_prioplus_derive(struct dcc_prioplus *s, const struct dcc_
 	u32 high = p->high_from ? p->high_from : 2 * (levels + 2) / 3 + 1;
 	u32 a_ns = dcc_clamp_u32(p->channel_a_ns, DCC_PRIOPLUS_CHANNEL_MIN_NS,
 				 DCC_PRIOPLUS_CHANNEL_MAX_NS);
-	u32 b_ns = dcc_min_u32(p->channel_b_ns, DCC_PRIOPLUS_CHANNEL_MAX_NS);
+	u32 b_ns = dcc_min_u32(dcc_add_sat_u32(p->channel_b_ns, path->noise_ns),
+			       DCC_PRIOPLUS_CHANNEL_MAX_NS);
 	u32 ls_ppm = p->ls_low_ppm, queue_ns, tolerance_ns = p->tolerance_ns;
 	u64 packet_ns;
 
@@ -388,8 +395,8 @@ static inline void dcc_prioplus_derive(struct dcc_prioplus *s, const struct dcc_
 	/* 2^40 * 2^40 / 2^39 at the least */
 	s->packets_per_ns_q40 = dcc_muldiv_u64(rate, 1ULL << 40, s->wire_bytes * 8000000000ULL);
 	packet_ns = dcc_div_u64(s->wire_bytes * 8000000000ULL, rate);
-	a_ns = (u32)dcc_clamp_u64(DCC_PRIOPLUS_A_PACKETS * packet_ns, a_ns,
-				  DCC_PRIOPLUS_CHANNEL_MAX_NS);
+	a_ns = (u32)dcc_clamp_u64(dcc_max_u64(DCC_PRIOPLUS_A_PACKETS * packet_ns, path->grain_ns),
+				  a_ns, DCC_PRIOPLUS_CHANNEL_MAX_NS);
 
 	s->channel_ns = a_ns + b_ns;
 	queue_ns = level * s->channel_ns; /* < 64 * 2e7 */
@@ -400,10 +407,12 @@ static inline void dcc_prioplus_derive(struct dcc_prioplus *s, const struct dcc_
 		s->limit_ns = DCC_PRIOPLUS_NO_LIMIT;
 	/* Where the next lower level gives way. */
 	s->low_ns = s->target_ns - a_ns / 2;
-	if (!tolerance_ns)
-		tolerance_ns = (u32)dcc_clamp_u64(dcc_max_u64(packet_ns, b_ns),
+	if (!tolerance_ns) {
+		tolerance_ns = dcc_max_u32(b_ns, path->grain_ns / DCC_PRIOPLUS_IDLE_GRAIN_PART);
+		tolerance_ns = (u32)dcc_clamp_u64(dcc_max_u64(packet_ns, tolerance_ns),
 						  DCC_PRIOPLUS_TOLERANCE_NS,
 						  DCC_PRIOPLUS_TOLERANCE_MAX_NS);
+	}
 	/* What is at the target is no empty queue. */
 	s->idle_ns = s->base_ns + dcc_min_u32(tolerance_ns, queue_ns);
 

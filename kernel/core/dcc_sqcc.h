@@ -49,6 +49,8 @@
  *      estimates N adds a 32nd of its rate per millisecond (at 10 Gbit/s).
  *   9. sqcc: the window is for an RTT of at most 2 T_low, which bounds what a wrong rate
  *      can put into the queue.
+ *  10. Where nobody has told the line rate, a segment counts as half of the path's grain at least
+ *      where the thresholds are set.  The times of the rules stay those of the line's segment.
  *
  * The estimate of N (the paper: "estimated by the sender")
  *   - The RTT is the only signal that all flows share.  C / R does not pull towards fairness,
@@ -90,6 +92,9 @@
 #define DCC_SQCC_SOURCE_MAX 3
 
 #define DCC_SQCC_FLOWS_MAX 65535U
+
+/* A segment takes at least this part of the path's grain. */
+#define DCC_SQCC_GRAIN_PART 2U
 
 /* Decades (lg N) in Q16. */
 #define DCC_SQCC_DECADE 65536U
@@ -264,7 +269,8 @@ static inline bool dcc_sqcc_stale(const struct dcc_sqcc *s, const struct dcc_pat
  */
 static inline void dcc_sqcc_thresholds(struct dcc_sqcc *s, const struct dcc_sqcc_params *p)
 {
-	u64 seg_ns = dcc_min_u64(s->seg_ns, DCC_RATE_THRESHOLD_MAX_NS);
+	u64 span_ns = dcc_max_u64(s->seg_ns, s->path.grain_ns / DCC_SQCC_GRAIN_PART);
+	u64 seg_ns = dcc_min_u64(span_ns, DCC_RATE_THRESHOLD_MAX_NS);
 	u64 low_ns = s->base_ns + dcc_div_u64(seg_ns * 9, 10);
 	u64 high_ns;
 
@@ -272,13 +278,15 @@ static inline void dcc_sqcc_thresholds(struct dcc_sqcc *s, const struct dcc_sqcc
 		low_ns = p->t_low_ns;
 	low_ns = dcc_clamp_u64(low_ns, DCC_RATE_THRESHOLD_MIN_NS, DCC_RATE_THRESHOLD_MAX_NS);
 	/* A T_high below T_low, given or automatic, is none. */
-	high_ns = p->t_high_ns > low_ns ? p->t_high_ns : low_ns + 9 * s->seg_ns;
+	high_ns = p->t_high_ns > low_ns ? p->t_high_ns : low_ns + 9 * span_ns;
 	s->t_low0_ns = (u32)low_ns;
 	/* The error function divides by the distance. */
 	s->t_high_ns = (u32)dcc_clamp_u64(high_ns, low_ns + 9, DCC_RATE_THRESHOLD_MAX_NS + 9);
 	s->span_ns = (s->t_high_ns - s->t_low0_ns) / 9;
 	s->lone_ns = s->t_low0_ns + (u32)((u64)s->span_ns * 3 / 4);
 	s->decade_ns = (u32)dcc_div_u64((u64)s->span_ns * 5, 12) + 1;
+	if (s->path.grain_ns)
+		s->span_ns = (u32)dcc_min_u64(s->span_ns, s->seg_ns);
 }
 
 /* Values outside their ranges are cut to them: a core must not fail. */

@@ -28,7 +28,8 @@
  *      does not show.
  *   3. Base target and scaling range follow from the base RTT when they are 0:
  *      1.25 and 2 base RTTs (docs/design/rules.md: a range of 4).  The paper's
- *      figures are those of one operator's network.
+ *      figures are those of one operator's network.  The target has the hosts'
+ *      noise above that: it is in the base RTT on average, and RTTs differ by it.
  *   4. Algorithm 1, line "if cwnd <= cwnd_prev then t_last_decrease = now": it is
  *      "<" here.  With "<=" every acknowledgment above the target that may not
  *      decrease would postpone the decrease for ever.
@@ -100,7 +101,7 @@ enum dcc_swift_branch {
 };
 
 struct dcc_swift_params {
-	u32 base_target_ns;    /* of a path with no hops and large windows; 0: 1.25 base RTT */
+	u32 base_target_ns;    /* of a path with no hops and large windows; 0: automatic */
 	u32 hops;	       /* 0 .. 64 */
 	u32 hop_scale_ns;      /* the paper's h-bar: target for each hop */
 	u32 flow_scaling;      /* 0: the target does not depend on the window */
@@ -251,7 +252,8 @@ static inline void dcc_swift_derive(struct dcc_swift *s, const struct dcc_path *
 	s->wire_bytes = dcc_clamp_u32(path->wire_bytes, DCC_PATH_WIRE_MIN_BYTES,
 				      DCC_PATH_WIRE_MAX_BYTES);
 
-	target_ns = p->base_target_ns ? p->base_target_ns : s->base_ns + s->base_ns / 4;
+	target_ns = p->base_target_ns ? p->base_target_ns :
+					(u64)s->base_ns + s->base_ns / 4 + path->noise_ns;
 	/* A target that an idle path does not meet would shrink the window without end. */
 	target_ns = dcc_clamp_u64(target_ns, s->base_ns + s->base_ns / 16, DCC_SWIFT_TARGET_MAX_NS);
 	target_ns += dcc_min_u32(p->hops, DCC_SWIFT_HOPS_MAX) *

@@ -12,7 +12,7 @@
  *			  dcc_tcp_note_retrans(), dcc_tcp_delivered_bytes(),
  *			  dcc_tcp_may_be_held(), dcc_tcp_send_ns(), dcc_tcp_is_held(),
  *			  dcc_tcp_accept_rtt(), dcc_tcp_note_noise(),
- *			  dcc_tcp_judge_handshake()
+ *			  dcc_tcp_judge_handshake(), dcc_tcp_note_line()
  *	loss		dcc_tcp_state_event()
  *	idle		dcc_tcp_restarts()
  *	control		dcc_tcp_pace(), dcc_tcp_burst(), dcc_tcp_window(),
@@ -80,16 +80,20 @@
 #define DCC_TCP_HOLD_MAX_NS 100000000U
 
 /*
- * Noise of hosts (dcc_tcp_note_noise()).  A round has so many samples at least.  It is low if its
- * rate is at most two thirds of the best one, and noisy if the RTT changes, from one sample to the
- * next, by a packet's time on the line and by more than a quarter of the time between two samples.
- * So many low and noisy rounds in a row, or two of them that last so many RTTs, are proof of noise.
- * One is, if its rate is less than an eighth of the best one: the flow is starved, and its rounds
- * are long.
+ * Noise of hosts (dcc_tcp_note_noise()).  A round has so many samples at least.  It is noisy if the
+ * RTT changes, from one sample to the next, by a packet's time on the line and by more than a
+ * quarter of the time between two samples.  So many noisy rounds in a row are proof of noise, if
+ * samples come at least twice in a base RTT, and each one's mean RTT is longer than its least by an
+ * eighth of the flow's least RTT.
+ *
+ * A round is low if its rate is at most two thirds of the best one.  Low and noisy rounds are proof
+ * of any noise, also two of them that last so many RTTs.  One is, if its rate is less than an
+ * eighth of the best one: the flow is starved, and its rounds are long.
  */
 #define DCC_TCP_ROUND_SAMPLES 12U
 #define DCC_TCP_STEP_PART 4U
-#define DCC_TCP_LOW_ROUNDS 8U
+#define DCC_TCP_NOISY_ROUNDS 8U
+#define DCC_TCP_NOISY_SPREAD_PART 8U
 #define DCC_TCP_LOW_RTTS 16U
 #define DCC_TCP_STARVED_PART 8U
 
@@ -115,6 +119,24 @@
 /* It is refuted by so many rounds of a starved flow in a row. */
 #define DCC_TCP_STARVED_ROUNDS 2U
 
+/*
+ * The grain of a path whose line rate nobody has told (dcc_tcp_grain_ns()): a quarter of the base
+ * RTT, or the time of so many packets at the best rate that the flow has seen.  The latter only
+ * where that is less than such a part of the device's rate, as one of some flows on a right one
+ * has more; and it is at most so many base RTTs: a full packet's time is a part of the base RTT,
+ * and what makes packets rarer is other flows.
+ */
+#define DCC_TCP_GRAIN_BASE_PART 4U
+#define DCC_TCP_GRAIN_PACKETS 2U
+#define DCC_TCP_GRAIN_RATE_PART 16U
+#define DCC_TCP_GRAIN_BASES_MAX 2U
+
+/* A change by an eighth is none: with each one a core computes all that follows from the path. */
+#define DCC_TCP_GRAIN_STEP_SHIFT 3
+
+/* There the pace is at most so many windows per base RTT, as TCP's own is while it starts. */
+#define DCC_TCP_UNTOLD_WINDOWS_PER_RTT 2U
+
 /* The samples of one RTT or more. */
 struct dcc_tcp_round {
 	u64 start_ns;
@@ -125,6 +147,13 @@ struct dcc_tcp_round {
 	u32 least_rtt_ns;
 	u32 most_rtt_ns;
 	u32 samples;
+};
+
+/* What a flow has seen of the line, where nobody has told its rate. */
+struct dcc_tcp_line {
+	u64 round_ns; /* packets sent from here on end the round; 0: none yet */
+	u64 bytes;    /* delivered in it */
+	u64 best_bps; /* the greatest rate of a round, on its way down; 0: none yet */
 };
 
 /* What the handshake says of the base RTT. */
@@ -139,15 +168,21 @@ struct dcc_tcp_handshake {
 	u8 starved_rounds; /* in a row */
 };
 
+/* Rounds of one kind, in a row. */
+struct dcc_tcp_rounds {
+	u64 since_ns;  /* the first one's start */
+	u32 count;     /* 0: none */
+	u32 excess_ns; /* the least of: mean RTT above the flow's least RTT; */
+	u32 spread_ns; /* mean RTT above the round's own least */
+};
+
 /* What the hosts add to the RTT on average, beside what they add at least. */
 struct dcc_tcp_noise {
 	struct dcc_tcp_round round;
-	u64 best_bps;	   /* the greatest rate of a round, on its way down */
-	u64 low_since_ns;  /* low and noisy rounds: the first one's start, */
-	u32 low_rounds;	   /* their number, */
-	u32 low_excess_ns; /* the least mean RTT above the least RTT, */
-	u32 low_spread_ns; /* and the least mean RTT above its own round's least */
-	u32 mean_ns;	   /* the noise in use */
+	struct dcc_tcp_rounds noisy;
+	struct dcc_tcp_rounds low; /* and noisy */
+	u64 best_bps;		   /* the greatest rate of a round, on its way down */
+	u32 mean_ns;		   /* the noise in use */
 };
 
 /* What the hooks remember of a socket between two ACKs.  Zeroed before dcc_tcp_begin(). */
@@ -165,6 +200,7 @@ struct dcc_tcp {
 	u32 least_rtt_ns;     /* of a full packet; path.base_rtt_ns is longer by noise.mean_ns */
 	struct dcc_tcp_noise noise;
 	struct dcc_tcp_handshake handshake;
+	struct dcc_tcp_line line;
 	u64 last_ack_ns;      /* the newest ACK that a core saw; 0: none */
 	u8 line_told;	      /* path.line_rate_bps is configured, not a device's */
 	u8 base_fixed;	      /* the base RTT is configured: do not measure it */
@@ -235,7 +271,8 @@ static inline void dcc_tcp_set_base_rtt(struct dcc_tcp *s, u32 base_rtt_ns, bool
 		s->base_measured = 0;
 		s->base_small = 0;
 		s->noise.mean_ns = 0;
-		s->noise.low_rounds = 0;
+		s->noise.noisy.count = 0;
+		s->noise.low.count = 0;
 		s->noise.round.samples = 0;
 		s->handshake.rtt_ns = 0;
 		s->handshake.in_use = 0;
@@ -429,6 +466,61 @@ static inline void dcc_tcp_apply_noise(struct dcc_tcp *s)
 	s->path.noise_ns = dcc_sub_sat_u32(s->path.base_rtt_ns, s->least_rtt_ns);
 }
 
+/*
+ * The shortest queue that says anything where line_rate_bps is a device's.
+ *
+ * The laws' shortest queues are a fabric's: some microseconds, or some packets' time on the line.
+ * On a path that is a thousand times slower one packet of the flow's own is more than that, and on
+ * a long one so is the jitter of hosts and middleboxes, so that a law sees a queue which no cut
+ * drains.  A quarter of the base RTT is what flows of Swift aim for, too.
+ */
+static inline u32 dcc_tcp_grain_ns(const struct dcc_tcp *s)
+{
+	u64 most_ns = (u64)DCC_TCP_GRAIN_BASES_MAX * s->path.base_rtt_ns, packets_ns = 0;
+
+	/* < 2^1 * 2^16 (bytes) * 2^33 */
+	if (s->line.best_bps && s->line.best_bps < s->path.line_rate_bps / DCC_TCP_GRAIN_RATE_PART)
+		packets_ns = dcc_div_u64(DCC_TCP_GRAIN_PACKETS * (u64)s->path.wire_bytes *
+						 (DCC_BITS_PER_BYTE * DCC_NS_PER_S),
+					 s->line.best_bps);
+	return dcc_max_u32(s->path.base_rtt_ns / DCC_TCP_GRAIN_BASE_PART,
+			   (u32)dcc_min_u64(packets_ns, most_ns));
+}
+
+/* To be called when base RTT or line rate may be others than before. */
+static inline void dcc_tcp_set_grain(struct dcc_tcp *s)
+{
+	u32 old_ns = s->path.grain_ns, ns;
+
+	if (s->line_told) {
+		s->path.grain_ns = 0;
+		return;
+	}
+	ns = dcc_tcp_grain_ns(s);
+	if (ns > old_ns + (old_ns >> DCC_TCP_GRAIN_STEP_SHIFT) ||
+	    ns < old_ns - (old_ns >> DCC_TCP_GRAIN_STEP_SHIFT))
+		s->path.grain_ns = ns;
+}
+
+/* The best rate of a round trip, and the grain that follows.  For each sample with an RTT. */
+static inline void dcc_tcp_note_line(struct dcc_tcp *s, const struct dcc_ack *ack)
+{
+	struct dcc_tcp_line *l = &s->line;
+	u64 bps;
+
+	l->bytes += ack->acked_bytes;
+	if (DCC_LIKELY(l->round_ns && ack->send_ns < l->round_ns))
+		return;
+	if (l->round_ns && !(ack->flags & DCC_ACK_APP_LIMITED)) {
+		bps = dcc_muldiv_u64(l->bytes, DCC_BITS_PER_BYTE * DCC_NS_PER_S,
+				     dcc_max_u64(ack->now_ns - l->round_ns, 1));
+		l->best_bps = dcc_max_u64(l->best_bps - (l->best_bps >> DCC_TCP_BEST_SHIFT), bps);
+	}
+	l->round_ns = ack->now_ns;
+	l->bytes = 0;
+	dcc_tcp_set_grain(s);
+}
+
 /* The handshake's RTT as that of a full packet on the fewest links. */
 static inline u32 dcc_tcp_handshake_base_ns(const struct dcc_tcp *s)
 {
@@ -516,21 +608,36 @@ static inline bool dcc_tcp_is_starved(const struct dcc_tcp_noise *n, u64 bps)
 	return bps < n->best_bps / DCC_TCP_STARVED_PART;
 }
 
-/* Rounds in a row that are low and noisy; true when they prove noise.  bps is the last one's. */
-static inline bool dcc_tcp_count_low(struct dcc_tcp_noise *n, u64 now_ns, u64 bps, u32 mean_ns,
-				     u32 excess_ns, u32 spread_ns)
+/* One round more in a row: by how much its mean RTT is above the least ones. */
+static inline void dcc_tcp_count_round(struct dcc_tcp_rounds *in_a_row, u64 start_ns, u32 excess_ns,
+				       u32 spread_ns)
 {
-	if (!n->low_rounds) {
-		n->low_since_ns = n->round.start_ns;
-		n->low_excess_ns = excess_ns;
-		n->low_spread_ns = spread_ns;
+	if (!in_a_row->count) {
+		in_a_row->since_ns = start_ns;
+		in_a_row->excess_ns = excess_ns;
+		in_a_row->spread_ns = spread_ns;
 	}
-	n->low_rounds++;
-	n->low_excess_ns = dcc_min_u32(n->low_excess_ns, excess_ns);
-	n->low_spread_ns = dcc_min_u32(n->low_spread_ns, spread_ns);
-	return n->low_rounds >= DCC_TCP_LOW_ROUNDS || dcc_tcp_is_starved(n, bps) ||
-	       (n->low_rounds > 1 &&
-		now_ns - n->low_since_ns >= (u64)mean_ns * DCC_TCP_LOW_RTTS);
+	in_a_row->count++;
+	in_a_row->excess_ns = dcc_min_u32(in_a_row->excess_ns, excess_ns);
+	in_a_row->spread_ns = dcc_min_u32(in_a_row->spread_ns, spread_ns);
+}
+
+/* Do rounds that are low and noisy prove noise?  bps, mean_ns: rate and RTT of the last one. */
+static inline bool dcc_tcp_low_is_proof(const struct dcc_tcp_noise *n, u64 now_ns, u64 bps,
+					u32 mean_ns)
+{
+	return n->low.count >= DCC_TCP_NOISY_ROUNDS || dcc_tcp_is_starved(n, bps) ||
+	       (n->low.count > 1 && now_ns - n->low.since_ns >= (u64)mean_ns * DCC_TCP_LOW_RTTS);
+}
+
+/* Rounds that prove noise make it as long as all of them have it; then others are counted. */
+static inline void dcc_tcp_learn_noise(struct dcc_tcp_noise *n, struct dcc_tcp_rounds *proof)
+{
+	u64 noise_ns =
+		dcc_min_u64(proof->excess_ns, (u64)proof->spread_ns * DCC_TCP_NOISE_SPREADS);
+
+	n->mean_ns = dcc_max_u32(n->mean_ns, (u32)dcc_min_u64(noise_ns, DCC_TCP_NOISE_MAX_NS));
+	proof->count = 0;
 }
 
 /*
@@ -548,6 +655,14 @@ static inline bool dcc_tcp_round_is_noisy(const struct dcc_tcp *s, u64 now_ns)
 	u64 between_ns = dcc_min_u64(now_ns - r->start_ns, steps * (s->least_rtt_ns / 2));
 
 	return r->sum_step_ns > steps * packet_ns + between_ns / DCC_TCP_STEP_PART;
+}
+
+/* Has a complete round two samples in a base RTT?  Between rarer ones a queue changes at will. */
+static inline bool dcc_tcp_round_is_dense(const struct dcc_tcp *s, u64 now_ns)
+{
+	const struct dcc_tcp_round *r = &s->noise.round;
+
+	return now_ns - r->start_ns <= (u64)r->samples * (s->least_rtt_ns / 2);
 }
 
 /*
@@ -590,17 +705,25 @@ static DCC_NOINLINE void dcc_tcp_close_round(struct dcc_tcp *s, u64 now_ns)
 	n->best_bps = dcc_max_u64(n->best_bps - (n->best_bps >> DCC_TCP_BEST_SHIFT), bps);
 	if (DCC_UNLIKELY(s->handshake.in_use))
 		dcc_tcp_judge_handshake(s, bps);
-	if (bps > n->best_bps / 3 * 2 || !noisy) {
-		n->low_rounds = 0;
-	} else if (dcc_tcp_count_low(n, now_ns, bps, mean_ns, excess_ns, spread_ns)) {
-		u64 noise_ns = dcc_min_u64(n->low_excess_ns,
-					   (u64)n->low_spread_ns * DCC_TCP_NOISE_SPREADS);
-
-		noise_ns = dcc_min_u64(noise_ns, DCC_TCP_NOISE_MAX_NS);
-		n->mean_ns = dcc_max_u32(n->mean_ns, (u32)noise_ns);
-		/* For more noise the rate has to fall once more. */
-		n->best_bps = bps;
-		n->low_rounds = 0;
+	if (!noisy || !dcc_tcp_round_is_dense(s, now_ns)) {
+		n->noisy.count = 0;
+	} else {
+		dcc_tcp_count_round(&n->noisy, r->start_ns, excess_ns, spread_ns);
+		if (n->noisy.count >= DCC_TCP_NOISY_ROUNDS) {
+			if (n->noisy.spread_ns > s->least_rtt_ns / DCC_TCP_NOISY_SPREAD_PART)
+				dcc_tcp_learn_noise(n, &n->noisy);
+			n->noisy.count = 0;
+		}
+	}
+	if (!noisy || bps > n->best_bps / 3 * 2) {
+		n->low.count = 0;
+	} else {
+		dcc_tcp_count_round(&n->low, r->start_ns, excess_ns, spread_ns);
+		if (dcc_tcp_low_is_proof(n, now_ns, bps, mean_ns)) {
+			dcc_tcp_learn_noise(n, &n->low);
+			/* For more noise the rate has to fall once more. */
+			n->best_bps = bps;
+		}
 	}
 	/* No noise is longer than all that is above the least RTT. */
 	if (excess_ns < n->mean_ns)
@@ -616,10 +739,11 @@ static DCC_NOINLINE void dcc_tcp_close_round(struct dcc_tcp *s, u64 now_ns)
  * each RTT longer than the least one, by microseconds or tens of them.  A law takes that for a
  * queue which no cut drains, and cuts for ever.
  *
- * What tells noise from a queue: when the flow, and all others with it, have cut their rates, the
- * queue drains and the noise stays.  And a queue that others hold up changes slowly, while noise
- * changes from packet to packet.  So what is left of the delay in noisy rounds at a low rate is
- * noise; it is a part of the base RTT, until rounds are not noisy.
+ * What tells noise from a queue: a queue changes slowly, while noise changes from packet to packet.
+ * And when the flow, and all others with it, have cut their rates, the queue drains and the noise
+ * stays.  So what is left of the delay in noisy rounds is noise, up to a few times what an RTT
+ * differs by within a round; little noise, that a law's own queue may hide, is only believed at a
+ * low rate.  It is a part of the base RTT, until rounds are not noisy.
  */
 static inline void dcc_tcp_note_noise(struct dcc_tcp *s, const struct dcc_ack *ack)
 {
@@ -732,6 +856,8 @@ static inline bool dcc_tcp_sample(struct dcc_tcp *s, const struct dcc_tcp_view *
 		ack->flags |= DCC_ACK_DELAYED;
 	else
 		dcc_tcp_take_sample(s, ack, dcc_tcp_acked_small(s, v, ack->acked_bytes));
+	if (DCC_UNLIKELY(!s->line_told))
+		dcc_tcp_note_line(s, ack);
 	return true;
 }
 
@@ -822,6 +948,22 @@ static inline u64 dcc_tcp_least_pace(const struct dcc_tcp *s)
 }
 
 /*
+ * The greatest pace, in bytes on the wire per second, where nobody has told the line rate.  Laws
+ * whose window is the limit ask for the line's; at a device's rate the whole window is one burst,
+ * which waits for itself at the bottleneck.
+ */
+static inline u64 dcc_tcp_untold_pace(const struct dcc_tcp *s, u64 cwnd_q16)
+{
+	/* < 2^36 * 2^16 (bytes) */
+	u64 bytes = (dcc_min_u64(cwnd_q16, (u64)DCC_TCP_CWND_MAX << DCC_WINDOW_SHIFT) *
+		     s->path.wire_bytes) >> DCC_WINDOW_SHIFT;
+
+	/* < 2^32 * 2^31 */
+	return dcc_div_u64(dcc_sat_u32(bytes) * (DCC_TCP_UNTOLD_WINDOWS_PER_RTT * DCC_NS_PER_S),
+			   dcc_max_u32(s->path.base_rtt_ns, 1));
+}
+
+/*
  * sk_pacing_rate of a control: payload bytes per second, at least dcc_tcp_least_pace().
  * The caller applies SO_MAX_PACING_RATE.  A window below one packet stays at one packet, and slows
  * the pace down to that part of a packet per RTT.
@@ -836,6 +978,8 @@ static inline u64 dcc_tcp_pace(const struct dcc_tcp *s, const struct dcc_control
 							     DCC_NS_PER_S,
 						     dcc_tcp_window_rtt_ns(s)) >>
 						 DCC_WINDOW_SHIFT);
+	else if (s->path.grain_ns)
+		rate = dcc_min_u64(rate, dcc_tcp_untold_pace(s, control->cwnd_q16));
 	/* The stack paces payload: < 2^38 (bytes per s) * 2^16. */
 	return dcc_max_u64(dcc_div_u64(rate * s->mss, s->path.wire_bytes), dcc_tcp_least_pace(s));
 }

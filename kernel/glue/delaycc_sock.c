@@ -165,6 +165,7 @@ static bool delaycc_path_read(struct sock *sk, struct delaycc_sock *ds)
 	/* A route to a device without a speed keeps what was known before. */
 	if (rate_bps)
 		ds->tcp.path.line_rate_bps = rate_bps;
+	dcc_tcp_set_grain(&ds->tcp);
 
 	ds->max_tso_segs = delaycc_value(values, DELAYCC_MAX_TSO_SEGS);
 	ds->burst_max = delaycc_limit_tso(sk, dev, ds->max_tso_segs);

@@ -24,7 +24,7 @@ namespace delaycc_bench {
 
 constexpr int kAcks = 1000000;
 constexpr int kRun = 2000;
-constexpr dcc_path kPath = {100000000000ULL, 12000, 1500, 0};
+constexpr dcc_path kPath = {100000000000ULL, 12000, 1500, 0, 0};
 
 inline u64 Tsc() {
   unsigned aux;

@@ -41,12 +41,14 @@ inline void Require(bool holds) {
 }
 
 inline dcc_path TakePath(Input& in) {
-  dcc_path path = {in.Take<u64>(), in.Take<u32>(), in.Take<u32>(), in.Take<u32>()};
+  dcc_path path = {in.Take<u64>(), in.Take<u32>(), in.Take<u32>(), in.Take<u32>(), 0};
   if (in.Take<u8>() % 2) {  // within the documented ranges
     path.line_rate_bps = dcc_clamp_u64(path.line_rate_bps, 1000000, 800000000000);
     path.base_rtt_ns = dcc_clamp_u32(path.base_rtt_ns, 1000, 1000000000);
     path.wire_bytes = dcc_clamp_u32(path.wire_bytes, 64, 65535);
   }
+  // Of bytes that are taken already: the inputs that are kept stay what they are.
+  if (path.noise_ns % 2) path.grain_ns = path.noise_ns;
   return path;
 }
 

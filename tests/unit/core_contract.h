@@ -26,7 +26,7 @@ constexpr u32 kMax32 = std::numeric_limits<u32>::max();
 constexpr u64 kMax64 = std::numeric_limits<u64>::max();
 constexpr u32 kBaseNs = 12000;
 constexpr u64 kPacketNs = 120;
-constexpr dcc_path kDataCenter = {100000000000ULL, kBaseNs, 1500, 0};
+constexpr dcc_path kDataCenter = {100000000000ULL, kBaseNs, 1500, 0, 0};
 
 #define CONTRACT_CORE(Name, prefix, ...)                 \
   struct Name {                                          \
@@ -277,7 +277,7 @@ TYPED_TEST_P(CoreContract, RttsOfNothingAndOfSecondsKeepTheControlInBounds) {
     for (const u32 base : {1000u, 12000u, 1000000u, 1000000000u})
       for (const u32 wire : {64u, 1500u, 65535u})
         for (const u32 sample : {0u, 1u, base, base + base / 2, kMax32}) {
-          Flow<TypeParam> flow({rate, base, wire, 0});
+          Flow<TypeParam> flow({rate, base, wire, 0, 0});
           for (int i = 0; i < 200; ++i) {
             flow.Ack(i % 3 ? sample : base, i % 7 ? u64{base} / 50 : 5000000000ULL);
             if (i % 50 == 49) flow.Loss();
@@ -291,7 +291,7 @@ TYPED_TEST_P(CoreContract, ValuesOutsideAPathsRangeAreCutNotTrusted) {
   for (const u64 rate : {u64{0}, u64{1}, kMax64})
     for (const u32 base : {0u, 1u, kMax32})
       for (const u32 wire : {0u, 1u, kMax32}) {
-        Flow<TypeParam> flow({rate, base, wire, 0});
+        Flow<TypeParam> flow({rate, base, wire, 0, 0});
         for (int i = 0; i < 300; ++i) {
           flow.Ack(kBaseNs + static_cast<u32>(i), i % 11 ? kPacketNs : 5000000000ULL);
           ASSERT_TRUE(InBounds(flow.control, flow.path)) << rate << " " << base << " " << wire;
@@ -378,7 +378,7 @@ TYPED_TEST_P(CoreContract, FollowsASlowerPath) {
 TYPED_TEST_P(CoreContract, ARestartedFlowStillAnswersToTheQueue) {
   Flow<TypeParam> flow;
   flow.Acks(20000, 100 * kBaseNs);
-  flow.path = {25000000000ULL, 20000, 1500, 0};
+  flow.path = {25000000000ULL, 20000, 1500, 0, 0};
   flow.now_ns += 1000000000;
   flow.Restart();
   EXPECT_TRUE(InBounds(flow.control, flow.path));
@@ -391,7 +391,7 @@ TYPED_TEST_P(CoreContract, ARestartedFlowStillAnswersToTheQueue) {
 
 TYPED_TEST_P(CoreContract, AnyCallsInAnyOrderKeepTheControlInBounds) {
   // A control is of the path that the last decision knew.
-  const dcc_path fastest = {DCC_PATH_RATE_MAX_BPS, 1000, 1500, 0};
+  const dcc_path fastest = {DCC_PATH_RATE_MAX_BPS, 1000, 1500, 0, 0};
   for (u64 seed = 1; seed <= 20; ++seed) {
     Random random(seed);
     Flow<TypeParam> flow(delaycc_test::RandomPath(random));

@@ -149,7 +149,7 @@ TEST(CccCost, CountsWhatItIsTold) {
 class CccCostOf : public ::testing::TestWithParam<unsigned> {};
 
 TEST_P(CccCostOf, OneDivisionAndAtMostSeventeenMultiplicationsPerAcknowledgment) {
-  const dcc_path path = {25000000000ULL, 20000, 1514, 0};
+  const dcc_path path = {25000000000ULL, 20000, 1514, 0, 0};
   dcc_ccc_params params;
   dcc_ccc_params_default(&params);
   params.features = GetParam();

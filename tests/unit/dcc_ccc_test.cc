@@ -11,7 +11,7 @@ namespace {
 constexpr double kOne = DCC_CCC_SHARE_ONE;
 constexpr u32 kBase = 20000;
 
-dcc_path DataCenter() { return {25000000000ULL, kBase, 1514, 0}; }
+dcc_path DataCenter() { return {25000000000ULL, kBase, 1514, 0, 0}; }
 
 // One flow under a core.
 class Flow {
@@ -77,15 +77,44 @@ TEST(CccParameters, RefusesEachValueOutsideItsRange) {
 }
 
 TEST(CccParameters, AutomaticQueueingDelayIsAQuarterOfTheBaseRtt) {
-  Flow flow(0, {25000000000ULL, 80000, 1514, 0});
+  Flow flow(0, {25000000000ULL, 80000, 1514, 0, 0});
   flow.params.q_b_ns = 0;
   flow.Ack(80000, 1000);
   EXPECT_EQ(flow.state.scale.q_b_ns, 20000u);
 }
 
+TEST(CccParameters, TheQueueHeldIsLongerByTheNoise) {
+  Flow flow(0, {25000000000ULL, 24000, 1514, 4000, 0});
+  flow.Ack(24000, 1000);
+  EXPECT_EQ(flow.state.scale.q_b_ns, DCC_CCC_Q_B_NS + 4000);
+  // The same base RTT with other noise in it.
+  flow.path.noise_ns = 1000;
+  flow.Ack(24000, 1000);
+  EXPECT_EQ(flow.state.scale.q_b_ns, DCC_CCC_Q_B_NS + 1000);
+  flow.params.q_b_ns = DCC_CCC_Q_B_MAX_NS;
+  flow.Ack(24000, 1000);
+  EXPECT_EQ(flow.state.scale.q_b_ns, DCC_CCC_Q_B_MAX_NS);
+}
+
+TEST(CccParameters, TheQueueHeldIsThePathsGrainAtLeast) {
+  dcc_ccc_params p;
+  dcc_ccc_params_default(&p);
+  dcc_path path = {10000000000ULL, 5000000, 1514, 0, 1250000};
+  dcc_ccc_scale k;
+  dcc_ccc_derive(&k, &path, &p);
+  EXPECT_EQ(k.q_b_ns, 1250000u);
+  p.q_b_ns = 2000000;
+  dcc_ccc_derive(&k, &path, &p);
+  EXPECT_EQ(k.q_b_ns, 2000000u);
+  path.grain_ns = 0xffffffff;
+  EXPECT_TRUE(dcc_ccc_stale(&k, &path, &p));
+  dcc_ccc_derive(&k, &path, &p);
+  EXPECT_EQ(k.q_b_ns, DCC_CCC_Q_B_MAX_NS);
+}
+
 TEST(CccParameters, TheQueueHeldIsTwoPacketsTimeAtLeast) {
   const auto held_ns = [](u64 line_rate_bps, u32 wire_bytes, u32 q_b_ns) {
-    Flow flow(0, {line_rate_bps, 1000000, wire_bytes, 0});
+    Flow flow(0, {line_rate_bps, 1000000, wire_bytes, 0, 0});
     flow.params.q_b_ns = q_b_ns;
     flow.Ack(1000000, 1000);
     return flow.state.scale.q_b_ns;

@@ -23,7 +23,7 @@ dcc_ledbat_params Unfiltered() {
 class Flow {
  public:
   explicit Flow(dcc_ledbat_params p = Unfiltered(),
-                dcc_path path = {100000000000ULL, 12000, 1500, 0})
+                dcc_path path = {100000000000ULL, 12000, 1500, 0, 0})
       : path(path), params(p) {
     dcc_ledbat_init(&state, &path, &params, &control);
   }
@@ -74,11 +74,11 @@ TEST(LedbatTarget, IsAQuarterOfTheBaseRttWhereTheLineIsFast) {
 }
 
 TEST(LedbatTarget, IsTheTimeOfEightPacketsWhereTheLineIsSlow) {
-  EXPECT_EQ(Flow(Params(), {10000000000ULL, 12000, 1500, 0}).state.target_ns, 9600u);
+  EXPECT_EQ(Flow(Params(), {10000000000ULL, 12000, 1500, 0, 0}).state.target_ns, 9600u);
 }
 
 TEST(LedbatTarget, IsNeverMoreThanTheRfcAllows) {
-  EXPECT_EQ(Flow(Params(), {1000000, 1000000000, 65535, 0}).state.target_ns, 100000000u);
+  EXPECT_EQ(Flow(Params(), {1000000, 1000000000, 65535, 0, 0}).state.target_ns, 100000000u);
 }
 
 TEST(Ledbat, StartsWithOneBdpAndNoOtherLimit) {

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kOne = DCC_RATIO_ONE;
 
-dcc_path DataCenter() { return {100000000000ULL, 12000, 1500, 0}; }
+dcc_path DataCenter() { return {100000000000ULL, 12000, 1500, 0, 0}; }
 
 enum Algorithm { kOscar = 0, kOscarPaper = 1 };
 
@@ -102,7 +102,7 @@ TEST(OscarParameters, TheQueueOfNearlyEqualPathsIsTheSame) {
 
 TEST(OscarParameters, PathsOfEveryLengthCanHaveOneQueue) {
   for (u32 base_ns : {4000u, 12000u, 40000u}) {
-    Flow flow(kOscar, {100000000000, base_ns, 1500, 0});
+    Flow flow(kOscar, {100000000000, base_ns, 1500, 0, 0});
     flow.params.target_queue_ns = 7000;
     dcc_oscar_init(&flow.state, &flow.path, &flow.params, &flow.control);
     EXPECT_EQ(flow.state.scale.target_ns, base_ns + 7000);
@@ -299,7 +299,7 @@ TEST_P(OscarBoth, EveryRateAndRttGivesASaneControl) {
   for (const u64 rate : {1000000ULL, 10000000000ULL, 800000000000ULL}) {
     for (const u32 rtt : {1000u, 12000u, 1000000u, 1000000000u}) {
       for (const u32 wire : {64u, 1500u, 65535u}) {
-        Flow flow(GetParam(), {rate, rtt, wire, 0});
+        Flow flow(GetParam(), {rate, rtt, wire, 0, 0});
         const double bdp = static_cast<double>(rate) / 8e9 * rtt / wire;
         EXPECT_NEAR(flow.control.cwnd_q16 / 65536.0, bdp, bdp * 1e-4 + 1.0 / 32768);
         const u64 spacing = std::max<u64>(1, wire * 8000000000ULL / rate);
@@ -433,7 +433,7 @@ TEST(OscarDefault, HandsOutTheIdleShareAtTheAckThatShowsTheQueueEmpty) {
 // The ratio of a flow with a share of 40 Gbit/s, after its packets found the queue like this and
 // the last one found none.
 double AfterDrain(double share, const std::vector<u32>& delays_ns) {
-  Flow flow(kOscar, {40000000000, 12000, 1500, 0});
+  Flow flow(kOscar, {40000000000, 12000, 1500, 0, 0});
   dcc_oscar_set_ratio(&flow.state, 0, static_cast<u32>(share * kOne), DCC_OSCAR_NEAR);
   for (const u32 delay_ns : delays_ns) flow.Ack(delay_ns, static_cast<u64>(300 / share), 3000);
   return flow.u();
@@ -452,7 +452,7 @@ TEST(OscarDefault, ADrainThatHoldsAWholeIntervalOfAFlowsPacketsIsTrusted) {
 
 TEST(OscarDefault, AFlowOfManyPacketsTakesASixteenthToAQuarterMoreThanPredicted) {
   const auto margin_of = [](double share) {
-    Flow flow(kOscar, {40000000000, 12000, 1500, 0});
+    Flow flow(kOscar, {40000000000, 12000, 1500, 0, 0});
     dcc_oscar_set_ratio(&flow.state, 0, static_cast<u32>(share * kOne), DCC_OSCAR_NEAR);
     for (const u32 delay_ns : {18000, 18000, 15000, 12000})
       flow.Ack(delay_ns, static_cast<u64>(300 / share), 3000);
@@ -636,7 +636,7 @@ TEST(OscarDefault, ANewcomerWithHalfOfTheLinkIsLevelWithTheOthersIn1800Us) {
 }
 
 TEST(OscarDefault, TheMeanExcessHoldsTheLongestTarget) {
-  Flow flow(kOscar, {10000000, 1000000000, 1500, 0});
+  Flow flow(kOscar, {10000000, 1000000000, 1500, 0, 0});
   flow.params.target_delay_ns = DCC_OSCAR_TARGET_MAX_NS;
   dcc_oscar_init(&flow.state, &flow.path, &flow.params, &flow.control);
   for (int i = 0; i < 100; ++i) flow.Decide(2300000000, 1200000, 2500000);

@@ -22,7 +22,8 @@ dcc_prioplus_params Paper(u32 priority = 7) {
 // One flow at 100 Gbit/s and 12 us; level 8 by default: D_target 44 us, D_limit 46.4 us.
 class Flow {
  public:
-  explicit Flow(dcc_prioplus_params p = Params(), dcc_path path = {100000000000ULL, 12000, 1500, 0})
+  explicit Flow(dcc_prioplus_params p = Params(),
+                dcc_path path = {100000000000ULL, 12000, 1500, 0, 0})
       : path(path), params(p) {
     dcc_prioplus_init(&state, &path, &params, &control);
   }
@@ -118,6 +119,13 @@ TEST(PrioplusChannels, LevelsFromTheGivenOneOnHaveNoLimit) {
   EXPECT_FALSE(flow.stopped());
 }
 
+TEST(PrioplusChannels, BHasTheMeasuredNoise) {
+  const Flow flow(Params(1), {100000000000, 15000, 1500, 3000, 0});
+  EXPECT_EQ(flow.state.target_ns, 15000u + 2 * 7000);
+  EXPECT_EQ(flow.state.limit_ns, flow.state.target_ns + 1600 + 3800);
+  EXPECT_EQ(flow.state.idle_ns, 15000u + 3800);
+}
+
 TEST(PrioplusChannels, WhatMayBeNoiseIsNoQueue) {
   dcc_prioplus_params params = Params(3);
   EXPECT_EQ(Flow(params).state.idle_ns, 13000u);
@@ -125,6 +133,20 @@ TEST(PrioplusChannels, WhatMayBeNoiseIsNoQueue) {
   EXPECT_EQ(Flow(params).state.idle_ns, 19000u);
   params.tolerance_ns = 2000;
   EXPECT_EQ(Flow(params).state.idle_ns, 14000u);
+}
+
+// The line is a device's, the path may be a thousand times slower.
+TEST(PrioplusChannels, AreNotNarrowerThanThePathsGrain) {
+  const dcc_path path = {10000000000ULL, 5000000, 1500, 0, 1000000};
+  Flow flow(Params(0), path);
+  EXPECT_EQ(flow.state.target_ns, 5000000u + 1000800u);
+  EXPECT_EQ(flow.state.limit_ns, 5000000u + 1000800u + 500800u);
+  EXPECT_EQ(flow.state.idle_ns, 5000000u + 250000u);
+  dcc_prioplus_params told = Params(0);
+  told.tolerance_ns = 5000;
+  EXPECT_EQ(Flow(told, path).state.idle_ns, 5005000u);
+  told.channel_a_ns = 2000000;
+  EXPECT_EQ(Flow(told, path).state.target_ns, 5000000u + 2000800u);
 }
 
 TEST(PrioplusStart, AHighLevelSendsAtOnceALowOneProbes) {
@@ -177,7 +199,7 @@ TEST(PrioplusProbe, AReplyToAFlowThatSendsIsIgnored) {
 
 TEST(PrioplusProbe, IsTakenForAFullPacket) {
   // 1.2 us a packet: over three hops a probe is 3.4 us faster.  D_limit is 19.4 us.
-  Flow flow(Paper(0), {10000000000ULL, 13000, 1514, 0});
+  Flow flow(Paper(0), {10000000000ULL, 13000, 1514, 0, 0});
   flow.Reply(9600);
   ASSERT_FALSE(flow.stopped());
   flow.Over(30000);
@@ -188,7 +210,7 @@ TEST(PrioplusProbe, IsTakenForAFullPacket) {
 }
 
 TEST(PrioplusProbe, DataInItsPlaceCountsAsItIs) {
-  Flow flow(Paper(0), {10000000000ULL, 13000, 1514, 0});
+  Flow flow(Paper(0), {10000000000ULL, 13000, 1514, 0, 0});
   const u32 data = DCC_ACK_PROBE | DCC_ACK_PROBE_DATA;
   flow.Ack(13000, data);
   ASSERT_FALSE(flow.stopped());
@@ -201,7 +223,7 @@ TEST(PrioplusProbe, DataInItsPlaceCountsAsItIs) {
 
 TEST(PrioplusStop, OnASlowLineThePacketBehindAnotherIsNoReasonToStop) {
   // A packet takes 121 us, thirty channels of 4 us.
-  Flow flow(Paper(0), {100000000ULL, 1000000, 1514, 0});
+  Flow flow(Paper(0), {100000000ULL, 1000000, 1514, 0, 0});
   flow.Ack(1000000, DCC_ACK_PROBE | DCC_ACK_PROBE_DATA);
   flow.Over(1000000 + 2 * 121120);
   EXPECT_FALSE(flow.stopped());
@@ -210,14 +232,14 @@ TEST(PrioplusStop, OnASlowLineThePacketBehindAnotherIsNoReasonToStop) {
 }
 
 TEST(PrioplusProbe, OnASlowPathOfOneHopAProbeIsNotTakenForAQueueAboveTheLimit) {
-  Flow flow(Paper(0), {100000000ULL, 1000000, 1514, 0});
+  Flow flow(Paper(0), {100000000ULL, 1000000, 1514, 0, 0});
   flow.Reply(1000000 - 116000);
   EXPECT_FALSE(flow.stopped()) << "two hops are assumed";
 }
 
 TEST(PrioplusProbe, AnotherBaseRttForgetsWhatProbesTook) {
   // The handshake's RTT first, then that of a full packet over two hops of 100 Mbit/s.
-  Flow flow(Paper(0), {100000000ULL, 1000000, 1514, 0});
+  Flow flow(Paper(0), {100000000ULL, 1000000, 1514, 0, 0});
   flow.path.base_rtt_ns = 1230000;
   flow.Ack(1230000, DCC_ACK_PROBE | DCC_ACK_PROBE_DATA);
   ASSERT_FALSE(flow.stopped());

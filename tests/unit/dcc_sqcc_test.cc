@@ -15,7 +15,7 @@ namespace {
 
 constexpr u64 kMax = std::numeric_limits<u64>::max();
 
-dcc_path TenGigabit() { return {10000000000ULL, 5000, 1000, 0}; }
+dcc_path TenGigabit() { return {10000000000ULL, 5000, 1000, 0, 0}; }
 
 constexpr u32 kPaper = 1;
 
@@ -126,7 +126,7 @@ class Incast {
   };
   struct Member {
     Member(const dcc_sqcc_params& p, u32 farther)
-        : flow(p, {10000000000ULL, 5000 + farther, 1000, 0}), farther_ns(farther) {}
+        : flow(p, {10000000000ULL, 5000 + farther, 1000, 0, 0}), farther_ns(farther) {}
     Flow flow;
     u32 farther_ns;
     u64 next_ns = 0;
@@ -221,12 +221,30 @@ TEST(SqccThresholds, AreThePapersAtTenGigabit) {
 }
 
 TEST(SqccThresholds, ScaleWithTheLineAndCountFromTheBaseRtt) {
-  const Flow fast(Params(), {100000000000ULL, 12000, 1500, 0});
+  const Flow fast(Params(), {100000000000ULL, 12000, 1500, 0, 0});
   EXPECT_EQ(fast.state.t_low0_ns, 16500u);
   EXPECT_EQ(fast.state.t_high_ns, 61500u);
-  const Flow slow(Params(), {1000000000ULL, 50000, 1500, 0});
+  const Flow slow(Params(), {1000000000ULL, 50000, 1500, 0, 0});
   EXPECT_EQ(slow.state.t_low0_ns, 500000u);
   EXPECT_EQ(slow.state.t_high_ns, 5000000u);
+}
+
+// A segment of the device's line says nothing of the path's; the rules' times are the line's.
+TEST(SqccThresholds, AreSegmentsOfHalfThePathsGrainAtLeast) {
+  dcc_sqcc_params p;
+  dcc_sqcc_params_default(&p);
+  const dcc_path path = {10000000000ULL, 4000000, 1514, 0, 1000000};
+  dcc_sqcc core;
+  dcc_control control;
+  dcc_sqcc_init(&core, &path, &p, &control);
+  EXPECT_EQ(core.t_low0_ns, 4450000u);
+  EXPECT_EQ(core.t_high_ns, 8950000u);
+  EXPECT_EQ(core.span_ns, 50000u);
+  p.t_low_ns = 4100000;
+  p.t_high_ns = 4200000;
+  dcc_sqcc_init(&core, &path, &p, &control);
+  EXPECT_EQ(core.t_low0_ns, 4100000u);
+  EXPECT_EQ(core.t_high_ns, 4200000u);
 }
 
 TEST(SqccThresholds, ATHighThatIsNotAboveTLowIsAutomatic) {

@@ -16,7 +16,7 @@ dcc_swift_params Params() {
 // One flow at 100 Gbit/s and 12 us; time goes on with each packet.
 class Flow {
  public:
-  explicit Flow(dcc_swift_params p = Params(), dcc_path path = {100000000000ULL, 12000, 1500, 0})
+  explicit Flow(dcc_swift_params p = Params(), dcc_path path = {100000000000ULL, 12000, 1500, 0, 0})
       : path(path), params(p) {
     dcc_swift_init(&state, &path, &params, &control);
   }
@@ -86,6 +86,14 @@ TEST(SwiftTarget, FollowsTheBaseRttWhenItIsNotGiven) {
   const Flow flow;
   EXPECT_EQ(flow.Target(1000), 15000) << "1.25 base RTTs";
   EXPECT_EQ(flow.Target(0.01), 15000 + 24000) << "and 2 for the smallest windows";
+}
+
+TEST(SwiftTarget, LeavesRoomForTheNoiseThatIsInTheBaseRtt) {
+  const dcc_path noisy = {100000000000, 16000, 1500, 4000, 0};
+  EXPECT_EQ(Flow(Params(), noisy).Target(1000), 24000);
+  dcc_swift_params told = Params();
+  told.base_target_ns = 19000;
+  EXPECT_EQ(Flow(told, noisy).Target(1000), 19000);
 }
 
 // alpha = 24 us / (1 / sqrt(0.1) - 1 / sqrt(100)) = 7837 ns, beta = -784 ns.
@@ -260,7 +268,7 @@ TEST(Swift, TakesUpAChangedPathAndParametersWithTheNextAck) {
 TEST(Swift, AiIsNotLostInALargeWindow) {
   dcc_swift_params params = Params();
   params.ai_milli = 100;
-  Flow flow(params, {800000000000ULL, 1000000, 1500, 0});
+  Flow flow(params, {800000000000ULL, 1000000, 1500, 0, 0});
   const double before = flow.cwnd();  // 66667 packets
   for (int i = 0; i < 66667; ++i) flow.Ack(1000000);
   EXPECT_NEAR(flow.cwnd() - before, 0.1, 0.005);

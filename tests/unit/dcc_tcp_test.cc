@@ -103,18 +103,43 @@ class NoisyFlow {
 
 }  // namespace
 
-TEST(TcpNoise, WhatIsLeftOfTheDelayAtALowRateIsNoise) {
+TEST(TcpNoise, IsWhatNoisyRoundsHaveInCommon) {
   NoisyFlow flow;
+  flow.Feed(kBase, 80, 1000, kBase + 10000);
+  EXPECT_EQ(flow.base_ns(), kBase);  // too few rounds
   flow.Feed(kBase, 500, 1000, kBase + 10000);
-  EXPECT_EQ(flow.base_ns(), kBase);  // at its best rate a flow may have made a queue
-  flow.Feed(kBase, 500, 2000, kBase + 10000);
   EXPECT_GT(flow.base_ns(), kBase + 3000);  // the mean is 5 us
   EXPECT_LE(flow.base_ns(), kBase + 6000);
 }
 
+TEST(TcpNoise, RoundsThatAreNotNoisyEndARow) {
+  NoisyFlow flow;
+  for (int row = 0; row < 10; ++row) {
+    flow.Feed(kBase, 70, 1000, kBase + 10000);
+    flow.Feed(kBase, 40, 1000);
+  }
+  EXPECT_EQ(flow.longest_ns(), kBase);
+}
+
+TEST(TcpNoise, RareSamplesMayBeOfAQueueThatSwings) {
+  NoisyFlow flow;
+  flow.Feed(kBase, 500, kBase * 3 / 4, kBase + 10000);
+  EXPECT_EQ(flow.longest_ns(), kBase);
+}
+
+TEST(TcpNoise, LittleOfItIsBelievedAtALowRate) {
+  NoisyFlow flow;
+  flow.Feed(kBase, 500, 1000, kBase + 3000);
+  EXPECT_EQ(flow.longest_ns(), kBase);  // at its best rate a flow may have made a queue
+  flow.Feed(kBase, 500, 2000, kBase + 3000);
+  EXPECT_GT(flow.base_ns(), kBase + 900);  // the mean is 1.5 us
+  EXPECT_LE(flow.base_ns(), kBase + 1800);
+}
+
 TEST(TcpNoise, OneRoundOfAStarvedFlowIsEnough) {
   NoisyFlow flow;
-  flow.Feed(kBase, 500, 1000, kBase + 10000);
+  flow.Feed(kBase, 80, 1000, kBase + 10000);
+  ASSERT_EQ(flow.base_ns(), kBase);
   flow.Feed(kBase, 40, 10000, kBase + 10000);
   EXPECT_GT(flow.base_ns(), kBase + 3000);
   EXPECT_LE(flow.base_ns(), kBase + 7500);
@@ -122,7 +147,10 @@ TEST(TcpNoise, OneRoundOfAStarvedFlowIsEnough) {
 
 TEST(TcpNoise, AQueueThatFollowsTheRateIsNone) {
   NoisyFlow flow;
-  flow.Feed(kBase, 500, 1000, kBase + 10000);
+  for (int swing = 0; swing < 10; ++swing) {
+    for (u32 up = 0; up < 10000; up += 300) flow.Feed(kBase + up, 1, 1000);
+    for (u32 down = 10000; down > 300; down -= 300) flow.Feed(kBase + down, 1, 1000);
+  }
   flow.Feed(kBase, 500, 2000);  // drained
   EXPECT_EQ(flow.longest_ns(), kBase);
 }
@@ -158,7 +186,7 @@ TEST(TcpNoise, GoesWhenTheDelayIsALevelQueue) {
 
 TEST(TcpNoise, AnApplicationsPausesAreNone) {
   NoisyFlow flow;
-  flow.Feed(kBase, 500, 1000, kBase + 10000);
+  flow.Feed(kBase, 80, 1000, kBase + 10000);
   flow.Feed(kBase, 500, 5000, kBase + 10000, true);
   EXPECT_EQ(flow.longest_ns(), kBase);
 }
@@ -969,6 +997,123 @@ TEST(TcpPace, HasNoOverflowAtTheEndsOfItsRange) {
   EXPECT_EQ(dcc_tcp_pace(&s, &c), 65535ull * 65535 * 1000000000 / 1000 / 65536);
   c.cwnd_q16 = DCC_WINDOW_ONE;
   EXPECT_EQ(dcc_tcp_pace(&s, &c), 2 * DCC_PATH_RATE_MAX_BPS / 8);
+}
+
+// At a device's rate the window of a law without a pace of its own would be one burst.
+TEST(TcpPace, IsTwoWindowsPerBaseRttWhereNobodyHasToldTheLineRate) {
+  dcc_tcp s = Socket();
+  s.path.grain_ns = kBase / 4;
+  dcc_control c = Control(10, kLine);
+  EXPECT_NEAR(dcc_tcp_pace(&s, &c), 2 * 10 * kMss / (1e-9 * kBase), kMss);
+  c = Control(10, 200 * kWire * 8);  // a slower pace stays
+  EXPECT_EQ(dcc_tcp_pace(&s, &c), 200 * kMss);
+  c = Control(1000, kLine);  // and so does the line's
+  EXPECT_EQ(dcc_tcp_pace(&s, &c), kLine / 8 * kMss / kWire);
+  c = Control(0.25, kLine);  // of a part of a packet
+  EXPECT_NEAR(dcc_tcp_pace(&s, &c), 0.25 * kMss / 20e-6, 1);
+  c.cwnd_q16 = std::numeric_limits<u64>::max();
+  s.path.base_rtt_ns = 0;
+  EXPECT_EQ(dcc_tcp_pace(&s, &c), kLine / 8 * kMss / kWire);
+}
+
+// ---- a line rate that nobody has told
+
+namespace {
+
+// A flow that measures its base RTT on a line of so many bits per second.
+class UntoldFlow {
+ public:
+  explicit UntoldFlow(u32 base_ns) : base_ns_(base_ns) {
+    dcc_tcp_set_base_rtt(&s_, 0, false);
+    Round(10000000);
+  }
+  // A round trip in which the flow gets so many bits per second.
+  void Round(u64 bps, bool app_limited = false) {
+    const u64 gap_ns = kWire * 8000000000ull / bps;
+    for (const u64 end_ns = now_ns_ + 2 * base_ns_ + 2 * gap_ns; now_ns_ < end_ns;) {
+      now_ns_ += gap_ns;
+      dcc_tcp_view v = Ack();
+      v.now_ns = now_ns_;
+      v.now_us = now_ns_ / 1000;
+      v.rtt_us = static_cast<s32>(base_ns_ / 1000);
+      v.bytes_acked = bytes_ += kMss;
+      v.is_app_limited = app_limited;
+      Sample(&s_, v, now_ns_ - base_ns_);
+    }
+  }
+  dcc_tcp& s() { return s_; }
+
+ private:
+  dcc_tcp s_ = Socket();
+  u32 base_ns_;
+  u64 now_ns_ = kNow, bytes_ = 0;
+};
+
+}  // namespace
+
+TEST(TcpGrain, IsAQuarterOfTheBaseRttOnAFastLine) {
+  UntoldFlow flow(5000000);
+  for (int i = 0; i < 20; ++i) flow.Round(1000000000);
+  EXPECT_EQ(flow.s().path.grain_ns, 1250000u);
+}
+
+TEST(TcpGrain, IsTwoPacketsAtTheBestRateOnASlowLine) {
+  UntoldFlow flow(1400000);  // a packet of 10 Mbit/s takes 1.2 ms
+  for (int i = 0; i < 20; ++i) flow.Round(10000000);
+  EXPECT_NEAR(flow.s().path.grain_ns, 2 * 1211200, 2 * 1211200 / 8);
+  // A round without data says nothing.
+  const u64 best_bps = flow.s().line.best_bps;
+  flow.Round(1000000, true);
+  EXPECT_EQ(flow.s().line.best_bps, best_bps);
+}
+
+// One of 16 flows on a line that the device states rightly has that much.
+TEST(TcpGrain, HasNoPacketsAtASixteenthOfTheDevicesRate) {
+  dcc_tcp s = Socket();
+  s.line.best_bps = kLine / 16;
+  EXPECT_EQ(dcc_tcp_grain_ns(&s), kBase / 4);
+  s.line.best_bps = kLine / 17;
+  EXPECT_NEAR(dcc_tcp_grain_ns(&s), 2 * 17 * kWire * 8e9 / kLine, 1);
+}
+
+// Packets are rare where other flows have the line, too.
+TEST(TcpGrain, IsAtMostTwoBaseRtts) {
+  UntoldFlow flow(1400000);
+  for (int i = 0; i < 1000; ++i) flow.Round(1000000);
+  EXPECT_EQ(dcc_tcp_grain_ns(&flow.s()), 2800000u);
+  EXPECT_NEAR(flow.s().path.grain_ns, 2800000, 2800000 / 8);
+  // The best rate rises at once.
+  flow.Round(100000000);
+  flow.Round(100000000);
+  EXPECT_NEAR(flow.s().path.grain_ns, 350000, 350000 / 8);
+}
+
+TEST(TcpGrain, IsNothingWhereTheLineRateIsTold) {
+  UntoldFlow flow(5000000);
+  flow.s().line_told = 1;
+  dcc_tcp_set_grain(&flow.s());
+  EXPECT_EQ(flow.s().path.grain_ns, 0u);
+  flow.Round(1000000000);
+  EXPECT_EQ(flow.s().path.grain_ns, 0u);
+  flow.s().line_told = 0;
+  dcc_tcp_set_grain(&flow.s());
+  EXPECT_GT(flow.s().path.grain_ns, 0u);
+}
+
+// Cores compute all that follows from the path when it changes.
+TEST(TcpGrain, DoesNotFollowAChangeOfAnEighth) {
+  dcc_tcp s = Socket();
+  s.path.base_rtt_ns = 4000000;
+  dcc_tcp_set_grain(&s);
+  EXPECT_EQ(s.path.grain_ns, 1000000u);
+  for (const u32 base_ns : {4500000u, 3500000u}) {
+    s.path.base_rtt_ns = base_ns;
+    dcc_tcp_set_grain(&s);
+    EXPECT_EQ(s.path.grain_ns, 1000000u) << base_ns;
+  }
+  s.path.base_rtt_ns = 4600000;
+  dcc_tcp_set_grain(&s);
+  EXPECT_EQ(s.path.grain_ns, 1150000u);
 }
 
 // ---- TSO bursts

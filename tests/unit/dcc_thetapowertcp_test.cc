@@ -18,7 +18,7 @@ dcc_thetapowertcp_params Params() {
 class Flow {
  public:
   explicit Flow(dcc_thetapowertcp_params p = Params(),
-                dcc_path path = {100000000000ULL, 12000, 1500, 0})
+                dcc_path path = {100000000000ULL, 12000, 1500, 0, 0})
       : path(path), params(p) {
     dcc_thetapowertcp_init(&state, &path, &params, &control);
   }

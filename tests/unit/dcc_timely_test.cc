@@ -7,7 +7,7 @@
 
 namespace {
 
-dcc_path TenGigabit() { return {10000000000ULL, 5000, 1000, 0}; }
+dcc_path TenGigabit() { return {10000000000ULL, 5000, 1000, 0, 0}; }
 
 class Flow {
  public:

@@ -42,15 +42,17 @@ class PrioplusReference {
     base_ = path.base_rtt_ns;
     const u32 level = std::min(p.priority, p.levels - 1) + 1;
     const double packet = std::floor(1 / mu_);
-    const double a = std::clamp(2 * packet, 1.0 * p.channel_a_ns, 1e7);
-    channel_ = a + p.channel_b_ns;
+    const double a =
+        std::clamp(std::max(2 * packet, 1.0 * path.grain_ns), 1.0 * p.channel_a_ns, 1e7);
+    const double b = std::min(1e7, 1.0 * p.channel_b_ns + path.noise_ns);
+    channel_ = a + b;
     target_ = base_ + level * channel_;
-    limit_ = target_ + std::floor(a / 2) + p.channel_b_ns;
+    limit_ = target_ + std::floor(a / 2) + b;
     if (p.unlimited_from && level >= p.unlimited_from) limit_ = 4294967295.0;
     low_ = target_ - std::floor(a / 2);
-    const double tolerance = p.tolerance_ns
-                                 ? p.tolerance_ns
-                                 : std::clamp(std::max(packet, 1.0 * p.channel_b_ns), 1e3, 1e7);
+    const double grain = std::floor(path.grain_ns / 4.0);
+    const double tolerance =
+        p.tolerance_ns ? p.tolerance_ns : std::clamp(std::max({packet, b, grain}), 1e3, 1e7);
     highest_ = base_ + p.levels * channel_;
     const double hop = std::min(packet, std::floor(base_ / 12));
     probe_first_ = base_ - 2 * hop;

@@ -22,11 +22,13 @@ class SqccReference {
         full_(p.parts == DCC_SQCC_PARTS_ALL) {
     // In whole nanoseconds, as the core has them.
     seg_ = std::max(1.0, std::floor(p.seg_bytes * 8e9 / line_));
-    low0_ = p.t_low_ns ? p.t_low_ns : std::clamp(base_ + std::floor(0.9 * seg_), 1e3, 2e9);
-    high_ = std::clamp(p.t_high_ns > low0_ ? p.t_high_ns : low0_ + 9 * seg_, low0_ + 9, 2e9 + 9);
+    const double wide = std::max(seg_, std::floor(path.grain_ns / 2.0));
+    low0_ = p.t_low_ns ? p.t_low_ns : std::clamp(base_ + std::floor(0.9 * wide), 1e3, 2e9);
+    high_ = std::clamp(p.t_high_ns > low0_ ? p.t_high_ns : low0_ + 9 * wide, low0_ + 9, 2e9 + 9);
     span_ = std::floor((high_ - low0_) / 9);
     lone_ = low0_ + std::floor(0.75 * span_);
     decade_ = std::floor(span_ * 5 / 12) + 1;
+    if (path.grain_ns) span_ = std::min(span_, seg_);
     const double share = smooth_ ? 4 : 1;
     beta_ = p.beta_ppm / 1e6 / share;
     delta0_ = (p.delta_kbps ? p.delta_kbps * 1e3 : line_ / 1000) / share;

@@ -18,7 +18,8 @@ class SwiftReference {
     const double mu = static_cast<double>(path.line_rate_bps) / 8e9;  // bytes per nanosecond
     wire_ = path.wire_bytes;
     base_ = path.base_rtt_ns;
-    double target = p.base_target_ns ? p.base_target_ns : base_ + std::floor(base_ / 4);
+    double target =
+        p.base_target_ns ? p.base_target_ns : base_ + std::floor(base_ / 4) + path.noise_ns;
     target = std::clamp(target, base_ + std::floor(base_ / 16), 2e9);
     fixed_ = target + p.hops * static_cast<double>(p.hop_scale_ns);
     range_ = p.fs_range_ns ? p.fs_range_ns : std::min(2 * base_, 1e9);

@@ -504,8 +504,9 @@ test_windows_below_one_packet()
 test_a_stopped_flow_sends_no_unsigned_probe()
 {
 	modprobe tcp_prioplus || return 1
-	# Shorter than the real 2 ms: each answer is above the lowest level's limit, and the flow never goes on.
-	in_a sh -c "echo 1000000 >$dcc/base_rtt_ns"
+	# Shorter than the real 2 ms: each answer is above the lowest level's limit, and the flow never goes on.  With a line rate that
+	# nobody tells the channels would be longer.
+	in_a sh -c "echo 10000 >$dcc/line_rate_mbps; echo 1000000 >$dcc/base_rtt_ns"
 	in_b nstat -n
 	(exec ip netns exec a tcpdump -Z root -l -nn -v -i va tcp >/tmp/dump 2>/tmp/tcpdump) &
 	tcpdump=$!
@@ -525,7 +526,7 @@ test_a_stopped_flow_sends_no_unsigned_probe()
 	done
 	receive_options=
 	echo 0 >/sys/kernel/tracing/events/delaycc/ack/enable
-	in_a sh -c "echo 0 >$dcc/base_rtt_ns"
+	in_a sh -c "echo 0 >$dcc/line_rate_mbps; echo 0 >$dcc/base_rtt_ns"
 	sleep 0.2
 	kill $tcpdump
 	wait $tcpdump
@@ -562,7 +563,7 @@ test_a_stopped_flow_on_a_long_path_gets_answers()
 {
 	modprobe tcp_prioplus && qdisc_a netem delay 20ms && tc -n b qdisc replace dev vb root netem delay 20ms || return 1
 	# Each delay is above the limit: the flow stops, and only asks.
-	in_a sh -c "echo 39000000 >$dcc/base_rtt_ns"
+	in_a sh -c "echo 10000 >$dcc/line_rate_mbps; echo 39000000 >$dcc/base_rtt_ns"
 	echo 1 >/sys/kernel/tracing/events/delaycc/ack/enable
 	echo >/sys/kernel/tracing/trace
 	port=$((port + 1))
@@ -572,7 +573,7 @@ test_a_stopped_flow_on_a_long_path_gets_answers()
 	kill $receiver
 	wait $receiver
 	echo 0 >/sys/kernel/tracing/events/delaycc/ack/enable
-	in_a sh -c "echo 0 >$dcc/base_rtt_ns"
+	in_a sh -c "echo 0 >$dcc/line_rate_mbps; echo 0 >$dcc/base_rtt_ns"
 	qdisc_a netem delay 1ms && tc -n b qdisc replace dev vb root netem delay 1ms || return 1
 	answers=$(grep -c 'ack: name=prioplus .* branch=7 ' /sys/kernel/tracing/trace)
 	[ "$answers" -ge 40 ] || no "$answers answers in 4 s"
