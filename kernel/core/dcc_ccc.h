@@ -60,6 +60,9 @@
  *       default: SHARE makes it superfluous.
  *   128 SLACK   A window of r (RTT_min + 0.85 min(q, q_B)).  Not in the default: it ends the
  *       standstill that DRIFT ends, but by a limit cycle.
+ *   256 STAY    v_ai stays what it is while q is between 5 % of RTT_min and q_B / 2.  A
+ *       microsecond of the hosts' noise now and then is no end of an idle link, and a flow that
+ *       starts over each time needs milliseconds from r_min to the line.
  *
  * How the paper is read
  *   1. Ai is Equation 8 as proved in Appendix A, with M; Algorithm 1, line 7 leaves M out. M is
@@ -100,9 +103,10 @@
 #define DCC_CCC_FEATURE_SLOPE 32U
 #define DCC_CCC_FEATURE_FLOOR 64U
 #define DCC_CCC_FEATURE_SLACK 128U
-#define DCC_CCC_FEATURE_MAX 255U
-/* What measured best: the last two are not needed beside the others. */
-#define DCC_CCC_FEATURE_DEFAULT 63U
+#define DCC_CCC_FEATURE_STAY 256U
+#define DCC_CCC_FEATURE_MAX 511U
+/* What measured best: FLOOR and SLACK are not needed beside the others. */
+#define DCC_CCC_FEATURE_DEFAULT 319U
 
 /* Parameters, with their ranges. */
 #define DCC_CCC_Q_B_MIN_NS 500U
@@ -487,6 +491,9 @@ static inline void dcc_ccc_update_doublings(struct dcc_ccc *s, u64 now_ns)
 	struct dcc_ccc_flow *f = &s->flow;
 
 	if (f->q_ns >= s->scale.empty_ns) {
+		if (f->empty && f->q_ns < (s->scale.q_b_ns >> 1) &&
+		    dcc_ccc_has(&s->scale, DCC_CCC_FEATURE_STAY))
+			return;
 		f->empty = false;
 		f->doublings = 0;
 	} else if (!f->empty) {

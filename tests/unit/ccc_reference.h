@@ -219,6 +219,7 @@ class CccReference {
 
   void UpdateDoublings(u64 now) {
     if (q_ >= empty_) {
+      if (Has(DCC_CCC_FEATURE_STAY) && empty_seen_ && q_ < std::floor(q_b_ / 2)) return;
       empty_seen_ = false;
       doublings_ = 0;
     } else if (!empty_seen_) {

@@ -153,6 +153,6 @@ TEST_P(CccAgainstReference, WindowAndRateAgreeWithinOnePercent) {
 // The paper, the default, every rule at once, and each alone.
 INSTANTIATE_TEST_SUITE_P(Features, CccAgainstReference,
                          ::testing::Values(0, DCC_CCC_FEATURE_DEFAULT, DCC_CCC_FEATURE_MAX, 1, 2, 4,
-                                           8, 16, 32, 64, 128));
+                                           8, 16, 32, 64, 128, 256));
 
 }  // namespace

@@ -308,6 +308,19 @@ TEST(CccRules, AnEmptyQueueDoublesTheStepOncePerRtt) {
   EXPECT_EQ(flow.state.flow.doublings, 0);
 }
 
+TEST(CccRules, AShortDelayDoesNotEndTheDoubling) {
+  const auto after = [](u32 features, u32 delay_ns) {
+    Flow flow(features);
+    flow.SetRate(0.01);
+    flow.Stand(0, 1000, 65);
+    flow.Stand(delay_ns, 1000, 1);
+    return int{flow.state.flow.doublings};
+  };
+  EXPECT_EQ(after(DCC_CCC_FEATURE_STAY, 1100), 3);
+  EXPECT_EQ(after(DCC_CCC_FEATURE_STAY, DCC_CCC_Q_B_NS / 2), 0);
+  EXPECT_EQ(after(0, 1100), 0);
+}
+
 TEST(CccRules, TheBasisIsTheMeanOfFiveCalmRatesOnLeavingA) {
   Flow flow(0);
   flow.params.gamma_ppm = 0;
