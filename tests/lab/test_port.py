@@ -497,3 +497,19 @@ def test_one_flow_fills_100_gbit_per_second(lab, gso):
     middle = events[len(events) // 10 : -len(events) // 10]
     rate = sum(e[2] for e in middle[1:]) * 8 / (middle[-1][1] - middle[0][1])
     assert 99 <= rate <= 100.001
+
+
+def in_lab_slow_start(delay_ns, size):
+    a, b = inlab.pair(left=dict(rate_bps=10 * GBPS, delay_ns=delay_ns, log_flags=1), right=dict(rate_bps=10 * GBPS, delay_ns=delay_ns))
+    with a:
+        inlab.gso_max_segs("a0", 1)
+    client, server = inlab.connection(a, b)
+    inlab.transfer(client, server, size)
+    return rows([e for e in inlab.events() if e.payload_bytes], "arrival_ns")
+
+
+# While its rate is low TCP holds a socket back that has two packets in the port; they leave it after 2 us, and are on the wire for 20 ms.
+def test_packets_on_the_wire_hold_no_socket_back(lab):
+    events = lab("in_lab_slow_start", 20_000_000, 600_000)
+    # 10, 20, 40 ... packets in each round trip of 40 ms; 45 until the receiver's window has grown.
+    assert events[-1][0] - events[0][0] < 7 * 40_000_000

@@ -658,11 +658,29 @@ static int dccport_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buf
 }
 
 /*
+ * May TCP hold back the socket of @skb for what it has queued here?  With more than
+ * two packets always; with less if that is more than its pace sends in a part of a
+ * second, by default 1 ms (tcp_small_queue_check()).  (A SYN-ACK has a mere request
+ * for its socket.)
+ */
+static bool dccport_may_hold_back(const struct sk_buff *skb)
+{
+	const struct sock *sk = skb->sk;
+	unsigned long pace;
+	int queued;
+
+	if (!sk || !sk_fullsock(sk) || skb_is_tcp_pure_ack(skb))
+		return false;
+	queued = sk_wmem_alloc_get(sk);
+	pace = READ_ONCE(sk->sk_pacing_rate) >> READ_ONCE(sk->sk_pacing_shift);
+	/* TCP's count of bytes has one more. */
+	return queued > 2 * (int)skb->truesize || queued + 1UL > pace;
+}
+
+/*
  * When to look again while @next is the next packet to deliver: then; or earlier,
  * when the server is free for what waits in the child; or when it runs out of
- * work and its last packet's socket may be held back by what it has here.  TCP
- * holds none back that has no more than two packets queued.  (A SYN-ACK has a
- * mere request for its socket.)
+ * work and its last packet's socket may be held back by what it has here.
  */
 static u64 dccport_next_event(const struct dccport *q, const struct sk_buff *next)
 {
@@ -671,9 +689,7 @@ static u64 dccport_next_event(const struct dccport *q, const struct sk_buff *nex
 
 	if (!q->queue_head)
 		return deliver_ns;
-	if ((!q->child || !q->child->q.qlen) &&
-	    (!last->sk || !sk_fullsock(last->sk) || skb_is_tcp_pure_ack(last) ||
-	     sk_wmem_alloc_get(last->sk) <= 2 * (int)last->truesize))
+	if ((!q->child || !q->child->q.qlen) && !dccport_may_hold_back(last))
 		return deliver_ns;
 	return min(deliver_ns, dccport_cb(last)->depart_ns);
 }
