@@ -402,7 +402,8 @@ void DCC_BPF_PROG(DCC_HOOK(init), struct sock *sk)
 
 	/* The storage may be that of an earlier connection of the socket. */
 	__builtin_memset(&s->tcp, 0, sizeof(s->tcp));
-	s->tcp.times_retrans = DELAYCC_TIMES_RETRANS;
+	/* The packet that asks for a stopped flow may be a retransmission. */
+	s->tcp.times_retrans = DELAYCC_TIMES_RETRANS || DELAYCC_PROBES;
 	s->head = 0;
 	s->tail = 0;
 	s->flows = 0;

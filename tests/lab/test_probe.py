@@ -337,6 +337,17 @@ def test_hundreds_of_stops_in_the_middle_of_loss(run):
     assert {name: seen["tcp"][name] for name in NO_UNDO} == NO_UNDO
 
 
+def test_a_retransmission_that_asks_is_answered(run):
+    # With an RTT of 30 ms data waits for 20 ms before any reply, so that packets ask; after a loss they are retransmissions.
+    lossy = {"delay_ns": 15_000_000, "rate_bps": 10**9, "base_rtt_ns": 30_100_000, "left": {"loss_ppm": 100_000, "seed": 3},
+             "cwnd_milli": 40_000, "run_acks": 10, "probe_ns": 1, "probes": 8}
+    seen = run("in_lab_transfer", lossy, False, 1_000_000, False)
+    assert seen["right"]
+    # 12 stops with 8 questions each. 5.0 s if the ACK of a retransmission were no reply.
+    assert seen["replies"] >= 8 * seen["goes"] >= 80
+    assert seen["seconds"] < 4.5
+
+
 def in_lab_first(probes, sysctls):
     net = Net(**{**STOPPING, "run_acks": 1000, "first_probes": probes, "sysctls": sysctls})
     client, server = net.open()

@@ -101,7 +101,7 @@ Outcome Recorded(const watched_record& r) {
 REPLAY_CORE(Ccc, ccc, true);
 REPLAY_CORE(Ledbat, ledbat, false);
 REPLAY_CORE(Oscar, oscar, false);
-REPLAY_CORE(Prioplus, prioplus, false);
+REPLAY_CORE(Prioplus, prioplus, true);
 REPLAY_CORE(Sqcc, sqcc, false);
 REPLAY_CORE(Swift, swift, false);
 REPLAY_CORE(Thetapowertcp, thetapowertcp, false);
