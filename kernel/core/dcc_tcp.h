@@ -137,6 +137,13 @@
 /* There the pace is at most so many windows per base RTT, as TCP's own is while it starts. */
 #define DCC_TCP_UNTOLD_WINDOWS_PER_RTT 2U
 
+/*
+ * And the window is at most what the path has shown to carry (dcc_tcp_prove_window()): TCP's own
+ * first one, then twice what was in flight without a queue, or by this part more than what was in
+ * flight in one.
+ */
+#define DCC_TCP_PROVED_SHIFT 3
+
 /* The samples of one RTT or more. */
 struct dcc_tcp_round {
 	u64 start_ns;
@@ -154,6 +161,7 @@ struct dcc_tcp_line {
 	u64 round_ns; /* packets sent from here on end the round; 0: none yet */
 	u64 bytes;    /* delivered in it */
 	u64 best_bps; /* the greatest rate of a round, on its way down; 0: none yet */
+	u32 window;   /* the greatest window that is proved, in packets */
 };
 
 /* What the handshake says of the base RTT. */
@@ -309,10 +317,11 @@ static inline void dcc_tcp_note_handshake(struct dcc_tcp *s, const struct dcc_tc
  * Begins with an established socket; of v only the socket's fields count.  srtt_us is TCP's RTT, 0:
  * unknown; sent_ns is when the last packet left, on a new connection the SYN.  The handshake's RTT
  * serves until the first data packet's: its small packets are faster, by the time that a full
- * packet takes on each link.
+ * packet takes on each link.  cwnd is the socket's window: on a new connection TCP's initial one
+ * (the route's initcwnd, else ten packets), else that of another algorithm.
  */
 static inline void dcc_tcp_begin(struct dcc_tcp *s, const struct dcc_tcp_view *v, u32 srtt_us,
-				 u64 sent_ns)
+				 u64 sent_ns, u32 cwnd)
 {
 	/* A SYN is one byte. */
 	bool is_new = v->bytes_acked <= 1;
@@ -332,6 +341,7 @@ static inline void dcc_tcp_begin(struct dcc_tcp *s, const struct dcc_tcp_view *v
 	/* A packet in flight now may have been sent more than once. */
 	s->retransmitted = v->packets_out > 0;
 	s->retrans_seq = v->snd_nxt;
+	s->line.window = dcc_max_u32(dcc_min_u32(cwnd, DCC_TCP_CWND_MAX), v->packets_out);
 	/* No pause yet. */
 	s->paused_delivered = v->delivered - DCC_TCP_PAUSE_PACKETS;
 }
@@ -502,12 +512,36 @@ static inline void dcc_tcp_set_grain(struct dcc_tcp *s)
 		s->path.grain_ns = ns;
 }
 
-/* The best rate of a round trip, and the grain that follows.  For each sample with an RTT. */
-static inline void dcc_tcp_note_line(struct dcc_tcp *s, const struct dcc_ack *ack)
+/*
+ * The window that flight_packets and their RTT prove.
+ *
+ * The laws begin with the window of line_rate_bps.  If that is a device's, it may be some thousand
+ * packets too large: the path drops most of them, and answers of others, too.  So the window
+ * doubles from TCP's own first one while RTTs are no longer than an idle path's.  In a queue it
+ * still grows by a part per RTT, so that a flow that meets the queue of others gets its share.  The
+ * law takes over when its own window is the smaller one; so this one has no need to shrink.
+ */
+static inline void dcc_tcp_prove_window(struct dcc_tcp *s, u32 rtt_ns, u32 flight_packets)
+{
+	u32 flight = dcc_min_u32(flight_packets, DCC_TCP_CWND_MAX);
+	u32 more = dcc_max_u32(flight >> DCC_TCP_PROVED_SHIFT, 1);
+
+	if (rtt_ns <= (u64)s->path.base_rtt_ns + s->path.grain_ns)
+		more = flight;
+	s->line.window = dcc_max_u32(s->line.window, flight + more);
+}
+
+/*
+ * What an ACK says of a path whose line rate nobody has told: the window proved, the best rate of a
+ * round trip, and the grain that follows.  For each sample with an RTT.
+ */
+static inline void dcc_tcp_note_line(struct dcc_tcp *s, const struct dcc_ack *ack,
+				     u32 flight_packets)
 {
 	struct dcc_tcp_line *l = &s->line;
 	u64 bps;
 
+	dcc_tcp_prove_window(s, ack->rtt_ns, flight_packets);
 	l->bytes += ack->acked_bytes;
 	if (DCC_LIKELY(l->round_ns && ack->send_ns < l->round_ns))
 		return;
@@ -857,7 +891,7 @@ static inline bool dcc_tcp_sample(struct dcc_tcp *s, const struct dcc_tcp_view *
 	else
 		dcc_tcp_take_sample(s, ack, dcc_tcp_acked_small(s, v, ack->acked_bytes));
 	if (DCC_UNLIKELY(!s->line_told))
-		dcc_tcp_note_line(s, ack);
+		dcc_tcp_note_line(s, ack, packets);
 	return true;
 }
 
@@ -954,8 +988,8 @@ static inline u64 dcc_tcp_least_pace(const struct dcc_tcp *s)
  */
 static inline u64 dcc_tcp_untold_pace(const struct dcc_tcp *s, u64 cwnd_q16)
 {
-	/* < 2^36 * 2^16 (bytes) */
-	u64 bytes = (dcc_min_u64(cwnd_q16, (u64)DCC_TCP_CWND_MAX << DCC_WINDOW_SHIFT) *
+	/* < 2^37 * 2^16 (bytes) */
+	u64 bytes = (dcc_min_u64(cwnd_q16, (u64)s->line.window << DCC_WINDOW_SHIFT) *
 		     s->path.wire_bytes) >> DCC_WINDOW_SHIFT;
 
 	/* < 2^32 * 2^31 */
@@ -1034,9 +1068,9 @@ static inline u32 dcc_tcp_least_window(const struct dcc_tcp *s, u32 delivered)
 }
 
 /*
- * snd_cwnd of a control, in packets.  delivered and cwnd_clamp are the socket's, burst its longest
- * TSO burst.  Rounded to the nearest: rounded up, hundreds of flows that share a queue would each
- * have half a packet too much in it.
+ * snd_cwnd of a control, in packets; at most the proved one where nobody has told the line rate.
+ * delivered and cwnd_clamp are the socket's, burst its longest TSO burst.  Rounded to the nearest:
+ * rounded up, hundreds of flows that share a queue would each have half a packet too much in it.
  */
 static inline u32 dcc_tcp_window(const struct dcc_tcp *s, const struct dcc_control *control,
 				 u32 delivered, u32 burst, u32 cwnd_clamp)
@@ -1047,6 +1081,8 @@ static inline u32 dcc_tcp_window(const struct dcc_tcp *s, const struct dcc_contr
 	cwnd_q16 += (u64)dcc_tcp_slack(s, control, burst) << DCC_WINDOW_SHIFT;
 	cwnd = dcc_min_u64(cwnd_q16 >> DCC_WINDOW_SHIFT,
 			   dcc_min_u32(cwnd_clamp, DCC_TCP_CWND_MAX));
+	if (s->path.grain_ns)
+		cwnd = dcc_min_u64(cwnd, s->line.window);
 	return dcc_max_u32((u32)cwnd, dcc_tcp_least_window(s, delivered));
 }
 

@@ -23,7 +23,7 @@ constexpr u32 kBase = 12000;
 dcc_tcp Socket() {
   dcc_tcp s = {};
   dcc_tcp_view v = {};
-  dcc_tcp_begin(&s, &v, 20, 0);
+  dcc_tcp_begin(&s, &v, 20, 0, 10);
   s.path.line_rate_bps = kLine;
   dcc_tcp_set_packet(&s, kMss, kHeader);
   dcc_tcp_set_base_rtt(&s, kBase, false);
@@ -247,7 +247,7 @@ TEST(TcpPath, TcpsRttServesUntilTheFirstSample) {
   dcc_tcp s = {};
   dcc_tcp_view v = {};
   v.bytes_acked = 1000000;  // sent by another algorithm
-  dcc_tcp_begin(&s, &v, 15, 0);
+  dcc_tcp_begin(&s, &v, 15, 0, 10);
   EXPECT_EQ(s.path.base_rtt_ns, 15000u);
   EXPECT_EQ(s.rtt_ns, 15000u);
   dcc_tcp_accept_rtt(&s, 18000, false);  // longer, but of a full packet
@@ -265,12 +265,12 @@ TEST(TcpPath, ARepeatedSynsRttIsUnknown) {
   v.bytes_acked = 1;
   v.total_retrans = 1;
   // The answer to the second SYN has the first one's timestamp.
-  dcc_tcp_begin(&s, &v, 1000012, 0);
+  dcc_tcp_begin(&s, &v, 1000012, 0, 10);
   EXPECT_EQ(s.path.base_rtt_ns, DCC_TCP_FIRST_RTT_NS);
   EXPECT_EQ(s.handshake.rtt_ns, 0u);
   // Another algorithm's socket has retransmitted some time ago: its RTT is smoothed over much data.
   v.bytes_acked = 1000000;
-  dcc_tcp_begin(&s, &v, 15, 0);
+  dcc_tcp_begin(&s, &v, 15, 0, 10);
   EXPECT_EQ(s.path.base_rtt_ns, 15000u);
   EXPECT_EQ(s.handshake.rtt_ns, 0u);
 }
@@ -278,9 +278,9 @@ TEST(TcpPath, ARepeatedSynsRttIsUnknown) {
 TEST(TcpPath, AnUnknownHandshakeCountsAsAMillisecondAndExtremesAreCut) {
   dcc_tcp s = {};
   dcc_tcp_view v = {};
-  dcc_tcp_begin(&s, &v, 0, 0);
+  dcc_tcp_begin(&s, &v, 0, 0, 10);
   EXPECT_EQ(s.path.base_rtt_ns, DCC_TCP_FIRST_RTT_NS);
-  dcc_tcp_begin(&s, &v, 0xffffffff, 0);
+  dcc_tcp_begin(&s, &v, 0xffffffff, 0, 10);
   EXPECT_EQ(s.path.base_rtt_ns, DCC_PATH_RTT_MAX_NS);
   dcc_tcp_accept_rtt(&s, 0, false);
   EXPECT_EQ(s.rtt_ns, 1u);  // it is a divisor
@@ -395,7 +395,7 @@ class NewFlow : public NoisyFlow {
     v.now_ns = kNow;
     v.bytes_acked = 1;
     *tcp() = {};
-    dcc_tcp_begin(tcp(), &v, handshake_ns / 1000, known_to_ns ? kNow - handshake_ns : 0);
+    dcc_tcp_begin(tcp(), &v, handshake_ns / 1000, known_to_ns ? kNow - handshake_ns : 0, 10);
     tcp()->path.line_rate_bps = kLine;
     tcp()->line_told = 1;
     dcc_tcp_set_packet(tcp(), kMss, kHeader);
@@ -563,10 +563,10 @@ TEST(TcpRetransmissions, MakeRttsAmbiguousUpToWhatWasInFlight) {
 TEST(TcpRetransmissions, OfAnotherAlgorithmsTimeAreAssumedOfWhatIsInFlight) {
   dcc_tcp s = {};
   dcc_tcp_view v = Ack();
-  dcc_tcp_begin(&s, &v, 12, 0);
+  dcc_tcp_begin(&s, &v, 12, 0, 10);
   EXPECT_TRUE(s.retransmitted);
   v.packets_out = 0;
-  dcc_tcp_begin(&s, &v, 12, 0);
+  dcc_tcp_begin(&s, &v, 12, 0, 10);
   EXPECT_FALSE(s.retransmitted);
 }
 
@@ -1003,6 +1003,7 @@ TEST(TcpPace, HasNoOverflowAtTheEndsOfItsRange) {
 TEST(TcpPace, IsTwoWindowsPerBaseRttWhereNobodyHasToldTheLineRate) {
   dcc_tcp s = Socket();
   s.path.grain_ns = kBase / 4;
+  s.line.window = 1000;
   dcc_control c = Control(10, kLine);
   EXPECT_NEAR(dcc_tcp_pace(&s, &c), 2 * 10 * kMss / (1e-9 * kBase), kMss);
   c = Control(10, 200 * kWire * 8);  // a slower pace stays
@@ -1011,7 +1012,11 @@ TEST(TcpPace, IsTwoWindowsPerBaseRttWhereNobodyHasToldTheLineRate) {
   EXPECT_EQ(dcc_tcp_pace(&s, &c), kLine / 8 * kMss / kWire);
   c = Control(0.25, kLine);  // of a part of a packet
   EXPECT_NEAR(dcc_tcp_pace(&s, &c), 0.25 * kMss / 20e-6, 1);
+  c = Control(1000, kLine);
+  s.line.window = 10;  // of what is proved
+  EXPECT_NEAR(dcc_tcp_pace(&s, &c), 2 * 10 * kMss / (1e-9 * kBase), kMss);
   c.cwnd_q16 = std::numeric_limits<u64>::max();
+  s.line.window = std::numeric_limits<u32>::max();
   s.path.base_rtt_ns = 0;
   EXPECT_EQ(dcc_tcp_pace(&s, &c), kLine / 8 * kMss / kWire);
 }
@@ -1116,6 +1121,91 @@ TEST(TcpGrain, DoesNotFollowAChangeOfAnEighth) {
   EXPECT_EQ(s.path.grain_ns, 1150000u);
 }
 
+namespace {
+
+constexpr u32 kLongBase = 1000000;
+
+// A socket on a path of 1 ms and a device of 100 Gbit/s, whose law asks for 8,000 packets.
+struct UnprovedFlow {
+  explicit UnprovedFlow(u32 cwnd = 10, u32 packets_out = 0) {
+    dcc_tcp_view v = {};
+    v.packets_out = packets_out;
+    s = {};
+    dcc_tcp_begin(&s, &v, 20, 0, cwnd);
+    s.path.line_rate_bps = kLine;
+    dcc_tcp_set_packet(&s, kMss, kHeader);
+    dcc_tcp_set_base_rtt(&s, kLongBase, false);
+    dcc_tcp_set_grain(&s);
+  }
+  u32 window() const {
+    const dcc_control c = Control(8000, 2 * kLine);
+    return dcc_tcp_window(&s, &c, 0, 1, 1000000);
+  }
+  // An ACK of a packet that was sent with so many in flight.
+  void Ack(u32 flight, u32 rtt_ns) {
+    dcc_tcp_view v = ::Ack();
+    v.delivered = flight;
+    v.now_ns = kNow + 10 * kLongBase;
+    v.now_us = v.now_ns / 1000;
+    v.rtt_us = static_cast<s32>(rtt_ns / 1000);
+    v.bytes_acked = s.bytes_acked + kMss;
+    Sample(&s, v, v.now_ns - rtt_ns);
+  }
+  dcc_tcp s;
+};
+
+}  // namespace
+
+TEST(TcpProvedWindow, IsTcpsOwnAtFirst) {
+  EXPECT_EQ(UnprovedFlow().window(), 10u);
+  EXPECT_EQ(UnprovedFlow(1).window(), 1u);  // after SYNs that were lost
+  EXPECT_EQ(UnprovedFlow(40).window(), 40u);
+}
+
+TEST(TcpProvedWindow, OfASocketThatChangesItsAlgorithmIsWhatIsInFlight) {
+  EXPECT_EQ(UnprovedFlow(10, 300).window(), 300u);
+  EXPECT_EQ(UnprovedFlow(500, 300).window(), 500u);
+}
+
+TEST(TcpProvedWindow, IsTwiceWhatWasInFlightWithoutAQueue) {
+  UnprovedFlow flow;
+  for (u32 flight = 10; flight <= 80; flight *= 2) {
+    flow.Ack(flight, kLongBase + kLongBase / 4);
+    EXPECT_EQ(flow.window(), 2 * flight);
+  }
+  // What the application did not use is not proved.
+  flow.Ack(4, kLongBase);
+  EXPECT_EQ(flow.window(), 160u);
+  for (int i = 0; i < 10; ++i) flow.Ack(flow.window(), kLongBase);
+  EXPECT_EQ(flow.window(), 8000u);  // the law's
+}
+
+TEST(TcpProvedWindow, GrowsByAnEighthInAQueue) {
+  UnprovedFlow flow;
+  flow.Ack(80, 2 * kLongBase);
+  EXPECT_EQ(flow.window(), 90u);
+  flow.Ack(3, 2 * kLongBase);
+  EXPECT_EQ(flow.window(), 90u);
+  UnprovedFlow small;
+  small.Ack(1, kLongBase);
+  EXPECT_EQ(small.window(), 10u);
+}
+
+TEST(TcpProvedWindow, IsNoLimitWhereTheLineRateIsTold) {
+  UnprovedFlow flow;
+  flow.s.line_told = 1;
+  dcc_tcp_set_grain(&flow.s);
+  EXPECT_EQ(flow.window(), 8000u);
+}
+
+TEST(TcpProvedWindow, HasNoOverflow) {
+  UnprovedFlow flow(std::numeric_limits<u32>::max());
+  EXPECT_EQ(flow.s.line.window, DCC_TCP_CWND_MAX);
+  flow.Ack(std::numeric_limits<u32>::max(), kLongBase);
+  EXPECT_EQ(flow.s.line.window, 2 * DCC_TCP_CWND_MAX);
+  EXPECT_EQ(flow.window(), 8000u);
+}
+
 // ---- TSO bursts
 
 TEST(TcpBurst, IsWhatThePaceSendsInASixteenthOfABaseRtt) {
@@ -1159,7 +1249,7 @@ TEST(TcpProperty, AnySocketGivesASoundSampleAndWindow) {
     dcc_tcp s = {};
     dcc_tcp_view v = {};
     v.packets_out = static_cast<u32>(any(100));
-    dcc_tcp_begin(&s, &v, static_cast<u32>(any(0)), any(0));
+    dcc_tcp_begin(&s, &v, static_cast<u32>(any(0)), any(0), static_cast<u32>(any(0)));
     s.path.line_rate_bps = DCC_PATH_RATE_MIN_BPS + any(DCC_PATH_RATE_MAX_BPS);
     s.times_retrans = any(2) != 0;
     dcc_tcp_set_packet(&s, static_cast<u32>(any(65536)), static_cast<u32>(any(300)));
