@@ -101,6 +101,8 @@
  *      network need a base RTT and a B that are told.
  *  15. Where nobody has told the line rate (path.grain_ns), A is at least the grain, and the
  *      tolerance a quarter of it.
+ *  16. prioplus_ledbat: the window falls at most to a half in a RTT, as in dcc_ledbat.h: W_AI is
+ *      a part of the line's BDP, and of a device's line it may be more than the window.
  * docs/design/rules.md has the figures behind the last parts of R3, 10 and 12.
  */
 #ifndef DCC_PRIOPLUS_H
@@ -471,6 +473,7 @@ static inline u64 dcc_prioplus_base_step(struct dcc_prioplus *s, const struct dc
 #ifdef DCC_PRIOPLUS_ON_LEDBAT
 	u32 queue_ns = dcc_sub_sat_u32(ack->rtt_ns, s->base_ns);
 	u32 target_ns = s->target_ns - s->base_ns;
+	u64 least_q24 = 0;
 
 	if (ack->rtt_ns < s->target_ns) {
 		if (!grow)
@@ -481,9 +484,11 @@ static inline u64 dcc_prioplus_base_step(struct dcc_prioplus *s, const struct dc
 		return dcc_ledbat_increase(f->cwnd_q24, dcc_prioplus_bounded_q24(ai_q24),
 					   acked_q16);
 	}
-	return dcc_ledbat_decrease(f->cwnd_q24,
-				   dcc_ledbat_down_q24(dcc_prioplus_bounded_q24(s->ai_q24),
-						       queue_ns, target_ns), acked_q16);
+	ai_q24 = dcc_ledbat_down_q24(dcc_prioplus_bounded_q24(s->ai_q24), queue_ns, target_ns);
+	/* In a RTT at most to a half of the window that it began with (Q8). */
+	if (!s->params.paper)
+		least_q24 = dcc_min_u64(f->cwnd_q24, (u64)f->started_q8 << 15);
+	return dcc_max_u64(dcc_ledbat_decrease(f->cwnd_q24, ai_q24, acked_q16), least_q24);
 #else
 	if (ack->rtt_ns < s->target_ns) {
 		if (!grow)

@@ -351,6 +351,7 @@ class PrioplusReference {
 #ifdef DCC_PRIOPLUS_ON_LEDBAT
       const double off_target = (delay - target_) / (target_ - base_);
       w -= std::min(std::min(std::min(ai_, 1000.0) * off_target, 1000.0) * share, cwnd / 2);
+      if (!p_.paper) w = std::max(w, std::min(cwnd, began / 2));
 #else
       if (!last_decrease || static_cast<double>(ack.now_ns - last_decrease) >= base_)
         w *= std::max(1 - p_.beta_ppm / 1e6 * (delay - target_) / delay, 1 - p_.max_mdf_ppm / 1e6);
