@@ -341,7 +341,7 @@ static inline void dcc_tcp_begin(struct dcc_tcp *s, const struct dcc_tcp_view *v
 	/* A packet in flight now may have been sent more than once. */
 	s->retransmitted = v->packets_out > 0;
 	s->retrans_seq = v->snd_nxt;
-	s->line.window = dcc_max_u32(dcc_min_u32(cwnd, DCC_TCP_CWND_MAX), v->packets_out);
+	s->line.window = dcc_min_u32(dcc_max_u32(cwnd, v->packets_out), DCC_TCP_CWND_MAX);
 	/* No pause yet. */
 	s->paused_delivered = v->delivered - DCC_TCP_PAUSE_PACKETS;
 }

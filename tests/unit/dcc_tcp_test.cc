@@ -1201,6 +1201,7 @@ TEST(TcpProvedWindow, IsNoLimitWhereTheLineRateIsTold) {
 TEST(TcpProvedWindow, HasNoOverflow) {
   UnprovedFlow flow(std::numeric_limits<u32>::max());
   EXPECT_EQ(flow.s.line.window, DCC_TCP_CWND_MAX);
+  EXPECT_EQ(UnprovedFlow(10, std::numeric_limits<u32>::max()).s.line.window, DCC_TCP_CWND_MAX);
   flow.Ack(std::numeric_limits<u32>::max(), kLongBase);
   EXPECT_EQ(flow.s.line.window, 2 * DCC_TCP_CWND_MAX);
   EXPECT_EQ(flow.window(), 8000u);
