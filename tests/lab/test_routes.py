@@ -116,9 +116,10 @@ def in_lab_pacing():
     load("tcp_oscar")
     link = {"rate_bps": 10**10, "delay_ns": 10000}
     a, b = inlab.pair(left=link, right=link)
-    client, server = connect(a, b, "oscar")
+    # The connection begins with a window of its BDP. With TCP's own first one reno waits for ACKs that the peer holds back.
     with a:
         inlab.write(DCC + "line_rate_mbps", "10000")
+    client, server = connect(a, b, "oscar")
     rate = 10**7
     client.setsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE, struct.pack("=Q", rate))
     use(client, "reno")
