@@ -664,14 +664,13 @@ static inline bool dcc_tcp_low_is_proof(const struct dcc_tcp_noise *n, u64 now_n
 	       (n->low.count > 1 && now_ns - n->low.since_ns >= (u64)mean_ns * DCC_TCP_LOW_RTTS);
 }
 
-/* Rounds that prove noise make it as long as all of them have it; then others are counted. */
-static inline void dcc_tcp_learn_noise(struct dcc_tcp_noise *n, struct dcc_tcp_rounds *proof)
+/* Rounds that prove noise make it as long as all of them have it. */
+static inline void dcc_tcp_learn_noise(struct dcc_tcp_noise *n, const struct dcc_tcp_rounds *proof)
 {
 	u64 noise_ns =
 		dcc_min_u64(proof->excess_ns, (u64)proof->spread_ns * DCC_TCP_NOISE_SPREADS);
 
 	n->mean_ns = dcc_max_u32(n->mean_ns, (u32)dcc_min_u64(noise_ns, DCC_TCP_NOISE_MAX_NS));
-	proof->count = 0;
 }
 
 /*
@@ -755,6 +754,7 @@ static DCC_NOINLINE void dcc_tcp_close_round(struct dcc_tcp *s, u64 now_ns)
 		dcc_tcp_count_round(&n->low, r->start_ns, excess_ns, spread_ns);
 		if (dcc_tcp_low_is_proof(n, now_ns, bps, mean_ns)) {
 			dcc_tcp_learn_noise(n, &n->low);
+			n->low.count = 0;
 			/* For more noise the rate has to fall once more. */
 			n->best_bps = bps;
 		}
