@@ -410,7 +410,8 @@ void DCC_BPF_PROG(DCC_HOOK(init), struct sock *sk)
 	s->stopped_ns = 0;
 
 	hooks_view(tp, &v);
-	dcc_tcp_begin(&s->tcp, &v, tp->srtt_us >> 3, tp->tcp_wstamp_ns, tp->snd_cwnd);
+	dcc_tcp_begin(&s->tcp, &v, tp->srtt_us >> 3, tp->rtt_min.s[0].v, tp->tcp_wstamp_ns,
+		      tp->snd_cwnd);
 	if (!hooks_read_settings(sk, s, settings)) {
 		if (!dcc_refused)
 			bpf_printk("delaycc: " DELAYCC_BPF_NAME ": no line rate is set, and that of the device is not known, sockets use reno instead");

@@ -314,14 +314,33 @@ static inline void dcc_tcp_note_handshake(struct dcc_tcp *s, const struct dcc_tc
 }
 
 /*
+ * The least RTT of an old connection, which another algorithm had: its handshake's, or that of
+ * another small packet.  least_us is TCP's; 0 and all ones: unknown.  TCP's timestamp option counts
+ * milliseconds, and may be short by one.
+ */
+static inline void dcc_tcp_note_least(struct dcc_tcp *s, u32 least_us)
+{
+	struct dcc_tcp_handshake *h = &s->handshake;
+	u64 least_ns = (u64)least_us * DCC_NS_PER_US;
+
+	if (!least_us || least_us == 0xffffffffU)
+		return;
+	if (least_us % 1000 == 0)
+		least_ns += 1000 * DCC_NS_PER_US;
+	h->error_ns = DCC_NS_PER_US;
+	h->rtt_ns = (u32)dcc_min_u64(least_ns, DCC_PATH_RTT_MAX_NS);
+}
+
+/*
  * Begins with an established socket; of v only the socket's fields count.  srtt_us is TCP's RTT, 0:
- * unknown; sent_ns is when the last packet left, on a new connection the SYN.  The handshake's RTT
- * serves until the first data packet's: its small packets are faster, by the time that a full
- * packet takes on each link.  cwnd is the socket's window: on a new connection TCP's initial one
- * (the route's initcwnd, else ten packets), else that of another algorithm.
+ * unknown; least_us is its least RTT, all ones: unknown; sent_ns is when the last packet left, on a
+ * new connection the SYN.  The handshake's RTT serves until the first data packet's: its small
+ * packets are faster, by the time that a full packet takes on each link.  cwnd is the socket's
+ * window: on a new connection TCP's initial one (the route's initcwnd, else ten packets), else that
+ * of another algorithm.
  */
 static inline void dcc_tcp_begin(struct dcc_tcp *s, const struct dcc_tcp_view *v, u32 srtt_us,
-				 u64 sent_ns, u32 cwnd)
+				 u32 least_us, u64 sent_ns, u32 cwnd)
 {
 	/* A SYN is one byte. */
 	bool is_new = v->bytes_acked <= 1;
@@ -329,8 +348,12 @@ static inline void dcc_tcp_begin(struct dcc_tcp *s, const struct dcc_tcp_view *v
 
 	if (srtt_us && !(is_new && v->total_retrans))
 		rtt_ns = (u64)srtt_us * DCC_NS_PER_US;
-	if (is_new && !v->total_retrans)
+	if (!is_new)
+		dcc_tcp_note_least(s, least_us);
+	else if (!v->total_retrans)
 		dcc_tcp_note_handshake(s, v, srtt_us, sent_ns);
+	if (s->handshake.rtt_ns)
+		rtt_ns = dcc_min_u64(rtt_ns, s->handshake.rtt_ns);
 	s->path.base_rtt_ns =
 		(u32)dcc_clamp_u64(rtt_ns, DCC_PATH_RTT_MIN_NS, DCC_PATH_RTT_MAX_NS);
 	s->rtt_ns = s->path.base_rtt_ns;
@@ -461,11 +484,27 @@ static inline bool dcc_tcp_acked_small(const struct dcc_tcp *s, const struct dcc
 	return acked_bytes < (u64)v->acked_sacked * (s->mss + s->header_bytes);
 }
 
+/* The time of a full packet at bps. */
+static inline u64 dcc_tcp_packet_at_ns(const struct dcc_tcp *s, u64 bps)
+{
+	return dcc_div_u64(s->path.wire_bytes * (DCC_BITS_PER_BYTE * DCC_NS_PER_S),
+			   dcc_max_u64(bps, DCC_PATH_RATE_MIN_BPS));
+}
+
 /* The time of a full packet on the line. */
 static inline u64 dcc_tcp_packet_ns(const struct dcc_tcp *s)
 {
-	return dcc_div_u64(s->path.wire_bytes * (DCC_BITS_PER_BYTE * DCC_NS_PER_S),
-			   dcc_max_u64(s->path.line_rate_bps, DCC_PATH_RATE_MIN_BPS));
+	return dcc_tcp_packet_at_ns(s, s->path.line_rate_bps);
+}
+
+/*
+ * The time of a full packet on the path's slowest link, at most.  A device's rate says nothing of
+ * the path behind it, which may be a thousand times slower, and is at least as fast as the flow was
+ * at its best.
+ */
+static inline u64 dcc_tcp_slow_packet_ns(const struct dcc_tcp *s)
+{
+	return dcc_tcp_packet_at_ns(s, s->line_told ? s->path.line_rate_bps : s->line.best_bps);
 }
 
 /* The base RTT in use: the least RTT and the hosts' noise. */
@@ -531,34 +570,10 @@ static inline void dcc_tcp_prove_window(struct dcc_tcp *s, u32 rtt_ns, u32 fligh
 	s->line.window = dcc_max_u32(s->line.window, flight + more);
 }
 
-/*
- * What an ACK says of a path whose line rate nobody has told: the window proved, the best rate of a
- * round trip, and the grain that follows.  For each sample with an RTT.
- */
-static inline void dcc_tcp_note_line(struct dcc_tcp *s, const struct dcc_ack *ack,
-				     u32 flight_packets)
-{
-	struct dcc_tcp_line *l = &s->line;
-	u64 bps;
-
-	dcc_tcp_prove_window(s, ack->rtt_ns, flight_packets);
-	l->bytes += ack->acked_bytes;
-	if (DCC_LIKELY(l->round_ns && ack->send_ns < l->round_ns))
-		return;
-	if (l->round_ns && !(ack->flags & DCC_ACK_APP_LIMITED)) {
-		bps = dcc_muldiv_u64(l->bytes, DCC_BITS_PER_BYTE * DCC_NS_PER_S,
-				     dcc_max_u64(ack->now_ns - l->round_ns, 1));
-		l->best_bps = dcc_max_u64(l->best_bps - (l->best_bps >> DCC_TCP_BEST_SHIFT), bps);
-	}
-	l->round_ns = ack->now_ns;
-	l->bytes = 0;
-	dcc_tcp_set_grain(s);
-}
-
 /* The handshake's RTT as that of a full packet on the fewest links. */
 static inline u32 dcc_tcp_handshake_base_ns(const struct dcc_tcp *s)
 {
-	u64 base_ns = s->handshake.rtt_ns + DCC_TCP_HANDSHAKE_LINKS * dcc_tcp_packet_ns(s);
+	u64 base_ns = s->handshake.rtt_ns + DCC_TCP_HANDSHAKE_LINKS * dcc_tcp_slow_packet_ns(s);
 
 	return (u32)dcc_clamp_u64(base_ns, DCC_PATH_RTT_MIN_NS, DCC_PATH_RTT_MAX_NS);
 }
@@ -566,20 +581,19 @@ static inline u32 dcc_tcp_handshake_base_ns(const struct dcc_tcp *s)
 /* By how much more the base RTT may be longer than that. */
 static inline u64 dcc_tcp_handshake_slack_ns(const struct dcc_tcp *s)
 {
-	return DCC_TCP_HANDSHAKE_MORE_LINKS * dcc_tcp_packet_ns(s) +
+	return DCC_TCP_HANDSHAKE_MORE_LINKS * dcc_tcp_slow_packet_ns(s) +
 	       (s->handshake.rtt_ns >> DCC_TCP_HANDSHAKE_SLACK_SHIFT) + s->handshake.error_ns;
 }
 
 /*
- * At the first full packet's RTT: is the handshake's the better measure of an idle path?
+ * At the first full packet's RTT, and where nobody has told the line rate also when the flow was
+ * faster than before: is the handshake's the better measure of an idle path?
  *
  * Flows that start together make a queue before any of them has seen the path without it, and each
  * takes what it sees for the base RTT.  Their handshakes came before.  So the base RTT is the
  * handshake's, made longer by what full packets take at least.  That may be too short, by the
  * links that are not known of, but is so for all alike, and equal base RTTs matter more to most
- * laws than exact ones.  A device's rate says nothing of the path behind it, which may be a
- * thousand times slower: only who has told the line rate knows how long full packets take.  It ends
- * when
+ * laws than exact ones.  It ends when
  *  - a full packet's RTT is shorter;
  *  - the path is idle (dcc_tcp_watch_idle());
  *  - the flow starves (dcc_tcp_judge_handshake()).
@@ -589,11 +603,14 @@ static inline void dcc_tcp_bound_by_handshake(struct dcc_tcp *s)
 	struct dcc_tcp_handshake *h = &s->handshake;
 	u32 base_ns = dcc_tcp_handshake_base_ns(s);
 
-	if (!s->line_told || !h->rtt_ns || base_ns >= s->least_rtt_ns)
+	if (!h->rtt_ns || base_ns >= s->least_rtt_ns)
 		return;
-	h->least_data_ns = s->least_rtt_ns;
-	h->starved_rounds = 0;
-	h->in_use = 1;
+	if (!h->in_use) {
+		h->least_data_ns = s->least_rtt_ns;
+		h->starved_rounds = 0;
+		h->idle_samples = 0;
+		h->in_use = 1;
+	}
 	s->least_rtt_ns = base_ns;
 }
 
@@ -617,6 +634,34 @@ static inline void dcc_tcp_measure_base_rtt(struct dcc_tcp *s, u32 rtt_ns, bool 
 		s->handshake.least_data_ns = dcc_min_u32(s->handshake.least_data_ns, rtt_ns);
 	s->base_small = small;
 	s->base_measured = !small;
+}
+
+/*
+ * What an ACK says of a path whose line rate nobody has told: the window proved, the best rate of a
+ * round trip, and what follows for grain and base RTT.  For each sample with an RTT.
+ */
+static inline void dcc_tcp_note_line(struct dcc_tcp *s, const struct dcc_ack *ack,
+				     u32 flight_packets)
+{
+	struct dcc_tcp_line *l = &s->line;
+	u64 bps;
+
+	dcc_tcp_prove_window(s, ack->rtt_ns, flight_packets);
+	l->bytes += ack->acked_bytes;
+	if (DCC_LIKELY(l->round_ns && ack->send_ns < l->round_ns))
+		return;
+	if (l->round_ns && !(ack->flags & DCC_ACK_APP_LIMITED)) {
+		bps = dcc_muldiv_u64(l->bytes, DCC_BITS_PER_BYTE * DCC_NS_PER_S,
+				     dcc_max_u64(ack->now_ns - l->round_ns, 1));
+		l->best_bps = dcc_max_u64(l->best_bps - (l->best_bps >> DCC_TCP_BEST_SHIFT), bps);
+	}
+	l->round_ns = ack->now_ns;
+	l->bytes = 0;
+	if (s->base_measured && s->handshake.rtt_ns) {
+		dcc_tcp_bound_by_handshake(s);
+		dcc_tcp_apply_noise(s);
+	}
+	dcc_tcp_set_grain(s);
 }
 
 /* The answer to a small packet: the best base RTT that is known until a full packet's. */
@@ -811,7 +856,7 @@ static inline void dcc_tcp_note_noise(struct dcc_tcp *s, const struct dcc_ack *a
 static DCC_NOINLINE void dcc_tcp_watch_idle(struct dcc_tcp *s, const struct dcc_ack *ack)
 {
 	struct dcc_tcp_handshake *h = &s->handshake;
-	u64 packet_ns = dcc_tcp_packet_ns(s);
+	u64 packet_ns = dcc_tcp_slow_packet_ns(s);
 
 	if (ack->rtt_ns > s->least_rtt_ns + dcc_tcp_handshake_slack_ns(s)) {
 		h->idle_samples = 0;
@@ -828,6 +873,7 @@ static DCC_NOINLINE void dcc_tcp_watch_idle(struct dcc_tcp *s, const struct dcc_
 	if (++h->idle_samples < DCC_TCP_ROUND_SAMPLES || ack->send_ns < h->idle_since_ns)
 		return;
 	s->least_rtt_ns = h->idle_rtt_ns;
+	h->rtt_ns = 0;
 	h->in_use = 0;
 	dcc_tcp_apply_noise(s);
 }

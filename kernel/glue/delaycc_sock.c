@@ -260,8 +260,8 @@ int delaycc_init(struct sock *sk, struct delaycc_sock *ds, const char *name)
 		inet_csk(sk)->icsk_af_ops->rebuild_header(sk);
 
 	delaycc_view(sk, &v);
-	dcc_tcp_begin(&ds->tcp, &v, tp->srtt_us >> 3, tp->tcp_wstamp_ns,
-		      tcp_snd_cwnd(tp));
+	dcc_tcp_begin(&ds->tcp, &v, tp->srtt_us >> 3, tcp_min_rtt(tp),
+		      tp->tcp_wstamp_ns, tcp_snd_cwnd(tp));
 	ds->tcp_pacing_shift = READ_ONCE(sk->sk_pacing_shift);
 
 	rcu_read_lock();

@@ -113,7 +113,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   TakeView(in, &v);
   const u32 srtt_us = in.Take<u32>();
   // Often the SYN's departure, to within a microsecond or two.
-  dcc_tcp_begin(&s, &v, srtt_us, v.now_ns - u64{srtt_us} * DCC_NS_PER_US - srtt_us % 2048, srtt_us);
+  dcc_tcp_begin(&s, &v, srtt_us, srtt_us, v.now_ns - u64{srtt_us} * DCC_NS_PER_US - srtt_us % 2048,
+                srtt_us);
   CheckPath(s);
   while (!in.empty()) {
     switch (in.Take<u8>() % 8) {

@@ -87,6 +87,7 @@ static __always_inline void replay_socket(struct replay_image *image,
 	tp->total_retrans = r->total_retrans;
 	tp->data_segs_in = r->data_segs_in;
 	tp->srtt_us = r->srtt_us;
+	tp->rtt_min.s[0].v = r->min_rtt_us;
 	tp->mss_cache = r->mss_cache;
 	tp->snd_cwnd = r->snd_cwnd;
 	tp->snd_cwnd_clamp = r->snd_cwnd_clamp;

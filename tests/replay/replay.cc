@@ -197,7 +197,7 @@ class UserSpace {
     const dcc_tcp_view v = View(r);
     tcp_ = {};
     tcp_.times_retrans = Core::kTimesRetrans;
-    dcc_tcp_begin(&tcp_, &v, r.srtt_us >> 3, r.tcp_wstamp_ns, r.snd_cwnd);
+    dcc_tcp_begin(&tcp_, &v, r.srtt_us >> 3, r.min_rtt_us, r.tcp_wstamp_ns, r.snd_cwnd);
     tcp_.path.line_rate_bps = line_rate_bps_;
     tcp_.line_told = 1;
     Core::Default(&params_);

@@ -23,7 +23,7 @@ constexpr u32 kBase = 12000;
 dcc_tcp Socket() {
   dcc_tcp s = {};
   dcc_tcp_view v = {};
-  dcc_tcp_begin(&s, &v, 20, 0, 10);
+  dcc_tcp_begin(&s, &v, 20, ~0u, 0, 10);
   s.path.line_rate_bps = kLine;
   dcc_tcp_set_packet(&s, kMss, kHeader);
   dcc_tcp_set_base_rtt(&s, kBase, false);
@@ -86,6 +86,7 @@ class NoisyFlow {
       ack.acked_bytes = kWire;
       ack.flags = app_limited ? DCC_ACK_APP_LIMITED : 0;
       dcc_tcp_take_sample(&s_, &ack, false);
+      if (!s_.line_told) dcc_tcp_note_line(&s_, &ack, 1);
       longest_ns_ = std::max(longest_ns_, s_.path.base_rtt_ns);
     }
   }
@@ -247,7 +248,7 @@ TEST(TcpPath, TcpsRttServesUntilTheFirstSample) {
   dcc_tcp s = {};
   dcc_tcp_view v = {};
   v.bytes_acked = 1000000;  // sent by another algorithm
-  dcc_tcp_begin(&s, &v, 15, 0, 10);
+  dcc_tcp_begin(&s, &v, 15, ~0u, 0, 10);
   EXPECT_EQ(s.path.base_rtt_ns, 15000u);
   EXPECT_EQ(s.rtt_ns, 15000u);
   dcc_tcp_accept_rtt(&s, 18000, false);  // longer, but of a full packet
@@ -265,12 +266,12 @@ TEST(TcpPath, ARepeatedSynsRttIsUnknown) {
   v.bytes_acked = 1;
   v.total_retrans = 1;
   // The answer to the second SYN has the first one's timestamp.
-  dcc_tcp_begin(&s, &v, 1000012, 0, 10);
+  dcc_tcp_begin(&s, &v, 1000012, ~0u, 0, 10);
   EXPECT_EQ(s.path.base_rtt_ns, DCC_TCP_FIRST_RTT_NS);
   EXPECT_EQ(s.handshake.rtt_ns, 0u);
   // Another algorithm's socket has retransmitted some time ago: its RTT is smoothed over much data.
   v.bytes_acked = 1000000;
-  dcc_tcp_begin(&s, &v, 15, 0, 10);
+  dcc_tcp_begin(&s, &v, 15, ~0u, 0, 10);
   EXPECT_EQ(s.path.base_rtt_ns, 15000u);
   EXPECT_EQ(s.handshake.rtt_ns, 0u);
 }
@@ -278,9 +279,9 @@ TEST(TcpPath, ARepeatedSynsRttIsUnknown) {
 TEST(TcpPath, AnUnknownHandshakeCountsAsAMillisecondAndExtremesAreCut) {
   dcc_tcp s = {};
   dcc_tcp_view v = {};
-  dcc_tcp_begin(&s, &v, 0, 0, 10);
+  dcc_tcp_begin(&s, &v, 0, ~0u, 0, 10);
   EXPECT_EQ(s.path.base_rtt_ns, DCC_TCP_FIRST_RTT_NS);
-  dcc_tcp_begin(&s, &v, 0xffffffff, 0, 10);
+  dcc_tcp_begin(&s, &v, 0xffffffff, ~0u, 0, 10);
   EXPECT_EQ(s.path.base_rtt_ns, DCC_PATH_RTT_MAX_NS);
   dcc_tcp_accept_rtt(&s, 0, false);
   EXPECT_EQ(s.rtt_ns, 1u);  // it is a divisor
@@ -395,7 +396,7 @@ class NewFlow : public NoisyFlow {
     v.now_ns = kNow;
     v.bytes_acked = 1;
     *tcp() = {};
-    dcc_tcp_begin(tcp(), &v, handshake_ns / 1000, known_to_ns ? kNow - handshake_ns : 0, 10);
+    dcc_tcp_begin(tcp(), &v, handshake_ns / 1000, ~0u, known_to_ns ? kNow - handshake_ns : 0, 10);
     tcp()->path.line_rate_bps = kLine;
     tcp()->line_told = 1;
     dcc_tcp_set_packet(tcp(), kMss, kHeader);
@@ -421,12 +422,57 @@ TEST(TcpHandshake, IsTheSameBaseRttForFlowsThatSeeTheQueueBegin) {
   EXPECT_EQ(flow.base_ns(), kHandshake + 2 * kPacket);
 }
 
-TEST(TcpHandshake, CountsForNothingWhereTheLineRateIsADevices) {
+TEST(TcpHandshake, KnowsAPacketsTimeByTheBestRateWhereTheLineRateIsADevices) {
+  // A link of a thousandth of the device's rate.
+  const u32 packet = 1000 * kPacket;
+  {
+    NewFlow alone;
+    alone.tcp()->line_told = 0;
+    alone.Feed(kBase + packet, 100, packet);
+    EXPECT_EQ(alone.base_ns(), kBase + packet);
+  }
   NewFlow flow;
   flow.tcp()->line_told = 0;
-  // A link of a thousandth of the device's rate, on which nobody waits.
-  flow.Feed(kBase + 1000 * kPacket, 100, 1000);
-  EXPECT_EQ(flow.base_ns(), kBase + 1000 * kPacket);
+  // In a queue of 100 packets; a tenth of the link is the flow's.
+  flow.Feed(kBase + 100 * packet, 20, 10 * packet);
+  EXPECT_NEAR(flow.base_ns(), kHandshake + 20 * packet, packet);
+  // Half of it.
+  flow.Feed(kBase + 100 * packet, 100, 2 * packet);
+  EXPECT_NEAR(flow.base_ns(), kHandshake + 4 * packet, packet / 10);
+}
+
+TEST(TcpHandshake, IsNotAskedAgainAfterARoundOnTheIdlePath) {
+  const u32 packet = 1000 * kPacket;
+  NewFlow flow;
+  flow.tcp()->line_told = 0;
+  // Five slow links; packets come one by one, that is seldom, and then in a row.
+  flow.Feed(kBase + 5 * packet, 100, packet);
+  EXPECT_EQ(flow.base_ns(), kBase + 5 * packet);
+  flow.Feed(kBase + 9 * packet, 100, packet);
+  EXPECT_EQ(flow.base_ns(), kBase + 5 * packet);
+}
+
+TEST(TcpHandshake, OfASocketThatHadAnotherAlgorithmIsTcpsLeastRtt) {
+  dcc_tcp s = {};
+  dcc_tcp_view v = {};
+  v.bytes_acked = 1000000;
+  dcc_tcp_begin(&s, &v, 250, 21, 0, 10);
+  EXPECT_EQ(s.path.base_rtt_ns, 21000u);
+  s.path.line_rate_bps = kLine;
+  s.line_told = 1;
+  dcc_tcp_set_packet(&s, kMss, kHeader);
+  dcc_tcp_accept_rtt(&s, 240000, false);
+  EXPECT_EQ(s.path.base_rtt_ns, 21000 + 2 * kPacket);
+  // The timestamp option's milliseconds may be short by one.
+  s = {};
+  dcc_tcp_begin(&s, &v, 25000, 20000, 0, 10);
+  EXPECT_EQ(s.path.base_rtt_ns, 21000000u);
+  for (const u32 unknown : {0u, ~0u}) {
+    s = {};
+    dcc_tcp_begin(&s, &v, 250, unknown, 0, 10);
+    EXPECT_EQ(s.path.base_rtt_ns, 250000u);
+    EXPECT_EQ(s.handshake.rtt_ns, 0u);
+  }
 }
 
 TEST(TcpHandshake, GivesWayToAShorterRttOfData) {
@@ -563,10 +609,10 @@ TEST(TcpRetransmissions, MakeRttsAmbiguousUpToWhatWasInFlight) {
 TEST(TcpRetransmissions, OfAnotherAlgorithmsTimeAreAssumedOfWhatIsInFlight) {
   dcc_tcp s = {};
   dcc_tcp_view v = Ack();
-  dcc_tcp_begin(&s, &v, 12, 0, 10);
+  dcc_tcp_begin(&s, &v, 12, ~0u, 0, 10);
   EXPECT_TRUE(s.retransmitted);
   v.packets_out = 0;
-  dcc_tcp_begin(&s, &v, 12, 0, 10);
+  dcc_tcp_begin(&s, &v, 12, ~0u, 0, 10);
   EXPECT_FALSE(s.retransmitted);
 }
 
@@ -1131,7 +1177,7 @@ struct UnprovedFlow {
     dcc_tcp_view v = {};
     v.packets_out = packets_out;
     s = {};
-    dcc_tcp_begin(&s, &v, 20, 0, cwnd);
+    dcc_tcp_begin(&s, &v, 20, ~0u, 0, cwnd);
     s.path.line_rate_bps = kLine;
     dcc_tcp_set_packet(&s, kMss, kHeader);
     dcc_tcp_set_base_rtt(&s, kLongBase, false);
@@ -1250,7 +1296,8 @@ TEST(TcpProperty, AnySocketGivesASoundSampleAndWindow) {
     dcc_tcp s = {};
     dcc_tcp_view v = {};
     v.packets_out = static_cast<u32>(any(100));
-    dcc_tcp_begin(&s, &v, static_cast<u32>(any(0)), any(0), static_cast<u32>(any(0)));
+    dcc_tcp_begin(&s, &v, static_cast<u32>(any(0)), static_cast<u32>(any(0)), any(0),
+                  static_cast<u32>(any(0)));
     s.path.line_rate_bps = DCC_PATH_RATE_MIN_BPS + any(DCC_PATH_RATE_MAX_BPS);
     s.times_retrans = any(2) != 0;
     dcc_tcp_set_packet(&s, static_cast<u32>(any(65536)), static_cast<u32>(any(300)));

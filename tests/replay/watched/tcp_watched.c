@@ -99,6 +99,7 @@ static struct watched_record *watched_begin(const struct sock *sk, u32 call,
 	r->total_retrans = tp->total_retrans;
 	r->data_segs_in = tp->data_segs_in;
 	r->srtt_us = tp->srtt_us;
+	r->min_rtt_us = tcp_min_rtt(tp);
 	r->mss_cache = tp->mss_cache;
 	r->snd_cwnd = tcp_snd_cwnd(tp);
 	r->snd_cwnd_clamp = tp->snd_cwnd_clamp;

@@ -74,8 +74,8 @@ struct watched_record {
   __u32 cwnd;   /* snd_cwnd */
   __u32 rtt_ns; /* the newest RTT and the base RTT that the hooks hold */
   __u32 base_rtt_ns;
-  __u32 reserved_32;
-  __u64 cycles; /* that the call took, by get_cycles(); 0: there are none to be had */
+  __u32 min_rtt_us; /* before the call */
+  __u64 cycles;     /* that the call took, by get_cycles(); 0: there are none to be had */
   __u64 reserved[6];
 };
 
