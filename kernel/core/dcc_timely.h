@@ -31,7 +31,11 @@
  *   6. Loss, which the papers do not have: at most once per RTT R falls to a half, to 7/8
  *      where the RTT is below T_low (a queue is not the cause); a timeout leaves at most one
  *      packet per RTT.
- *   7. After an idle period R stays: an idle path would have shown no better value, and growth
+ *   7. The thresholds are a fabric's.  No RTT is below the base RTT: where T_low is not above it,
+ *      or not by more than the grain of a path whose line rate nobody has told, R would only fall.
+ *      T_low is then longer than the base RTT by a quarter or by the grain, and T_high longer than
+ *      T_low by a base RTT or two grains at least.
+ *   8. After an idle period R stays: an idle path would have shown no better value, and growth
  *      by 10 Mbit/s per segment takes seconds to reach R again.  The gradient begins anew.
  */
 #ifndef DCC_TIMELY_H
@@ -50,6 +54,7 @@
 #define DCC_TIMELY_HAI_MAX 1000U
 #define DCC_TIMELY_MIN_RATE_KBPS 1000U
 #define DCC_TIMELY_SEG_BYTES 64000U
+#define DCC_TIMELY_ROOM_BASE_PART 4U
 
 /* The rule that decided, for tracing. */
 enum dcc_timely_branch {
@@ -170,6 +175,25 @@ static inline bool dcc_timely_stale(const struct dcc_timely *s, const struct dcc
 	return !dcc_same_path(&s->path, path) || !dcc_same(&s->params, p, sizeof(*p));
 }
 
+/* T_low and T_high, of s->base_ns. */
+static inline void dcc_timely_derive_thresholds(struct dcc_timely *s, u32 grain_ns,
+						const struct dcc_timely_params *p)
+{
+	u32 least_room_ns = dcc_min_u32(grain_ns, DCC_PATH_RTT_MAX_NS);
+	u32 room_ns = dcc_max_u32(s->base_ns / DCC_TIMELY_ROOM_BASE_PART, least_room_ns);
+	u32 low_ns = dcc_clamp_u32(p->t_low_ns, DCC_RATE_THRESHOLD_MIN_NS,
+				   DCC_RATE_THRESHOLD_MAX_NS);
+	u32 high_ns = p->t_high_ns;
+
+	/* < 2^32: base_ns and room_ns are at most a second */
+	if (low_ns <= s->base_ns + least_room_ns) {
+		low_ns = s->base_ns + room_ns;
+		high_ns = dcc_max_u32(high_ns, low_ns + dcc_max_u32(s->base_ns, 2 * room_ns));
+	}
+	s->t_low_ns = low_ns;
+	s->t_high_ns = dcc_clamp_u32(high_ns, low_ns, DCC_RATE_THRESHOLD_MAX_NS);
+}
+
 /* Values outside their ranges are cut to them: a core must not fail. */
 static inline void dcc_timely_derive(struct dcc_timely *s, const struct dcc_path *path,
 				     const struct dcc_timely_params *p)
@@ -184,9 +208,7 @@ static inline void dcc_timely_derive(struct dcc_timely *s, const struct dcc_path
 	s->wire_bytes = dcc_clamp_u32(path->wire_bytes, DCC_PATH_WIRE_MIN_BYTES,
 				      DCC_PATH_WIRE_MAX_BYTES);
 
-	s->t_low_ns = dcc_clamp_u32(p->t_low_ns, DCC_RATE_THRESHOLD_MIN_NS,
-				    DCC_RATE_THRESHOLD_MAX_NS);
-	s->t_high_ns = dcc_clamp_u32(p->t_high_ns, s->t_low_ns, DCC_RATE_THRESHOLD_MAX_NS);
+	dcc_timely_derive_thresholds(s, path->grain_ns, p);
 	s->ref_ns = p->rtt_ref_ns ? dcc_clamp_u32(p->rtt_ref_ns, DCC_RATE_THRESHOLD_MIN_NS,
 						  DCC_RATE_THRESHOLD_MAX_NS) : s->t_low_ns;
 

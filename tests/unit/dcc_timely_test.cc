@@ -111,6 +111,41 @@ TEST_P(BothVersions, FallsAboveTHighHoweverTheGradientIs) {
   EXPECT_EQ(flow.branch(), DCC_TIMELY_ABOVE);
 }
 
+TEST(TimelyThresholds, AreThoseOfThePaperWhereThePathIsShorter) {
+  Flow flow(0, {10000000000ULL, 49999, 1000, 0, 0});
+  EXPECT_EQ(flow.state.t_low_ns, 50000u);
+  EXPECT_EQ(flow.state.t_high_ns, 500000u);
+}
+
+TEST(TimelyThresholds, AreAboveABaseRttThatIsLonger) {
+  Flow flow(1, {10000000000ULL, 50000, 1000, 0, 0});
+  EXPECT_EQ(flow.state.t_low_ns, 62500u);
+  EXPECT_EQ(flow.state.ref_ns, 62500u);
+  EXPECT_EQ(flow.state.t_high_ns, 500000u);
+  flow.path.base_rtt_ns = 20000000;
+  flow.Start();
+  EXPECT_EQ(flow.state.t_low_ns, 25000000u);
+  EXPECT_EQ(flow.state.t_high_ns, 45000000u);
+  flow.path.base_rtt_ns = 1000000000;
+  flow.path.grain_ns = 0xffffffff;
+  flow.Start();
+  EXPECT_EQ(flow.state.t_low_ns, 2000000000u);
+  EXPECT_EQ(flow.state.t_high_ns, 2000000000u);
+}
+
+TEST(TimelyThresholds, LeaveTheGrainOfASlowPath) {
+  // 20 Mbit/s, 100 us: two packets are 1.2 ms, which are cut to two base RTTs.
+  Flow flow(0, {10000000000ULL, 100000, 1500, 0, 200000});
+  EXPECT_EQ(flow.state.t_low_ns, 300000u);
+  EXPECT_EQ(flow.state.t_high_ns, 700000u);
+  // The user's are the user's where they are longer.
+  flow.params.t_low_ns = 300001;
+  flow.params.t_high_ns = 400000;
+  flow.Start();
+  EXPECT_EQ(flow.state.t_low_ns, 300001u);
+  EXPECT_EQ(flow.state.t_high_ns, 400000u);
+}
+
 TEST(Timely, AConstantRttBetweenTheThresholdsIsAReasonToGrow) {
   Flow flow(0);
   flow.Segment(400000);

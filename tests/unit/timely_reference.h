@@ -22,9 +22,9 @@ class TimelyReference {
                : p.patched ? 8000
                            : 800000) /
               1e6),
-        low_(p.t_low_ns),
-        high_(std::max(p.t_low_ns, p.t_high_ns)),
-        ref_(p.rtt_ref_ns ? p.rtt_ref_ns : p.t_low_ns),
+        low_(Low(path, p)),
+        high_(High(path, p)),
+        ref_(p.rtt_ref_ns ? p.rtt_ref_ns : low_),
         delta_(p.delta_kbps * 1e3),
         floor_(std::min(p.min_rate_kbps * 1e3, line_)),
         seg_bits_(p.seg_bytes * 8.0),
@@ -34,6 +34,7 @@ class TimelyReference {
   }
 
   double rate() const { return rate_; }
+  double gradient() const { return gradient_now_; }
   double window() const {
     return WindowReference(rate_, std::max(base_, std::min(rtt_, high_)), wire_);
   }
@@ -59,9 +60,9 @@ class TimelyReference {
     else if (clock_went_back)
       held = (ack.flags & DCC_ACK_APP_LIMITED) != 0;  // nobody knows how long it was
     rtt_ = ack.rtt_ns;
-    const double gradient = gradient_.Add(rtt_, alpha_, base_);
-    falling_ = gradient <= 0 ? falling_ + 1 : 0;
-    const double next = Law(gradient);
+    gradient_now_ = gradient_.Add(rtt_, alpha_, base_);
+    falling_ = gradient_now_ <= 0 ? falling_ + 1 : 0;
+    const double next = Law(gradient_now_);
     if (!held || next < rate_) SetRate(next);
     acked_ = 0;
     decided_ = ack.now_ns;
@@ -81,6 +82,22 @@ class TimelyReference {
   }
 
  private:
+  static double Room(const dcc_path& path) {
+    return std::max<double>(path.base_rtt_ns / 4, path.grain_ns);
+  }
+  static bool IsTooLow(const dcc_path& path, const dcc_timely_params& p) {
+    return p.t_low_ns <= 1.0 * path.base_rtt_ns + path.grain_ns;
+  }
+  static double Low(const dcc_path& path, const dcc_timely_params& p) {
+    return IsTooLow(path, p) ? path.base_rtt_ns + Room(path) : p.t_low_ns;
+  }
+  static double High(const dcc_path& path, const dcc_timely_params& p) {
+    const double low = Low(path, p);
+    const double least =
+        IsTooLow(path, p) ? low + std::max<double>(path.base_rtt_ns, 2 * Room(path)) : low;
+    return std::min(std::max<double>(least, p.t_high_ns), 2e9);
+  }
+
   double Law(double gradient) const {
     const auto shrink = [this](double fraction) { return rate_ * (1 - std::min(fraction, 0.5)); };
     if (rtt_ < low_) return rate_ + delta_;
@@ -99,7 +116,7 @@ class TimelyReference {
   bool patched_;
   double line_, base_, wire_, alpha_, beta_, low_, high_, ref_, delta_, floor_, seg_bits_;
   u32 hai_events_;
-  double rate_ = 0, rtt_ = 0, acked_ = 0;
+  double rate_ = 0, rtt_ = 0, acked_ = 0, gradient_now_ = 0;
   GradientReference gradient_;
   u32 falling_ = 0;
   u64 due_ = 0;
