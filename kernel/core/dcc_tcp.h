@@ -92,10 +92,13 @@
  */
 #define DCC_TCP_ROUND_SAMPLES 12U
 #define DCC_TCP_STEP_PART 4U
-#define DCC_TCP_NOISY_ROUNDS 8U
+#define DCC_TCP_NOISY_ROUNDS 6U
 #define DCC_TCP_NOISY_SPREAD_PART 8U
 #define DCC_TCP_LOW_RTTS 16U
 #define DCC_TCP_STARVED_PART 8U
+
+/* A round of rare samples says nothing of noise if it takes longer than so many RTTs. */
+#define DCC_TCP_ROUND_RTTS_MAX 512U
 
 /* The best rate falls by a 64th per round: a share that is long gone is no measure. */
 #define DCC_TCP_BEST_SHIFT 6
@@ -744,6 +747,19 @@ static inline bool dcc_tcp_round_is_dense(const struct dcc_tcp *s, u64 now_ns)
 }
 
 /*
+ * May the RTTs of a round with rare samples be noise?  Between rare samples a queue changes as much
+ * as noise does.  But a queue that stays, stays between all of them: then the round's least RTT is
+ * far above the flow's.  And a round that lasts for hundreds of RTTs has seen a queue come and go,
+ * or the flow has paused in it.
+ */
+static inline bool dcc_tcp_round_saw_no_queue(const struct dcc_tcp *s, u64 now_ns, u32 excess_ns,
+					      u32 spread_ns)
+{
+	return spread_ns >= excess_ns / DCC_TCP_NOISE_SPREADS &&
+	       now_ns - s->noise.round.start_ns <= (u64)s->least_rtt_ns * DCC_TCP_ROUND_RTTS_MAX;
+}
+
+/*
  * After a round at bps, while the handshake's RTT is in use: is the base RTT too short?  A
  * middlebox may have answered the handshake, a slow link may be on the path, or a receiver may
  * gather packets of data.  A law then sees a queue that no cut drains.  It cuts until the flow is
@@ -776,14 +792,16 @@ static DCC_NOINLINE void dcc_tcp_close_round(struct dcc_tcp *s, u64 now_ns)
 	u32 mean_ns = (u32)dcc_div_u64(r->sum_rtt_ns, dcc_max_u32(r->samples, 1));
 	u32 excess_ns = dcc_sub_sat_u32(mean_ns, s->least_rtt_ns);
 	u32 spread_ns = dcc_sub_sat_u32(mean_ns, r->least_rtt_ns);
-	bool noisy = dcc_tcp_round_is_noisy(s, now_ns);
+	bool dense = dcc_tcp_round_is_dense(s, now_ns);
+	bool noisy = dcc_tcp_round_is_noisy(s, now_ns) &&
+		     (dense || dcc_tcp_round_saw_no_queue(s, now_ns, excess_ns, spread_ns));
 	u64 bps = dcc_muldiv_u64(r->acked_bytes, DCC_BITS_PER_BYTE * DCC_NS_PER_S,
 				 dcc_max_u64(now_ns - r->start_ns, 1));
 
 	n->best_bps = dcc_max_u64(n->best_bps - (n->best_bps >> DCC_TCP_BEST_SHIFT), bps);
 	if (DCC_UNLIKELY(s->handshake.in_use))
 		dcc_tcp_judge_handshake(s, bps);
-	if (!noisy || !dcc_tcp_round_is_dense(s, now_ns)) {
+	if (!noisy || !dense) {
 		n->noisy.count = 0;
 	} else {
 		dcc_tcp_count_round(&n->noisy, r->start_ns, excess_ns, spread_ns);

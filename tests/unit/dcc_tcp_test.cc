@@ -128,6 +128,24 @@ TEST(TcpNoise, RareSamplesMayBeOfAQueueThatSwings) {
   EXPECT_EQ(flow.longest_ns(), kBase);
 }
 
+TEST(TcpNoise, RareSamplesOfAQueueThatStaysLeaveNone) {
+  NoisyFlow flow;
+  flow.Feed(kBase, 500, 1000);
+  // One of a hundred flows: the queue is ten RTTs long, and changes between two samples.
+  flow.Feed(kBase + 110000, 600, 100000, kBase + 130000);
+  EXPECT_LE(flow.base_ns(), kBase + 100);
+}
+
+TEST(TcpNoise, ARoundWithAPauseSaysNothing) {
+  NoisyFlow flow;
+  flow.Feed(kBase, 500, 1000);
+  flow.Feed(kBase, 6, 1000);
+  // After the pause the flow meets a queue that grows.
+  flow.Feed(kBase + 2000, 1, 100000000);
+  for (u32 queue = 0; queue < 40000; queue += 4000) flow.Feed(kBase + queue, 1, 8000);
+  EXPECT_EQ(flow.longest_ns(), kBase);
+}
+
 TEST(TcpNoise, LittleOfItIsBelievedAtALowRate) {
   NoisyFlow flow;
   flow.Feed(kBase, 500, 1000, kBase + 3000);
