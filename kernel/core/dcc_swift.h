@@ -29,7 +29,9 @@
  *   3. Base target and scaling range follow from the base RTT when they are 0:
  *      1.25 and 2 base RTTs (docs/design/rules.md: a range of 4).  The paper's
  *      figures are those of one operator's network.  The target has the hosts'
- *      noise above that: it is in the base RTT on average, and RTTs differ by it.
+ *      noise above that: it is in the base RTT on average, and RTTs differ by it.  The
+ *      increase per RTT is larger by as much as the noise makes the automatic target,
+ *      as long as it is at most a 16th of the window.
  *   4. Algorithm 1, line "if cwnd <= cwnd_prev then t_last_decrease = now": it is
  *      "<" here.  With "<=" every acknowledgment above the target that may not
  *      decrease would postpone the decrease for ever.
@@ -69,6 +71,10 @@
 #define DCC_SWIFT_FS_CWND_MAX_MILLI 100000000U
 #define DCC_SWIFT_AI_MIN_MILLI 1U
 #define DCC_SWIFT_AI_MAX_MILLI 1000000U
+/* The noise makes a base RTT so many times as long at most, */
+#define DCC_SWIFT_NOISY_BASES_MAX 8U
+/* and the increase larger up to such a part of the window. */
+#define DCC_SWIFT_NOISY_AI_SHIFT 4
 #define DCC_SWIFT_PPM_MAX 1000000U
 #define DCC_SWIFT_INITIAL_MAX_PACKETS 1000000U
 
@@ -136,6 +142,7 @@ struct dcc_swift {
 	u32 fixed_target_ns; /* base target and hops */
 	u32 fs_range_ns;
 	u32 ai_q16;
+	u32 noisy_ai_q16; /* where it is at most a part of the window */
 	u32 beta_q24;
 	u32 max_mdf_q24;
 	u32 wire_bytes;
@@ -237,6 +244,22 @@ static inline u64 dcc_swift_line_packets_q24(const struct dcc_path *path, u64 ti
 }
 
 /*
+ * The increase per RTT of a large window.  Noise makes RTTs longer, to the automatic target at
+ * last; the increase is larger by as much as that target is, so that the window grows as it does
+ * without noise.
+ */
+static inline u32 dcc_swift_noisy_ai_q16(const struct dcc_swift *s, u64 ai_q24, u32 noise_ns)
+{
+	u32 quiet_ns = dcc_max_u32(dcc_sub_sat_u32(s->base_ns, noise_ns),
+				   s->base_ns / DCC_SWIFT_NOISY_BASES_MAX);
+	/* (base / 4 * 5 + noise) / 5 * 4; at most 1.8 s */
+	u32 noisy_ns = s->base_ns + dcc_min_u32(noise_ns, s->base_ns) / 5 * 4;
+
+	ai_q24 = dcc_muldiv_u64(ai_q24, noisy_ns, dcc_max_u32(quiet_ns, 1));
+	return (u32)dcc_min_u64(ai_q24 >> 8, DCC_SWIFT_AI_MAX_MILLI / 1000 << 16);
+}
+
+/*
  * Everything that depends on path and parameters only.  Values outside their
  * ranges are cut to them: a core must not fail.
  */
@@ -244,7 +267,7 @@ static inline void dcc_swift_derive(struct dcc_swift *s, const struct dcc_path *
 				    const struct dcc_swift_params *p)
 {
 	u32 range_ns = p->fs_range_ns;
-	u64 target_ns, span;
+	u64 target_ns, span, ai_q24;
 
 	s->path = *path;
 	s->params = *p;
@@ -278,8 +301,10 @@ static inline void dcc_swift_derive(struct dcc_swift *s, const struct dcc_path *
 	span = dcc_sub_sat_u64(dcc_swift_root(s->fs_min_q24), s->fs_floor);
 	s->fs_slope_q32 = dcc_div_u64((u64)range_ns << 32, dcc_max_u64(span, 1));
 
-	s->ai_q16 = (u32)(dcc_swift_milli_to_q24(dcc_clamp_u32(p->ai_milli, DCC_SWIFT_AI_MIN_MILLI,
-							       DCC_SWIFT_AI_MAX_MILLI)) >> 8);
+	ai_q24 = dcc_swift_milli_to_q24(dcc_clamp_u32(p->ai_milli, DCC_SWIFT_AI_MIN_MILLI,
+						      DCC_SWIFT_AI_MAX_MILLI));
+	s->ai_q16 = (u32)(ai_q24 >> 8);
+	s->noisy_ai_q16 = dcc_swift_noisy_ai_q16(s, ai_q24, path->noise_ns);
 	s->beta_q24 = dcc_ppm_to_q24(dcc_min_u32(p->beta_ppm, DCC_SWIFT_PPM_MAX));
 	s->max_mdf_q24 = dcc_ppm_to_q24(dcc_min_u32(p->max_mdf_ppm, DCC_SWIFT_PPM_MAX));
 
@@ -319,6 +344,16 @@ static inline u64 dcc_swift_acked_q16(const struct dcc_swift *s, u32 acked_bytes
 	return dcc_min_u64(dcc_div_u64((u64)acked_bytes << DCC_WINDOW_SHIFT,
 				       dcc_max_u32(s->wire_bytes, 1)),
 			   (u64)DCC_SWIFT_ACKED_MAX << DCC_WINDOW_SHIFT);
+}
+
+/* The increase per RTT of a window. */
+static inline u32 dcc_swift_ai_of_q16(const struct dcc_swift *s, u64 cwnd_q24)
+{
+	u64 part_q16 = cwnd_q24 >> (8 + DCC_SWIFT_NOISY_AI_SHIFT);
+
+	if (cwnd_q24 < DCC_SWIFT_CWND_ONE)
+		return s->ai_q16;
+	return dcc_max_u32(s->ai_q16, (u32)dcc_min_u64(s->noisy_ai_q16, part_q16));
 }
 
 /*
@@ -432,7 +467,7 @@ static inline bool dcc_swift_ack(struct dcc_swift *s, const struct dcc_path *pat
 		branch = DCC_SWIFT_APP_LIMITED;
 		if (DCC_LIKELY(dcc_swift_window_limited(s, ack))) {
 			branch = DCC_SWIFT_INCREASE;
-			cwnd_q24 = dcc_swift_increase(cwnd_q24, s->ai_q16,
+			cwnd_q24 = dcc_swift_increase(cwnd_q24, dcc_swift_ai_of_q16(s, cwnd_q24),
 						      dcc_swift_acked_q16(s, ack->acked_bytes));
 		}
 	} else {

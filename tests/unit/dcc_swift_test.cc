@@ -134,6 +134,21 @@ TEST(Swift, AWindowOfAcksBelowTheTargetAddsAi) {
   EXPECT_NEAR(flow.cwnd(), 21, 0.03);
 }
 
+TEST(Swift, NoiseThatMakesRttsLongerMakesTheIncreaseLarger) {
+  // 12 us and 4 of noise: a target of 24 us in place of 15.
+  Flow flow(Params(), {100000000000, 16000, 1500, 4000, 0});
+  flow.Set(40);
+  for (int i = 0; i < 40; ++i) EXPECT_TRUE(flow.Ack(16000));
+  EXPECT_NEAR(flow.cwnd(), 41.6, 0.05);
+  // A small window has the usual one.
+  flow.Set(10);
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(flow.Ack(16000));
+  EXPECT_NEAR(flow.cwnd(), 11, 0.06);
+  // All of it noise: not without bound.
+  Flow noise(Params(), {100000000000, 16000, 1500, 16000, 0});
+  EXPECT_NEAR(noise.state.noisy_ai_q16 / 65536.0, 8 * 1.8, 0.01);
+}
+
 TEST(Swift, OneAckOfManyPacketsAddsAsMuchAsManyAcks) {
   Flow flow;
   flow.Set(20);

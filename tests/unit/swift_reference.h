@@ -27,6 +27,10 @@ class SwiftReference {
     fs_min_ = p.fs_min_cwnd_milli / 1e3;
     fs_max_ = p.fs_max_cwnd_milli / 1e3;
     ai_ = p.ai_milli / 1e3;
+    // As much larger as 5/4 base RTT and the noise are than 5/4 of a base RTT without it.
+    const double noise = std::min<double>(path.noise_ns, base_);
+    noisy_ai_ = ai_ * (base_ + 0.8 * noise) / std::max(base_ - noise, base_ / 8);
+    noisy_ai_ = std::min(noisy_ai_, 1000.0);
     beta_ = p.beta_ppm / 1e6;
     max_mdf_ = p.max_mdf_ppm / 1e6;
     max_ = std::clamp(2 * (fixed_ + range_) * mu / wire_, 2.0, 2097152.0);
@@ -71,7 +75,8 @@ class SwiftReference {
     if (delay < target) {
       if (!(ack.flags & DCC_ACK_APP_LIMITED) && ack.inflight_bytes / wire_ >= cwnd_ / 2) {
         const double acked = std::min(ack.acked_bytes / wire_, 2048.0);
-        cwnd_ += cwnd_ >= 1 ? ai_ / cwnd_ * acked : ai_ * acked;
+        const double ai = cwnd_ >= 1 ? std::max(ai_, std::min(noisy_ai_, cwnd_ / 16)) : ai_;
+        cwnd_ += cwnd_ >= 1 ? ai / cwnd_ * acked : ai * acked;
       }
     } else if (CanDecrease(ack.now_ns)) {
       cwnd_ *= std::max(1 - beta_ * (delay - target) / delay, 1 - max_mdf_);
@@ -121,7 +126,8 @@ class SwiftReference {
   }
 
   dcc_swift_params p_;
-  double wire_, base_, fixed_, range_, fs_min_, fs_max_, ai_, beta_, max_mdf_, max_, initial_;
+  double wire_, base_, fixed_, range_, fs_min_, fs_max_, ai_, noisy_ai_, beta_, max_mdf_, max_,
+      initial_;
   double cwnd_ = 1, rtt_ = 0;
   u64 last_decrease_ = 0;
   int retransmit_count_ = 0;
