@@ -46,7 +46,9 @@
  *      RTT, and not while the RTT falls by itself.  The paper's decrease is 0.8 % per segment.
  *   8. sqcc: an RTT less than half-way from the base to T_low says that the line is nearly
  *      idle.  A flow that knows N goes an eighth of the way to C / N per RTT; a flow that
- *      estimates N adds a 32nd of its rate per millisecond (at 10 Gbit/s).
+ *      estimates N adds a 32nd of its rate at most every millisecond (at 10 Gbit/s), and while
+ *      the line stays idle after 1/2, 1/4 and so on of one, down to once per RTT; when the
+ *      queue shows it takes an eighth back.
  *   9. sqcc: the window is for an RTT of at most 2 T_low, which bounds what a wrong rate
  *      can put into the queue.
  *  10. Where nobody has told the line rate, a segment counts as half of the path's grain at least
@@ -110,6 +112,8 @@
 #define DCC_SQCC_FILTER_SPANS 80  /* the mean RTT: 4 ms */
 #define DCC_SQCC_REPORTED_SPANS 40	  /* the mean of the reported count: 2 ms */
 #define DCC_SQCC_FILL_SPANS 20	  /* between two steps on an empty queue: 1 ms */
+#define DCC_SQCC_FILLS_MAX 16	  /* halvings of that */
+#define DCC_SQCC_FILLS_FAST 8	  /* from here on they leave about an RTT */
 #define DCC_SQCC_HOLD_SPANS 2000  /* a decade of the estimate is forgotten in: 100 ms */
 #define DCC_SQCC_DOUBT_SPANS 1280 /* contradiction for so long: 64 ms */
 
@@ -196,6 +200,8 @@ struct dcc_sqcc {
 	u64 acked_bytes; /* since the last one */
 	u64 cut_ns;	/* last cut because of T_high */
 	u64 filled_ns;	/* last step towards the share of an idle line */
+	u64 empty_ns;	/* newest sample of an idle line */
+	u32 fills;	/* steps since the line is idle */
 	u64 loss_ns;	/* last reaction to a loss */
 	struct dcc_gradient gradient;
 	u32 sample_ns;	/* newest RTT */
@@ -545,6 +551,8 @@ static inline void dcc_sqcc_forget(struct dcc_sqcc *s)
 	s->acked_bytes = 0;
 	s->cut_ns = 0;
 	s->filled_ns = 0;
+	s->empty_ns = 0;
+	s->fills = 0;
 	s->loss_ns = 0;
 	s->sample_ns = s->base_ns;
 	s->last.delay_ns = s->base_ns;
@@ -659,26 +667,42 @@ static inline bool dcc_sqcc_cut(struct dcc_sqcc *s, const struct dcc_ack *ack, u
  * sqcc, every sample: the queue is all but empty.  Who knows N and has
  * less than C / N goes an eighth of the way there, once per RTT: if N is right,
  * all flows together do not exceed the line.  Who has to guess adds a 32nd of
- * its rate each S * 20; that keeps the rates' proportions and, until the queue
- * shows, makes an excess of a few packets per flow.
+ * its rate, at most every S * 20.  While no RTT goes by without such a sample it
+ * waits for half as long each time, down to an RTT.  That keeps the rates'
+ * proportions.  Until a step shows in the queue some more are taken: an eighth
+ * is taken back when no sample of an RTT was one of an idle line.
  */
 static inline bool dcc_sqcc_fill(struct dcc_sqcc *s, const struct dcc_ack *ack)
 {
-	u64 pause_ns = s->share_q8 ? ack->rtt_ns : (u64)s->span_ns * DCC_SQCC_FILL_SPANS;
-	u64 step_q8 = s->rate_q8 / 32;
+	u64 pause_ns = ack->rtt_ns, step_q8 = s->rate_q8 / 32;
 
-	if (DCC_LIKELY(ack->rtt_ns >= s->base_ns + dcc_sub_sat_u32(s->t_low_ns, s->base_ns) / 2) ||
-	    (ack->flags & DCC_ACK_APP_LIMITED) || s->params.paper)
+	if (DCC_LIKELY(ack->rtt_ns >= s->base_ns + dcc_sub_sat_u32(s->t_low_ns, s->base_ns) / 2)) {
+		if (DCC_LIKELY(s->fills < DCC_SQCC_FILLS_FAST) ||
+		    ack->now_ns - s->empty_ns <= ack->rtt_ns)
+			return false;
+		dcc_sqcc_set_rate(s, s->rate_q8 - s->rate_q8 / 8);
+		s->fills = 0;
+		s->last.branch = DCC_SQCC_FILL;
+		return true;
+	}
+	if ((ack->flags & DCC_ACK_APP_LIMITED) || s->params.paper)
 		return false;
+	if (ack->now_ns - s->empty_ns > ack->rtt_ns)
+		s->fills = 0;
+	s->empty_ns = ack->now_ns;
 	if (s->share_q8) {
 		if (s->rate_q8 >= s->share_q8)
 			return false;
 		step_q8 = (s->share_q8 - s->rate_q8 + 7) / 8;
+	} else {
+		pause_ns = dcc_max_u64(pause_ns,
+				       (u64)s->span_ns * DCC_SQCC_FILL_SPANS >> s->fills);
 	}
 	if (ack->now_ns >= s->filled_ns && ack->now_ns - s->filled_ns < pause_ns)
 		return false;
 	dcc_sqcc_set_rate(s, s->rate_q8 + step_q8);
 	s->filled_ns = ack->now_ns;
+	s->fills = dcc_min_u32(s->fills + 1, DCC_SQCC_FILLS_MAX);
 	s->last.delay_ns = ack->rtt_ns;
 	s->last.branch = DCC_SQCC_FILL;
 	return true;

@@ -413,6 +413,29 @@ TEST(SqccDefault, OnAnIdleLineAGuessingFlowGrowsByA32ndPerMillisecond) {
   EXPECT_NEAR(flow.mbps(), 100 * std::pow(33.0 / 32, 32), 10);
 }
 
+TEST(SqccDefault, OnALineThatStaysIdleAGuessingFlowGrowsFasterAndFaster) {
+  Flow flow(Params());
+  flow.state.rate_q8 = 100000000ULL * 256;
+  flow.state.due_ns = flow.now_ns + 1000000000;
+  flow.state.decided_ns = 1;
+  const auto idle = [&flow](int us) {
+    for (int i = 0; i < us; i += 5) flow.Ack(6000, 5000);
+  };
+  idle(900);
+  EXPECT_NEAR(flow.mbps(), 100 * std::pow(33.0 / 32, 4), 2);  // after 0, 500, 750 and 875 us
+  idle(200);
+  const double before = flow.mbps();
+  idle(60);
+  EXPECT_GT(flow.mbps(), before * std::pow(33.0 / 32, 5));  // once per two samples
+  // A queue, for longer than an RTT: an eighth less, and from the beginning.
+  const double most = flow.mbps();
+  for (int i = 0; i < 10; ++i) flow.Ack(40000, 5000);
+  const double queued = flow.mbps();
+  EXPECT_NEAR(queued, most * 7 / 8, 0.01);
+  idle(900);
+  EXPECT_LE(flow.mbps(), queued * std::pow(33.0 / 32, 2));
+}
+
 TEST(SqccDefault, AnUnusedRateDoesNotGrow) {
   Flow flow(Fixed(10));
   flow.Decide(20000, 0, DCC_ACK_APP_LIMITED, 100);

@@ -55,6 +55,8 @@ class SqccReference {
     rate_ = static_cast<double>(core.rate_q8) / 256;
     if (core.filled_ns) filled_ = core.filled_ns;
     if (core.cut_ns) cut_ = core.cut_ns;
+    fills_ = core.fills;
+    empty_ = core.empty_ns;
     AdoptRounding(core);
   }
   // What the core keeps in whole units and decides by.
@@ -198,20 +200,30 @@ class SqccReference {
     const double half = base_ + std::max(0.0, low_ - base_) / 2;
     if (!smooth_) return false;
     if (std::fabs(rtt_ - half) <= 2) knife_edge_ = true;  // T_low is the core's
-    if (rtt_ >= half || (ack.flags & DCC_ACK_APP_LIMITED)) return false;
+    const bool long_ago = ack.now_ns < empty_ || ack.now_ns - empty_ > ack.rtt_ns;
+    if (rtt_ >= half) {
+      if (fills_ < 8 || !long_ago) return false;
+      SetRate(rate_ * 7 / 8);
+      fills_ = 0;
+      return true;
+    }
+    if (ack.flags & DCC_ACK_APP_LIMITED) return false;
+    if (long_ago) fills_ = 0;
+    empty_ = ack.now_ns;
     double step = rate_ / 32;
     if (share_ > 0) {
       if (std::fabs(share_ - rate_) < 0.01 * rate_) knife_edge_ = true;
       if (rate_ >= share_) return false;
       step = (share_ - rate_) / 8;
     }
-    const double pause = share_ > 0 ? rtt_ : 20 * span_;
+    const double pause = share_ > 0 ? rtt_ : std::max(rtt_, 20 * span_ / std::pow(2.0, fills_));
     if (filled_ &&
         std::fabs(static_cast<double>(ack.now_ns - *filled_) - pause) < 40 + 1e-3 * pause)
       knife_edge_ = true;
     if (Within(filled_, ack.now_ns, pause)) return false;
     SetRate(rate_ + step);
     filled_ = ack.now_ns;
+    fills_ = std::min(fills_ + 1, 16u);
     return true;
   }
 
@@ -257,6 +269,8 @@ class SqccReference {
   GradientReference gradient_;
   u64 due_ = 0;
   std::optional<u64> decided_, loss_, seen_, reported_, cut_, filled_;
+  u64 empty_ = 0;
+  u32 fills_ = 0;
 };
 
 }  // namespace delaycc_test
