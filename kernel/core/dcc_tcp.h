@@ -97,8 +97,13 @@
 #define DCC_TCP_LOW_RTTS 16U
 #define DCC_TCP_STARVED_PART 8U
 
-/* A round of rare samples says nothing of noise if it takes longer than so many RTTs. */
-#define DCC_TCP_ROUND_RTTS_MAX 512U
+/*
+ * Rare samples (dcc_tcp_round_saw_no_queue()): a round is long if it takes so many RTTs.  Its
+ * excess may be so many spreads, and half of the noise goes with one that is not noisy.
+ */
+#define DCC_TCP_LONG_ROUND_RTTS 512U
+#define DCC_TCP_LONG_ROUND_SPREADS 2U
+#define DCC_TCP_LONG_ROUND_DECAY_SHIFT 1
 
 /* The best rate falls by a 64th per round: a share that is long gone is no measure. */
 #define DCC_TCP_BEST_SHIFT 6
@@ -746,17 +751,21 @@ static inline bool dcc_tcp_round_is_dense(const struct dcc_tcp *s, u64 now_ns)
 	return now_ns - r->start_ns <= (u64)r->samples * (s->least_rtt_ns / 2);
 }
 
+/* Has a complete round taken hundreds of RTTs?  The flow is stopped, or one of hundreds. */
+static inline bool dcc_tcp_round_is_long(const struct dcc_tcp *s, u64 now_ns)
+{
+	return now_ns - s->noise.round.start_ns > (u64)s->least_rtt_ns * DCC_TCP_LONG_ROUND_RTTS;
+}
+
 /*
  * May the RTTs of a round with rare samples be noise?  Between rare samples a queue changes as much
  * as noise does.  But a queue that stays, stays between all of them: then the round's least RTT is
- * far above the flow's.  And a round that lasts for hundreds of RTTs has seen a queue come and go,
- * or the flow has paused in it.
+ * far above the flow's.  In a long round a queue comes and goes, too.
  */
-static inline bool dcc_tcp_round_saw_no_queue(const struct dcc_tcp *s, u64 now_ns, u32 excess_ns,
-					      u32 spread_ns)
+static inline bool dcc_tcp_round_saw_no_queue(bool is_long, u32 excess_ns, u32 spread_ns)
 {
-	return spread_ns >= excess_ns / DCC_TCP_NOISE_SPREADS &&
-	       now_ns - s->noise.round.start_ns <= (u64)s->least_rtt_ns * DCC_TCP_ROUND_RTTS_MAX;
+	return spread_ns >=
+	       excess_ns / (is_long ? DCC_TCP_LONG_ROUND_SPREADS : DCC_TCP_NOISE_SPREADS);
 }
 
 /*
@@ -793,8 +802,9 @@ static DCC_NOINLINE void dcc_tcp_close_round(struct dcc_tcp *s, u64 now_ns)
 	u32 excess_ns = dcc_sub_sat_u32(mean_ns, s->least_rtt_ns);
 	u32 spread_ns = dcc_sub_sat_u32(mean_ns, r->least_rtt_ns);
 	bool dense = dcc_tcp_round_is_dense(s, now_ns);
+	bool is_long = dcc_tcp_round_is_long(s, now_ns);
 	bool noisy = dcc_tcp_round_is_noisy(s, now_ns) &&
-		     (dense || dcc_tcp_round_saw_no_queue(s, now_ns, excess_ns, spread_ns));
+		     (dense || dcc_tcp_round_saw_no_queue(is_long, excess_ns, spread_ns));
 	u64 bps = dcc_muldiv_u64(r->acked_bytes, DCC_BITS_PER_BYTE * DCC_NS_PER_S,
 				 dcc_max_u64(now_ns - r->start_ns, 1));
 
@@ -826,7 +836,8 @@ static DCC_NOINLINE void dcc_tcp_close_round(struct dcc_tcp *s, u64 now_ns)
 	if (excess_ns < n->mean_ns)
 		n->mean_ns -= (n->mean_ns - excess_ns) / 4;
 	if (!noisy)
-		n->mean_ns -= n->mean_ns >> DCC_TCP_NOISE_DECAY_SHIFT;
+		n->mean_ns -= n->mean_ns >> (is_long ? DCC_TCP_LONG_ROUND_DECAY_SHIFT :
+						       DCC_TCP_NOISE_DECAY_SHIFT);
 	dcc_tcp_apply_noise(s);
 	r->samples = 0;
 }
@@ -1025,6 +1036,8 @@ static inline bool dcc_tcp_restarts(struct dcc_tcp *s, const struct dcc_tcp_paus
 	if (p->now_ns <= last_ns + (u64)DCC_TCP_IDLE_RTTS * rtt_ns)
 		return false;
 	s->last_ack_ns = p->now_ns;
+	/* A round's rate says nothing with a pause in it. */
+	s->noise.round.samples = 0;
 	return true;
 }
 

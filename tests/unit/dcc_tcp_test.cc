@@ -93,6 +93,7 @@ class NoisyFlow {
 
   u32 base_ns() const { return s_.path.base_rtt_ns; }
   u32 longest_ns() const { return longest_ns_; }
+  u64 now_ns() const { return now_; }
   dcc_tcp* tcp() { return &s_; }
 
  private:
@@ -136,14 +137,27 @@ TEST(TcpNoise, RareSamplesOfAQueueThatStaysLeaveNone) {
   EXPECT_LE(flow.base_ns(), kBase + 100);
 }
 
-TEST(TcpNoise, ARoundWithAPauseSaysNothing) {
+TEST(TcpNoise, ARoundEndsWithAPause) {
+  const u64 pause_ns = 100000000;
   NoisyFlow flow;
   flow.Feed(kBase, 500, 1000);
   flow.Feed(kBase, 6, 1000);
-  // After the pause the flow meets a queue that grows.
-  flow.Feed(kBase + 2000, 1, 100000000);
+  flow.tcp()->last_ack_ns = flow.now_ns();
+  const dcc_tcp_pause pause = {flow.now_ns() + pause_ns, flow.now_ns(), 0, DCC_TCP_CA_OPEN, true};
+  ASSERT_TRUE(dcc_tcp_restarts(flow.tcp(), &pause));
+  // After it the flow meets a queue that grows.
+  flow.Feed(kBase + 2000, 1, pause_ns);
   for (u32 queue = 0; queue < 40000; queue += 4000) flow.Feed(kBase + queue, 1, 8000);
   EXPECT_EQ(flow.longest_ns(), kBase);
+}
+
+TEST(TcpNoise, AStoppedFlowLearnsIt) {
+  NoisyFlow flow;
+  flow.Feed(kBase, 500, 1000);
+  // A packet in 20 ms asks whether there is still a queue.
+  flow.Feed(kBase, 40, 20000000, kBase + 40000);
+  EXPECT_GT(flow.base_ns(), kBase + 12000);
+  EXPECT_LE(flow.base_ns(), kBase + 28000);
 }
 
 TEST(TcpNoise, LittleOfItIsBelievedAtALowRate) {
