@@ -282,6 +282,7 @@ static inline void dcc_tcp_set_base_rtt(struct dcc_tcp *s, u32 base_rtt_ns, bool
 		s->path.base_rtt_ns = base_rtt_ns;
 		s->path.noise_ns = 0;
 		s->base_fixed = 1;
+		s->handshake.in_use = 0;
 	} else if (s->base_fixed || moved) {
 		s->base_fixed = 0;
 		s->base_measured = 0;
@@ -665,7 +666,7 @@ static inline void dcc_tcp_note_line(struct dcc_tcp *s, const struct dcc_ack *ac
 	}
 	l->round_ns = ack->now_ns;
 	l->bytes = 0;
-	if (s->base_measured && s->handshake.rtt_ns) {
+	if (s->base_measured && !s->base_fixed && s->handshake.rtt_ns) {
 		dcc_tcp_bound_by_handshake(s);
 		dcc_tcp_apply_noise(s);
 	}

@@ -484,6 +484,18 @@ TEST(TcpHandshake, IsNotAskedAgainAfterARoundOnTheIdlePath) {
   EXPECT_EQ(flow.base_ns(), kBase + 5 * packet);
 }
 
+TEST(TcpHandshake, LeavesABaseRttAloneThatIsToldLater) {
+  for (const u8 told : {0, 1}) {
+    NewFlow flow;
+    flow.tcp()->line_told = told;
+    flow.Feed(kBase + 100000, 2000, kPacket);
+    ASSERT_LT(flow.base_ns(), kBase + 100000);
+    dcc_tcp_set_base_rtt(flow.tcp(), 15000, false);
+    flow.Feed(kBase, 2000, kPacket / 2);  // shorter RTTs, an idle path, a better rate
+    EXPECT_EQ(flow.base_ns(), 15000u);
+  }
+}
+
 TEST(TcpHandshake, OfASocketThatHadAnotherAlgorithmIsTcpsLeastRtt) {
   dcc_tcp s = {};
   dcc_tcp_view v = {};
