@@ -250,12 +250,13 @@ static inline u64 dcc_swift_line_packets_q24(const struct dcc_path *path, u64 ti
  */
 static inline u32 dcc_swift_noisy_ai_q16(const struct dcc_swift *s, u64 ai_q24, u32 noise_ns)
 {
+	/* Never 0: base_ns is at least a microsecond. */
 	u32 quiet_ns = dcc_max_u32(dcc_sub_sat_u32(s->base_ns, noise_ns),
 				   s->base_ns / DCC_SWIFT_NOISY_BASES_MAX);
 	/* (base / 4 * 5 + noise) / 5 * 4; at most 1.8 s */
 	u32 noisy_ns = s->base_ns + dcc_min_u32(noise_ns, s->base_ns) / 5 * 4;
 
-	ai_q24 = dcc_muldiv_u64(ai_q24, noisy_ns, dcc_max_u32(quiet_ns, 1));
+	ai_q24 = dcc_muldiv_u64(ai_q24, noisy_ns, quiet_ns);
 	return (u32)dcc_min_u64(ai_q24 >> 8, DCC_SWIFT_AI_MAX_MILLI / 1000 << 16);
 }
 

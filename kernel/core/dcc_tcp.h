@@ -304,6 +304,19 @@ static inline bool dcc_tcp_same_rtt(u64 now_ns, u64 sent_ns, u32 rtt_us)
 	return error_ns + (DCC_NS_PER_US - 1) < 2 * DCC_NS_PER_US - 1;
 }
 
+/* May a time of TCP's be of its timestamp option, which counts milliseconds? */
+static inline bool dcc_tcp_is_whole_ms(u32 us)
+{
+	return us % 1000 == 0;
+}
+
+/* An RTT of small packets, to a microsecond. */
+static inline void dcc_tcp_set_handshake(struct dcc_tcp *s, u64 rtt_ns)
+{
+	s->handshake.error_ns = DCC_NS_PER_US;
+	s->handshake.rtt_ns = (u32)dcc_min_u64(rtt_ns, DCC_PATH_RTT_MAX_NS);
+}
+
 /*
  * The handshake's RTT at the start of a connection.  It is known to the nanosecond where sent_ns is
  * the SYN's departure.  Where a SYN or its answer was sent again it is ambiguous: a timestamp
@@ -314,8 +327,7 @@ static inline void dcc_tcp_note_handshake(struct dcc_tcp *s, const struct dcc_tc
 {
 	struct dcc_tcp_handshake *h = &s->handshake;
 
-	h->error_ns = DCC_NS_PER_US;
-	h->rtt_ns = (u32)dcc_min_u64((u64)srtt_us * DCC_NS_PER_US, DCC_PATH_RTT_MAX_NS);
+	dcc_tcp_set_handshake(s, (u64)srtt_us * DCC_NS_PER_US);
 	if (h->rtt_ns && dcc_tcp_same_rtt(v->now_ns, sent_ns, srtt_us)) {
 		h->error_ns = 0;
 		h->rtt_ns = (u32)dcc_min_u64(v->now_ns - sent_ns, DCC_PATH_RTT_MAX_NS);
@@ -324,20 +336,18 @@ static inline void dcc_tcp_note_handshake(struct dcc_tcp *s, const struct dcc_tc
 
 /*
  * The least RTT of an old connection, which another algorithm had: its handshake's, or that of
- * another small packet.  least_us is TCP's; 0 and all ones: unknown.  TCP's timestamp option counts
- * milliseconds, and may be short by one.
+ * another small packet.  least_us is TCP's; 0 and all ones: unknown.  Of the timestamp option it
+ * may be short by a millisecond.
  */
 static inline void dcc_tcp_note_least(struct dcc_tcp *s, u32 least_us)
 {
-	struct dcc_tcp_handshake *h = &s->handshake;
 	u64 least_ns = (u64)least_us * DCC_NS_PER_US;
 
 	if (!least_us || least_us == 0xffffffffU)
 		return;
-	if (least_us % 1000 == 0)
+	if (dcc_tcp_is_whole_ms(least_us))
 		least_ns += 1000 * DCC_NS_PER_US;
-	h->error_ns = DCC_NS_PER_US;
-	h->rtt_ns = (u32)dcc_min_u64(least_ns, DCC_PATH_RTT_MAX_NS);
+	dcc_tcp_set_handshake(s, least_ns);
 }
 
 /*
@@ -458,8 +468,7 @@ static inline u64 dcc_tcp_send_ns(const struct dcc_tcp *s, const struct dcc_tcp_
 	if (noted_ns && dcc_tcp_same_rtt(v->now_ns, noted_ns, (u32)v->rtt_us))
 		return noted_ns;
 
-	/* An RTT of whole milliseconds may come from TCP's timestamp option, which counts these. */
-	if (s->retransmitted && (u32)v->rtt_us % 1000 == 0)
+	if (s->retransmitted && dcc_tcp_is_whole_ms((u32)v->rtt_us))
 		return 0;
 	return dcc_min_u64((v->now_us - (u32)v->rtt_us) * DCC_NS_PER_US + DCC_NS_PER_US / 2,
 			   v->now_ns - 1);
@@ -610,9 +619,12 @@ static inline u64 dcc_tcp_handshake_slack_ns(const struct dcc_tcp *s)
 static inline void dcc_tcp_bound_by_handshake(struct dcc_tcp *s)
 {
 	struct dcc_tcp_handshake *h = &s->handshake;
-	u32 base_ns = dcc_tcp_handshake_base_ns(s);
+	u32 base_ns;
 
-	if (!h->rtt_ns || base_ns >= s->least_rtt_ns)
+	if (!h->rtt_ns)
+		return;
+	base_ns = dcc_tcp_handshake_base_ns(s);
+	if (base_ns >= s->least_rtt_ns)
 		return;
 	if (!h->in_use) {
 		h->least_data_ns = s->least_rtt_ns;
@@ -666,7 +678,7 @@ static inline void dcc_tcp_note_line(struct dcc_tcp *s, const struct dcc_ack *ac
 	}
 	l->round_ns = ack->now_ns;
 	l->bytes = 0;
-	if (s->base_measured && !s->base_fixed && s->handshake.rtt_ns) {
+	if (s->base_measured && !s->base_fixed) {
 		dcc_tcp_bound_by_handshake(s);
 		dcc_tcp_apply_noise(s);
 	}

@@ -54,6 +54,7 @@
 #define DCC_TIMELY_HAI_MAX 1000U
 #define DCC_TIMELY_MIN_RATE_KBPS 1000U
 #define DCC_TIMELY_SEG_BYTES 64000U
+/* T_low is at least such a part of the base RTT above it, where it has to be moved. */
 #define DCC_TIMELY_ROOM_BASE_PART 4U
 
 /* The rule that decided, for tracing. */

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace {
 
@@ -27,6 +28,11 @@ class Flow {
   // One segment at full rate, all of it with this RTT.
   void Segment(u32 rtt_ns, u32 flags = 0, u32 bytes = 64000) {
     ASSERT_TRUE(Ack(rtt_ns, dcc_rate_interval_ns(64000, state.rate_q8, 5000), flags, bytes));
+  }
+  // T_low and T_high of a flow that starts now.
+  std::pair<u32, u32> Thresholds() {
+    Start();
+    return {state.t_low_ns, state.t_high_ns};
   }
   void Loss() { dcc_timely_loss(&state, &path, &params, now_ns, &control); }
   void Rto() { dcc_timely_rto(&state, &path, &params, now_ns, &control); }
@@ -113,37 +119,28 @@ TEST_P(BothVersions, FallsAboveTHighHoweverTheGradientIs) {
 
 TEST(TimelyThresholds, AreThoseOfThePaperWhereThePathIsShorter) {
   Flow flow(0, {10000000000ULL, 49999, 1000, 0, 0});
-  EXPECT_EQ(flow.state.t_low_ns, 50000u);
-  EXPECT_EQ(flow.state.t_high_ns, 500000u);
+  EXPECT_EQ(flow.Thresholds(), std::make_pair(50000u, 500000u));
 }
 
 TEST(TimelyThresholds, AreAboveABaseRttThatIsLonger) {
   Flow flow(1, {10000000000ULL, 50000, 1000, 0, 0});
-  EXPECT_EQ(flow.state.t_low_ns, 62500u);
+  EXPECT_EQ(flow.Thresholds(), std::make_pair(62500u, 500000u));
   EXPECT_EQ(flow.state.ref_ns, 62500u);
-  EXPECT_EQ(flow.state.t_high_ns, 500000u);
   flow.path.base_rtt_ns = 20000000;
-  flow.Start();
-  EXPECT_EQ(flow.state.t_low_ns, 25000000u);
-  EXPECT_EQ(flow.state.t_high_ns, 45000000u);
+  EXPECT_EQ(flow.Thresholds(), std::make_pair(25000000u, 45000000u));
   flow.path.base_rtt_ns = 1000000000;
   flow.path.grain_ns = 0xffffffff;
-  flow.Start();
-  EXPECT_EQ(flow.state.t_low_ns, 2000000000u);
-  EXPECT_EQ(flow.state.t_high_ns, 2000000000u);
+  EXPECT_EQ(flow.Thresholds(), std::make_pair(2000000000u, 2000000000u));
 }
 
 TEST(TimelyThresholds, LeaveTheGrainOfASlowPath) {
   // 20 Mbit/s, 100 us: two packets are 1.2 ms, which are cut to two base RTTs.
   Flow flow(0, {10000000000ULL, 100000, 1500, 0, 200000});
-  EXPECT_EQ(flow.state.t_low_ns, 300000u);
-  EXPECT_EQ(flow.state.t_high_ns, 700000u);
+  EXPECT_EQ(flow.Thresholds(), std::make_pair(300000u, 700000u));
   // The user's are the user's where they are longer.
   flow.params.t_low_ns = 300001;
   flow.params.t_high_ns = 400000;
-  flow.Start();
-  EXPECT_EQ(flow.state.t_low_ns, 300001u);
-  EXPECT_EQ(flow.state.t_high_ns, 400000u);
+  EXPECT_EQ(flow.Thresholds(), std::make_pair(300001u, 400000u));
 }
 
 TEST(Timely, AConstantRttBetweenTheThresholdsIsAReasonToGrow) {
