@@ -201,7 +201,7 @@ struct dcc_sqcc {
 	u64 cut_ns;	/* last cut because of T_high */
 	u64 filled_ns;	/* last step towards the share of an idle line */
 	u64 empty_ns;	/* newest sample of an idle line */
-	u32 fills;	/* steps since the line is idle */
+	u32 fills;	/* steps of a guess since the line is idle */
 	u64 loss_ns;	/* last reaction to a loss */
 	struct dcc_gradient gradient;
 	u32 sample_ns;	/* newest RTT */
@@ -702,7 +702,8 @@ static inline bool dcc_sqcc_fill(struct dcc_sqcc *s, const struct dcc_ack *ack)
 		return false;
 	dcc_sqcc_set_rate(s, s->rate_q8 + step_q8);
 	s->filled_ns = ack->now_ns;
-	s->fills = dcc_min_u32(s->fills + 1, DCC_SQCC_FILLS_MAX);
+	if (!s->share_q8)
+		s->fills = dcc_min_u32(s->fills + 1, DCC_SQCC_FILLS_MAX);
 	s->last.delay_ns = ack->rtt_ns;
 	s->last.branch = DCC_SQCC_FILL;
 	return true;

@@ -436,6 +436,18 @@ TEST(SqccDefault, OnALineThatStaysIdleAGuessingFlowGrowsFasterAndFaster) {
   EXPECT_LE(flow.mbps(), queued * std::pow(33.0 / 32, 2));
 }
 
+TEST(SqccDefault, AFlowThatKnowsNKeepsItsShareWhenTheQueueShows) {
+  Flow flow(Fixed(100));
+  flow.state.rate_q8 = 10000000ULL * 256;
+  flow.state.due_ns = flow.now_ns + 1000000000;
+  flow.state.decided_ns = 1;
+  for (int i = 0; i < 200; ++i) flow.Ack(6000, 5000);
+  const double share = flow.mbps();
+  EXPECT_GT(share, 95);
+  for (int i = 0; i < 10; ++i) flow.Ack(40000, 5000);
+  EXPECT_EQ(flow.mbps(), share);
+}
+
 TEST(SqccDefault, AnUnusedRateDoesNotGrow) {
   Flow flow(Fixed(10));
   flow.Decide(20000, 0, DCC_ACK_APP_LIMITED, 100);

@@ -223,7 +223,7 @@ class SqccReference {
     if (Within(filled_, ack.now_ns, pause)) return false;
     SetRate(rate_ + step);
     filled_ = ack.now_ns;
-    fills_ = std::min(fills_ + 1, 16u);
+    if (share_ <= 0) fills_ = std::min(fills_ + 1, 16u);
     return true;
   }
 
