@@ -77,6 +77,7 @@ void add_flows(const Scenario& scenario, const Network& network, const std::stri
           flow.stop_ns = spec.stop_ns + stop_phase +
                          draw(spec.stop_jitter_ns, kStopJitter, member) + i * spec.stop_stagger_ns +
                          later;
+        flow.connect_at_start = spec.connect_at_start;
         if (spec.size_bytes > 0) flow.size_bytes = spec.size_bytes;
         flow.priority = spec.priority;
         flow.dscp = spec.dscp;

@@ -16,8 +16,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LinkPlan, a, b)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodePlan, name, address, sysctls)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RoutePlan, node, destination, ifindexes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FlowPlan, id, group, source, destination, cc, listener, start_ns,
-                                   stop_ns, size_bytes, priority, dscp, pacing_bps, pacing_steps,
-                                   measured, plot_each)
+                                   connect_at_start, stop_ns, size_bytes, priority, dscp,
+                                   pacing_bps, pacing_steps, measured, plot_each)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Plan, scenario, algorithm, seed, mtu_bytes, quickack, ack_dscp,
                                    gso, initcwnd, rto_min_ms, warm_bytes, open_windows, connect_ns,
                                    zero_ns, end_ns, trace, memory_mb, modules, sysctls, nodes,

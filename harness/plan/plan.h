@@ -86,6 +86,8 @@ struct FlowPlan {
   std::string cc;       // the kernel's name
   int listener = 0;     // 0: of the algorithm under test; others: one for each fixed algorithm
   int64_t start_ns = 0;
+  // The handshake begins then, and data follow it at once; else all is ready before time 0.
+  bool connect_at_start = false;
   int64_t stop_ns = kNever;  // abort then; else runs until size_bytes are delivered or the end
   int64_t size_bytes = kNever;
   int64_t priority = -1;   // SO_PRIORITY of the sender; -1: left alone

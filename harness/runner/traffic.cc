@@ -119,7 +119,8 @@ Traffic::Traffic(const Plan& plan, const std::vector<Fd>& netns, std::function<v
     flow.record.id = flow.plan->id;
     if (flow.plan->id != static_cast<int>(i))
       throw Error("plan: flow " + std::to_string(i) + " has id " + std::to_string(flow.plan->id));
-    flow.warm_to_send = flow.warm_to_receive = plan.warm_bytes;
+    if (!flow.plan->connect_at_start)
+      flow.warm_to_send = flow.warm_to_receive = plan.warm_bytes;
     flow.to_send = flow.plan->size_bytes;
   }
   listen_everywhere();
@@ -129,8 +130,12 @@ void Traffic::schedule_flows() {
   for (size_t i = 0; i < flows_.size(); i++) {
     if (!sends_here(flows_[i])) continue;
     const FlowPlan& flow = *flows_[i].plan;
-    schedule(plan_.connect_ns + static_cast<int64_t>(i) * kConnectSpacingNs, Action::kConnect, i);
-    schedule(plan_.zero_ns + flow.start_ns, Action::kStart, i);
+    if (flow.connect_at_start) {
+      schedule(plan_.zero_ns + flow.start_ns, Action::kConnect, i);
+    } else {
+      schedule(plan_.connect_ns + static_cast<int64_t>(i) * kConnectSpacingNs, Action::kConnect, i);
+      schedule(plan_.zero_ns + flow.start_ns, Action::kStart, i);
+    }
     for (const auto& [from_ns, bps] : flow.pacing_steps)
       schedule(plan_.zero_ns + from_ns, Action::kPace, i);
     if (flow.stop_ns != kNever) schedule(plan_.zero_ns + flow.stop_ns, Action::kStop, i);
@@ -301,6 +306,7 @@ void Traffic::act(Action action, size_t index) {
 
 void Traffic::connect(size_t index) {
   Flow& flow = flows_[index];
+  if (flow.plan->connect_at_start) flow.record.start_ns = monotonic_ns() - plan_.zero_ns;
   enter(netns_.at(flow.plan->source));
   flow.client = Fd(new_socket());
   const int fd = flow.client.get();
@@ -356,6 +362,7 @@ void Traffic::warm(size_t index) {
 
 void Traffic::prepare() {
   for (Flow& flow : flows_) {
+    if (flow.plan->connect_at_start) continue;
     if (receives_here(flow) && !flow.server)
       throw Error(name(flow) + " was not connected by time 0");
     if (receives_here(flow) && flow.warm_to_receive > 0)
@@ -363,18 +370,22 @@ void Traffic::prepare() {
                   " was not warmed up by time 0: " + std::to_string(flow.warm_to_receive) + " of " +
                   std::to_string(plan_.warm_bytes) + " bytes were not received");
     if (!sends_here(flow)) continue;
-    flow.record.cc = congestion_control(flow.client.get());
-    if (flow.record.cc != flow.plan->cc)
-      throw Error(name(flow) + " runs " + flow.record.cc + " instead of " + flow.plan->cc);
+    check_congestion_control(flow);
     flow.warm_retransmits = total_retransmits(flow);
   }
   at_zero_();
 }
 
+void Traffic::check_congestion_control(Flow& flow) {
+  flow.record.cc = congestion_control(flow.client.get());
+  if (flow.record.cc != flow.plan->cc)
+    throw Error(name(flow) + " runs " + flow.record.cc + " instead of " + flow.plan->cc);
+}
+
 void Traffic::start(size_t index) {
   Flow& flow = flows_[index];
   flow.started = true;
-  flow.record.start_ns = monotonic_ns() - plan_.zero_ns;
+  if (!flow.plan->connect_at_start) flow.record.start_ns = monotonic_ns() - plan_.zero_ns;
   // An idle connection takes what it is given, so a short flow needs no more than this.
   if (plan_.open_windows) send_some(index);
   if (flow.to_send != 0) watch(EPOLL_CTL_MOD, flow.client.get(), EPOLLOUT, Kind::kClient, index);
@@ -433,7 +444,7 @@ void Traffic::accept(int listener) {
   flow.server = std::move(server);
   abort_on_close(flow.server.get());
   if (plan_.ack_dscp > 0) set_dscp(flow.server.get(), plan_.ack_dscp);
-  set_low_water(flow, flow.warm_to_receive > 0 ? flow.warm_to_receive : receive_chunk_bytes_);
+  expect_more(flow);
   watch(EPOLL_CTL_ADD, flow.server.get(), EPOLLIN, Kind::kServer, index);
   if (plan_.open_windows) {
     open_window(flow.server.get());
@@ -446,6 +457,11 @@ void Traffic::send_some(size_t index) {
   if (!flow.started) {  // the connection is up
     watch(EPOLL_CTL_MOD, flow.client.get(), 0, Kind::kClient, index);
     if (connected_) connected_(index, flow.client.get());
+    if (flow.plan->connect_at_start) {
+      check_congestion_control(flow);
+      start(index);
+      return;
+    }
     if (!plan_.open_windows || !receives_here(flow)) warm(index);
     return;
   }
@@ -476,19 +492,18 @@ void Traffic::receive_some(size_t index) {
   const int64_t of_warm_up = std::min<int64_t>(n, flow.warm_to_receive);
   flow.warm_to_receive -= of_warm_up;
   flow.record.received_bytes += n - of_warm_up;
-  if (flow.warm_to_receive > 0) {
-    set_low_water(flow, flow.warm_to_receive);
-    return;
-  }
+  if (flow.warm_to_receive == 0 && flow.record.received_bytes == flow.plan->size_bytes)
+    flow.record.received_ns = now_ns;
+  else
+    expect_more(flow);
+}
+
+void Traffic::expect_more(Flow& flow) {
   int64_t left = receive_chunk_bytes_;
-  if (flow.plan->size_bytes != kNever) {
-    const int64_t missing = flow.plan->size_bytes - flow.record.received_bytes;
-    if (missing == 0) {
-      flow.record.received_ns = now_ns;
-      return;
-    }
-    left = std::min(left, missing);
-  }
+  if (flow.warm_to_receive > 0)
+    left = flow.warm_to_receive;
+  else if (flow.plan->size_bytes != kNever)
+    left = std::min(left, flow.plan->size_bytes - flow.record.received_bytes);
   set_low_water(flow, left);
 }
 

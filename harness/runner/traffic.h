@@ -16,8 +16,8 @@
 
 namespace delaycc {
 
-// Connects every flow early, warms the connections up, and at the plan's time 0 starts the
-// experiment. No system call is issued that can be known to fail: in the lab such a call costs
+// Connects every flow early but those that connect at their start, warms the connections up, and at
+// the plan's time 0 starts the experiment. No system call is issued that can be known to fail: in the lab such a call costs
 // time. One that would block all the same is tried again when the socket is ready.
 class Traffic {
  public:
@@ -90,6 +90,8 @@ class Traffic {
   void warm(size_t index);
   ssize_t send_payload(const Flow& flow, int64_t bytes);
   void prepare();
+  // Notes the flow's algorithm, which has to be the plan's.
+  void check_congestion_control(Flow& flow);
   void start(size_t index);
   void pace(Flow& flow, int64_t wire_bps);
   void stop(Flow& flow);
@@ -97,6 +99,8 @@ class Traffic {
   void accept(int listener);
   void send_some(size_t index);
   void receive_some(size_t index);
+  // Wakes up when the next bytes that count are all there.
+  void expect_more(Flow& flow);
   void set_low_water(Flow& flow, int64_t bytes);
   int64_t total_retransmits(const Flow& flow) const;
   void watch(int op, int fd, uint32_t events, Kind kind, size_t index);

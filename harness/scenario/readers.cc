@@ -138,6 +138,7 @@ FlowSpec read_flow(Section& section, size_t index) {
   flow.start_phase_ns = section.time_us("start_phase_us", 0);
   flow.start_jitter_ns = section.time_us("start_jitter_us", 0);
   flow.stagger_ns = section.time_us("stagger_us", 0);
+  flow.connect_at_start = section.boolean("connect_at_start", false);
   flow.stop_ns = section.time_us("stop_us", -1);
   flow.stop_phase_ns = section.time_us("stop_phase_us", 0);
   flow.stop_jitter_ns = section.time_us("stop_jitter_us", 0);

@@ -111,6 +111,7 @@ struct FlowSpec {
   int64_t start_ns = 0;
   int64_t start_phase_ns = 0;   // one random delay for the whole group
   int64_t start_jitter_ns = 0;  // a random delay for each member
+  bool connect_at_start = false;
   int64_t stagger_ns = 0;
   int64_t stop_ns = -1;
   int64_t stop_phase_ns = 0;

@@ -70,6 +70,13 @@ TEST(Compile, PlanSurvivesJson) {
   EXPECT_THROW(plan_from_json("{}"), Error);
 }
 
+TEST(Compile, OnlyAGroupThatSaysSoConnectsAtItsStart) {
+  const ScenarioFile file("test.toml", kText, {"flows.1.connect_at_start=true"});
+  const Plan plan =
+      compile_trial(file.resolve(file.main_parameters()), trial("oscar", 0, 1), has_oscar).plan;
+  for (const FlowPlan& flow : plan.flows) EXPECT_EQ(flow.connect_at_start, flow.group == "burst");
+}
+
 TEST(Compile, PriorityIsTheGroupsAndLeftAloneWithoutOne) {
   const Plan plan = compile_trial(scenario(), trial("oscar", 0, 1), has_oscar).plan;
   for (const FlowPlan& flow : plan.flows) EXPECT_EQ(flow.priority, flow.group == "burst" ? 5 : -1);

@@ -59,6 +59,23 @@ def test_summary_has_the_contract_s_keys(scenario, tmp_path):
         assert "recover_us" not in metrics
 
 
+def test_a_flow_that_connects_at_its_start_counts_its_handshake(scenario, tmp_path):
+    fct_us = {}
+    for late in ("false", "true"):
+        summary = json.loads(run(scenario, tmp_path / late, "--json", "--cc", "cubic,oscar", "--set", "flows.0.size_bytes=1000", "--set",
+                                 "flows.1.size_bytes=1000", "--set", f"flows.1.connect_at_start={late}").stdout)
+        fct_us[late] = {name: metrics["fct_mean_us"]["max"] for name, metrics in summary["algorithms"].items()}
+    # Of two flows one has an RTT more, of small packets on an idle path.
+    for name, before in fct_us["false"].items():
+        assert 10 < 2 * (fct_us["true"][name] - before) < 14, fct_us
+    # A flow that no byte has gone before is complete when its last one is there.
+    cold = json.loads(run(scenario, tmp_path / "cold", "--json", "--cc", "cubic", "--set", "flows.0.size_bytes=1000", "--set",
+                          "flows.1.size_bytes=1000", "--set", "hosts.warm_bytes=0").stdout)
+    assert cold["algorithms"]["cubic"]["fct_mean_us"]["max"] < 20
+    refused = delaycc("run", scenario, "--set", "flows.1.connect_at_start=maybe")
+    assert refused.returncode == 2 and "is not a boolean, allowed is true or false" in refused.stderr
+
+
 def test_a_second_run_takes_its_trials_from_the_store(scenario, tmp_path):
     run(scenario, tmp_path / "out")
     before = (tmp_path / "out" / "summary.json").read_bytes()
