@@ -6,6 +6,8 @@
  *	dcc_links	hash: speed of each device, for sockets whose line rate is
  *			not set
  *	dcc_paths	trie: base RTT of destination prefixes
+ *	dcc_memory	hash: struct dcc_tcp_memory (core/dcc_tcp.h), what connections
+ *			have learnt of a destination; the least recently used goes
  *	dcc_reports	socket storage: N as receivers report it; one map, that the
  *			algorithms which want N share with the program that reads
  *			ACKs (count.bpf.c), whichever is loaded first
@@ -23,6 +25,7 @@
 #define DELAYCC_BPF_SETTINGS "dcc_settings"
 #define DELAYCC_BPF_LINKS "dcc_links"
 #define DELAYCC_BPF_PATHS "dcc_paths"
+#define DELAYCC_BPF_MEMORY "dcc_memory"
 #define DELAYCC_BPF_OPS "dcc_ops"
 #define DELAYCC_BPF_REPORTS "dcc_reports"
 #define DELAYCC_BPF_ARRIVALS "dcc_arrivals"
@@ -33,6 +36,7 @@ struct dcc_settings_head {
 	__u32 line_rate_mbps;
 	__u32 base_rtt_ns;
 	__u32 link_overhead_bytes;
+	__u32 path_memory_s; /* 0: no path memory */
 	__u32 arrivals; /* not 0: dcc_arrivals is written */
 };
 
@@ -62,6 +66,16 @@ struct dcc_path_key {
 
 /* As many as the modules' sysctl base_rtt_paths takes. */
 #define DELAYCC_BPF_PATHS_MAX 4096
+
+/* IPv4 is mapped into IPv6. */
+struct dcc_memory_key {
+	__u32 netns; /* inode number of the namespace */
+	__u32 wire_bytes; /* of a full packet */
+	__u8 address[16];
+};
+
+/* Four times the modules: each processor keeps some of a small map free for itself. */
+#define DELAYCC_BPF_MEMORY_MAX 4096
 
 /* What sockets of a cgroup begin with (cgroup.bpf.c), in the array dcc_cgroup. */
 struct dcc_cgroup {

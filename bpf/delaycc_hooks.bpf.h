@@ -178,7 +178,14 @@ struct {
 	__type(value, __u32); /* ns */
 } dcc_paths SEC(".maps");
 
-/* What can be set, for the loader.  Ranges of the first three: those of the modules' sysctls. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, DELAYCC_BPF_MEMORY_MAX);
+	__type(key, struct dcc_memory_key);
+	__type(value, struct dcc_tcp_memory);
+} dcc_memory SEC(".maps");
+
+/* What can be set, for the loader.  Ranges of the first ones: those of the modules' sysctls. */
 #define HOOKS_PARAM(name_, at, lo, hi, zero)                                                       \
 	{                                                                                          \
 		.name = name_, .offset = (at), .min = (lo), .max = (hi), .zero_ok = (zero),        \
@@ -197,6 +204,7 @@ const volatile struct dcc_param_info dcc_param_table[DELAYCC_BPF_PARAMS_MAX] = {
 	 * also takes FCS, preamble and gap: 38.
 	 */
 	HOOKS_PARAM("link_overhead_bytes", HOOKS_HEAD(link_overhead_bytes), 0, 128, true)
+	HOOKS_PARAM("path_memory_s", HOOKS_HEAD(path_memory_s), 1, 86400, true)
 	DELAYCC_BPF_PARAMS(HOOKS_CORE_PARAM)
 };
 
@@ -329,21 +337,81 @@ static __always_inline u64 hooks_link_bps(struct sock *sk)
 	return mbps ? *mbps * 1000000ULL : 0;
 }
 
+/* The peer's address, IPv4 mapped into IPv6; address is zeroed. */
+static __always_inline void hooks_peer(struct sock *sk, __u8 *address)
+{
+	if (sk->__sk_common.skc_family == DCC_AF_INET6) {
+		BPF_CORE_READ_INTO((struct in6_addr *)address, sk, __sk_common.skc_v6_daddr);
+	} else {
+		address[10] = 0xff;
+		address[11] = 0xff;
+		BPF_CORE_READ_INTO((__be32 *)&address[12], sk, __sk_common.skc_daddr);
+	}
+}
+
 /* Of the longest prefix that has the peer; 0: none. */
 static __always_inline u32 hooks_path_rtt_ns(struct sock *sk)
 {
 	struct dcc_path_key key = { .bits = 128 };
 	u32 *rtt_ns;
 
-	if (sk->__sk_common.skc_family == DCC_AF_INET6) {
-		BPF_CORE_READ_INTO(&key.address, sk, __sk_common.skc_v6_daddr);
-	} else {
-		key.address[10] = 0xff;
-		key.address[11] = 0xff;
-		BPF_CORE_READ_INTO((__be32 *)&key.address[12], sk, __sk_common.skc_daddr);
-	}
+	hooks_peer(sk, key.address);
 	rtt_ns = bpf_map_lookup_elem(&dcc_paths, &key);
 	return rtt_ns ? *rtt_ns : 0;
+}
+
+static __always_inline void hooks_memory_key(struct sock *sk, const struct hooks_sock *s,
+					     struct dcc_memory_key *key)
+{
+	key->netns = BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
+	key->wire_bytes = s->tcp.path.wire_bytes;
+	hooks_peer(sk, key->address);
+}
+
+/* A socket begins with what is known of its path. */
+static __always_inline void hooks_recall(struct sock *sk, struct hooks_sock *s, u32 lifetime_s)
+{
+	struct dcc_memory_key key = {};
+	struct dcc_tcp_memory *memory;
+
+	if (!lifetime_s || s->tcp.base_fixed)
+		return;
+	hooks_memory_key(sk, s, &key);
+	memory = bpf_map_lookup_elem(&dcc_memory, &key);
+	if (memory && !dcc_tcp_memory_is_old(memory, bpf_ktime_get_ns(), lifetime_s))
+		dcc_tcp_trust(&s->tcp, &memory->known);
+}
+
+/*
+ * Leaves what a socket knows of its path.  Another processor may do the same with the same entry:
+ * then one of the two counts, or the one's noise with the other's RTT.
+ */
+static __always_inline void hooks_tell(struct sock *sk, struct hooks_sock *s, u32 lifetime_s,
+				       u64 now_ns)
+{
+	struct dcc_memory_key key = {};
+	struct dcc_tcp_memory *memory;
+	struct dcc_tcp_known known;
+	bool knows = dcc_tcp_knows(&s->tcp, &known);
+
+	if (lifetime_s && (knows || s->tcp.known_wrong)) {
+		hooks_memory_key(sk, s, &key);
+		memory = bpf_map_lookup_elem(&dcc_memory, &key);
+		if (memory && dcc_tcp_memory_is_wrong(memory, &s->tcp)) {
+			bpf_map_delete_elem(&dcc_memory, &key);
+			memory = NULL;
+		}
+		if (!memory && knows) {
+			struct dcc_tcp_memory empty;
+
+			__builtin_memset(&empty, 0, sizeof(empty));
+			bpf_map_update_elem(&dcc_memory, &key, &empty, BPF_NOEXIST);
+			memory = bpf_map_lookup_elem(&dcc_memory, &key);
+		}
+		if (memory && knows)
+			dcc_tcp_memory_take(memory, &known, now_ns, lifetime_s);
+	}
+	dcc_tcp_told(&s->tcp, now_ns);
 }
 
 /* The settings, for a socket that begins, or once they have changed.  False: no line rate. */
@@ -380,6 +448,7 @@ int dcc_defaults(void *ctx)
 	if (!settings)
 		return 1;
 	settings->head.link_overhead_bytes = 14;
+	settings->head.path_memory_s = 600;
 	DCC_CORE(_params_default)(&settings->params);
 	return 0;
 }
@@ -421,6 +490,7 @@ void DCC_BPF_PROG(DCC_HOOK(init), struct sock *sk)
 		return;
 	}
 	hooks_read_packet(tp, s);
+	hooks_recall(sk, s, settings->head.path_memory_s);
 
 	DCC_CORE(_init)(&s->core, &s->tcp.path, &s->params, &s->control);
 	s->pacing_is_ours = !sk->sk_pacing_status;
@@ -434,10 +504,13 @@ void DCC_BPF_PROG(DCC_HOOK(init), struct sock *sk)
 SEC("struct_ops/release")
 void DCC_BPF_PROG(DCC_HOOK(release), struct sock *sk)
 {
+	struct hooks_settings *settings = hooks_settings();
 	struct hooks_sock *s = hooks_state(sk, 0);
 
 	if (!s)
 		return;
+	if (settings)
+		hooks_tell(sk, s, settings->head.path_memory_s, bpf_ktime_get_ns());
 	sk->sk_pacing_rate = sk->sk_max_pacing_rate;
 	/* SO_MAX_PACING_RATE keeps pacing on. */
 	if (s->pacing_is_ours && sk->sk_max_pacing_rate == ~0UL &&
@@ -610,6 +683,8 @@ static __always_inline void hooks_on_ack(struct sock *sk, const struct rate_samp
 		__sync_fetch_and_add(&dcc_acks, 1);
 	}
 	hooks_apply(tp, s);
+	if (settings && dcc_tcp_has_news(&s->tcp, tp->tcp_clock_cache))
+		hooks_tell(sk, s, settings->head.path_memory_s, tp->tcp_clock_cache);
 }
 
 /*

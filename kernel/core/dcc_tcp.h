@@ -13,6 +13,8 @@
  *			  dcc_tcp_may_be_held(), dcc_tcp_send_ns(), dcc_tcp_is_held(),
  *			  dcc_tcp_accept_rtt(), dcc_tcp_note_noise(),
  *			  dcc_tcp_judge_handshake(), dcc_tcp_note_line()
+ *	path memory	dcc_tcp_trust(); dcc_tcp_has_news(), dcc_tcp_knows(),
+ *			dcc_tcp_memory_take(), dcc_tcp_told()
  *	loss		dcc_tcp_state_event()
  *	idle		dcc_tcp_restarts()
  *	control		dcc_tcp_pace(), dcc_tcp_burst(), dcc_tcp_window(),
@@ -128,6 +130,19 @@
 #define DCC_TCP_STARVED_ROUNDS 2U
 
 /*
+ * What is known of a path (dcc_tcp_trust()) is believed if the handshake took at most so many times
+ * as long: a law's queue is no longer than the path.  What took longer is another path, or has met
+ * a queue of flows that no delay-based one can do anything about.
+ */
+#define DCC_TCP_KNOWN_TIMES 3U
+
+/* A path memory: a 16th more or less is the same path, at another time. */
+#define DCC_TCP_MEMORY_SAME_SHIFT 4
+
+/* A connection tells what it knows so often, and whenever it has measured another least RTT. */
+#define DCC_TCP_TELL_NS DCC_NS_PER_S
+
+/*
  * The grain of a path whose line rate nobody has told (dcc_tcp_grain_ns()): a quarter of the base
  * RTT, or the time of so many packets at the best rate that the flow has seen.  The latter only
  * where that is less than such a part of the device's rate, as one of some flows on a right one
@@ -184,6 +199,22 @@ struct dcc_tcp_handshake {
 	u8 starved_rounds; /* in a row */
 };
 
+/*
+ * What earlier connections have learnt of a path with full packets of the same size, and what a
+ * connection has learnt for later ones.
+ */
+struct dcc_tcp_known {
+	u32 least_rtt_ns; /* 0: nothing */
+	u32 noise_ns;	  /* of the hosts, beside it */
+	bool exact;	  /* of full packets; else a handshake's, made longer */
+};
+
+/* A path in a path memory. */
+struct dcc_tcp_memory {
+	struct dcc_tcp_known known;
+	u64 noted_ns; /* when a connection last knew as short a RTT; wraps */
+};
+
 /* Rounds of one kind, in a row. */
 struct dcc_tcp_rounds {
 	u64 since_ns;  /* the first one's start */
@@ -216,6 +247,9 @@ struct dcc_tcp {
 	u32 least_rtt_ns;     /* of a full packet; path.base_rtt_ns is longer by noise.mean_ns */
 	struct dcc_tcp_noise noise;
 	struct dcc_tcp_handshake handshake;
+	struct dcc_tcp_known known; /* of the path; least_rtt_ns is 0 once it is refuted */
+	u64 tell_ns;	      /* when the path memory is to hear of the path again; */
+	u32 told_rtt_ns;      /* least_rtt_ns, as it last heard of it */
 	struct dcc_tcp_line line;
 	u64 last_ack_ns;      /* the newest ACK that a core saw; 0: none */
 	u8 line_told;	      /* path.line_rate_bps is configured, not a device's */
@@ -227,6 +261,7 @@ struct dcc_tcp {
 	u8 stretched_acks;    /* the peer does not acknowledge each packet at once */
 	u8 times_retrans;     /* RTTs of retransmissions count (by RACK, in us) */
 	u8 loss_seen;	      /* recovery began; the core's _loss() is still to be called */
+	u8 known_wrong;	      /* what was known of the path is refuted; cleared by the caller */
 };
 
 /* A socket and its rate sample at an ACK, as integers; the kernel's names where it has one. */
@@ -293,6 +328,7 @@ static inline void dcc_tcp_set_base_rtt(struct dcc_tcp *s, u32 base_rtt_ns, bool
 		s->noise.round.samples = 0;
 		s->handshake.rtt_ns = 0;
 		s->handshake.in_use = 0;
+		s->known.least_rtt_ns = 0;
 	}
 }
 
@@ -603,6 +639,125 @@ static inline u64 dcc_tcp_handshake_slack_ns(const struct dcc_tcp *s)
 	       (s->handshake.rtt_ns >> DCC_TCP_HANDSHAKE_SLACK_SHIFT) + s->handshake.error_ns;
 }
 
+/* The base RTT that is known, with the hosts' noise. */
+static inline u32 dcc_tcp_known_base_ns(const struct dcc_tcp *s)
+{
+	return (u32)dcc_min_u64((u64)s->known.least_rtt_ns + s->known.noise_ns,
+				DCC_PATH_RTT_MAX_NS);
+}
+
+/*
+ * The base RTT that handshake and path memory allow at most; 0: any.  One of full packets is the
+ * better one, unless the handshake was faster than it allows.
+ */
+static inline u32 dcc_tcp_bound_ns(const struct dcc_tcp *s)
+{
+	u64 base_ns, most_ns;
+
+	if (!s->handshake.rtt_ns)
+		return s->known.least_rtt_ns;
+	base_ns = most_ns = dcc_tcp_handshake_base_ns(s);
+	if (s->known.exact)
+		most_ns += dcc_tcp_handshake_slack_ns(s);
+	if (s->known.least_rtt_ns && s->known.least_rtt_ns <= most_ns)
+		return s->known.least_rtt_ns;
+	return (u32)base_ns;
+}
+
+/*
+ * After dcc_tcp_begin() and dcc_tcp_set_base_rtt(): what is known of the path.  A connection that
+ * is made while a queue stands never sees the path without it, and its handshake has met the queue,
+ * too.  It would take the queue for a part of the path and more than its share.
+ */
+static inline void dcc_tcp_trust(struct dcc_tcp *s, const struct dcc_tcp_known *known)
+{
+	u64 most_ns = (u64)DCC_TCP_KNOWN_TIMES * known->least_rtt_ns;
+
+	if (s->base_fixed || !known->least_rtt_ns || s->handshake.rtt_ns > most_ns)
+		return;
+	s->known = *known;
+	if (dcc_tcp_bound_ns(s) != known->least_rtt_ns)
+		return;
+	s->noise.mean_ns = known->noise_ns;
+	s->path.base_rtt_ns = dcc_tcp_known_base_ns(s);
+	s->path.noise_ns = dcc_sub_sat_u32(s->path.base_rtt_ns, known->least_rtt_ns);
+	dcc_tcp_set_grain(s);
+}
+
+/* What later connections may know of the path, in *known; false: nothing. */
+static inline bool dcc_tcp_knows(const struct dcc_tcp *s, struct dcc_tcp_known *known)
+{
+	if (s->base_fixed || !s->base_measured)
+		return false;
+	known->least_rtt_ns = s->least_rtt_ns;
+	known->noise_ns = s->noise.mean_ns;
+	known->exact = !s->handshake.in_use ||
+		       (s->known.exact && s->least_rtt_ns == s->known.least_rtt_ns);
+	return true;
+}
+
+/* Is there news for the path memory?  Then dcc_tcp_told() is to follow. */
+static inline bool dcc_tcp_has_news(const struct dcc_tcp *s, u64 now_ns)
+{
+	return now_ns >= s->tell_ns || s->told_rtt_ns != s->least_rtt_ns;
+}
+
+static inline void dcc_tcp_told(struct dcc_tcp *s, u64 now_ns)
+{
+	s->known_wrong = 0;
+	s->told_rtt_ns = s->least_rtt_ns;
+	s->tell_ns = now_ns + DCC_TCP_TELL_NS;
+}
+
+/* 0 if another processor has noted it since now_ns. */
+static inline u64 dcc_tcp_memory_age_ns(const struct dcc_tcp_memory *m, u64 now_ns)
+{
+	u64 age_ns = now_ns - m->noted_ns;
+
+	return (s64)age_ns < 0 ? 0 : age_ns;
+}
+
+static inline bool dcc_tcp_memory_is_old(const struct dcc_tcp_memory *m, u64 now_ns,
+					 u32 lifetime_s)
+{
+	return dcc_tcp_memory_age_ns(m, now_ns) > lifetime_s * DCC_NS_PER_S;
+}
+
+/* Is what a connection has refuted still in the memory? */
+static inline bool dcc_tcp_memory_is_wrong(const struct dcc_tcp_memory *m,
+					   const struct dcc_tcp *s)
+{
+	return s->known_wrong && m->known.least_rtt_ns < s->least_rtt_ns;
+}
+
+/*
+ * Takes what a connection knows.  A longer RTT than what is there says nothing, until that is
+ * lifetime_s old: then false.  Of one path the least RTT of full packets counts, and a handshake's
+ * before there is one.
+ */
+static inline bool dcc_tcp_memory_take(struct dcc_tcp_memory *m,
+				       const struct dcc_tcp_known *known, u64 now_ns,
+				       u32 lifetime_s)
+{
+	u32 least_ns = m->known.least_rtt_ns;
+	u32 slack_ns = least_ns >> DCC_TCP_MEMORY_SAME_SHIFT;
+
+	if (!least_ns || known->least_rtt_ns < least_ns - slack_ns ||
+	    dcc_tcp_memory_is_old(m, now_ns, lifetime_s)) {
+		m->known = *known;
+	} else if (known->least_rtt_ns > least_ns + slack_ns) {
+		return false;
+	} else if (known->exact != m->known.exact) {
+		if (known->exact)
+			m->known = *known;
+	} else {
+		m->known.least_rtt_ns = dcc_min_u32(least_ns, known->least_rtt_ns);
+	}
+	m->known.noise_ns = known->noise_ns;
+	m->noted_ns = now_ns;
+	return true;
+}
+
 /*
  * At the first full packet's RTT, and where nobody has told the line rate also when the flow was
  * faster than before: is the handshake's the better measure of an idle path?
@@ -611,7 +766,8 @@ static inline u64 dcc_tcp_handshake_slack_ns(const struct dcc_tcp *s)
  * takes what it sees for the base RTT.  Their handshakes came before.  So the base RTT is the
  * handshake's, made longer by what full packets take at least.  That may be too short, by the
  * links that are not known of, but is so for all alike, and equal base RTTs matter more to most
- * laws than exact ones.  It ends when
+ * laws than exact ones.  What is known of the path (dcc_tcp_trust()) has none of that error, and
+ * takes its place.  It ends when
  *  - a full packet's RTT is shorter;
  *  - the path is idle (dcc_tcp_watch_idle());
  *  - the flow starves (dcc_tcp_judge_handshake()).
@@ -619,12 +775,9 @@ static inline u64 dcc_tcp_handshake_slack_ns(const struct dcc_tcp *s)
 static inline void dcc_tcp_bound_by_handshake(struct dcc_tcp *s)
 {
 	struct dcc_tcp_handshake *h = &s->handshake;
-	u32 base_ns;
+	u32 base_ns = dcc_tcp_bound_ns(s);
 
-	if (!h->rtt_ns)
-		return;
-	base_ns = dcc_tcp_handshake_base_ns(s);
-	if (base_ns >= s->least_rtt_ns)
+	if (!base_ns || base_ns >= s->least_rtt_ns)
 		return;
 	if (!h->in_use) {
 		h->least_data_ns = s->least_rtt_ns;
@@ -649,6 +802,8 @@ static inline void dcc_tcp_measure_base_rtt(struct dcc_tcp *s, u32 rtt_ns, bool 
 		s->handshake.in_use = 0;
 		if (!small && !s->base_measured)
 			dcc_tcp_bound_by_handshake(s);
+		else if (small && s->known.least_rtt_ns)
+			s->least_rtt_ns = dcc_min_u32(rtt_ns, s->known.least_rtt_ns);
 		dcc_tcp_apply_noise(s);
 	}
 	if (DCC_UNLIKELY(s->handshake.in_use))
@@ -688,7 +843,8 @@ static inline void dcc_tcp_note_line(struct dcc_tcp *s, const struct dcc_ack *ac
 /* The answer to a small packet: the best base RTT that is known until a full packet's. */
 static inline void dcc_tcp_guess_base_rtt(struct dcc_tcp *s, u32 rtt_ns)
 {
-	if (!s->base_fixed && !s->base_measured) {
+	if (!s->base_fixed && !s->base_measured &&
+	    (!s->known.least_rtt_ns || rtt_ns < s->known.least_rtt_ns)) {
 		s->path.base_rtt_ns = dcc_clamp_u32(rtt_ns, DCC_PATH_RTT_MIN_NS,
 						    DCC_PATH_RTT_MAX_NS);
 		s->path.noise_ns = 0;
@@ -802,6 +958,8 @@ static inline void dcc_tcp_judge_handshake(struct dcc_tcp *s, u64 bps)
 	if (++h->starved_rounds < DCC_TCP_STARVED_ROUNDS)
 		return;
 	s->least_rtt_ns = r->least_rtt_ns;
+	s->known_wrong = s->known.least_rtt_ns != 0;
+	s->known.least_rtt_ns = 0;
 	h->rtt_ns = 0;
 	h->in_use = 0;
 }
@@ -915,6 +1073,7 @@ static DCC_NOINLINE void dcc_tcp_watch_idle(struct dcc_tcp *s, const struct dcc_
 	if (++h->idle_samples < DCC_TCP_ROUND_SAMPLES || ack->send_ns < h->idle_since_ns)
 		return;
 	s->least_rtt_ns = h->idle_rtt_ns;
+	s->known.least_rtt_ns = 0;
 	h->rtt_ns = 0;
 	h->in_use = 0;
 	dcc_tcp_apply_noise(s);

@@ -231,6 +231,7 @@ enum {
 	DELAYCC_MAX_TSO_SEGS,
 	DELAYCC_PROBE_GAP_NS,
 	DELAYCC_HOST_QUEUE_NS,
+	DELAYCC_PATH_MEMORY_S,
 	DELAYCC_PARAMS,
 };
 
@@ -248,8 +249,28 @@ void delaycc_paths_unregister(struct delaycc_paths *paths);
 u32 delaycc_paths_base_rtt_ns(const struct delaycc_paths *paths,
 			      const struct sock *sk);
 
+/* What a namespace's connections have learnt of paths: delaycc_memory.c. */
+#define DELAYCC_MEMORY_BITS 7
+struct delaycc_memory {
+	spinlock_t lock; /* of all that follows */
+	struct hlist_head bucket[1 << DELAYCC_MEMORY_BITS];
+	struct list_head by_age; /* the newest first */
+	unsigned int n;
+	u32 salt;
+	struct ctl_table_header *header;
+};
+
+int delaycc_memory_register(struct net *net, struct delaycc_memory *memory);
+void delaycc_memory_unregister(struct delaycc_memory *memory);
+void delaycc_memory_recall(struct delaycc_memory *memory, u32 lifetime_s,
+			   const struct sock *sk, struct delaycc_sock *ds);
+void delaycc_memory_tell(struct delaycc_memory *memory, u32 lifetime_s,
+			 const struct sock *sk, struct delaycc_sock *ds,
+			 u64 now_ns);
+
 const struct delaycc_values *delaycc_net_values(const struct net *net);
 const struct delaycc_paths *delaycc_net_paths(const struct net *net);
+struct delaycc_memory *delaycc_net_memory(const struct net *net);
 u64 delaycc_probe_slot(const struct net *net, u64 now_ns);
 u32 delaycc_device_mbps(const struct net *net, const struct net_device *dev);
 

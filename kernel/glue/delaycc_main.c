@@ -4,8 +4,9 @@
  *
  * This file has the module itself: the namespaces' common parameters, the
  * devices' speeds and the tracepoint.  delaycc_sock.c serves one socket,
- * delaycc_probe.c stops one and probes, delaycc_paths.c knows base RTTs of paths,
- * delaycc_sysctl.c makes tables of parameters.
+ * delaycc_probe.c stops one and probes, delaycc_paths.c has the base RTTs of paths
+ * that are told, delaycc_memory.c those that are learnt, delaycc_sysctl.c makes
+ * tables of parameters.
  *
  * A law that compares a flow's rate with the line rate must know the line
  * rate.  A device reports its speed only under the RTNL, and a connection opens
@@ -25,10 +26,11 @@
 #define CREATE_TRACE_POINTS
 #include "delaycc_trace.h"
 
-/* What a namespace has: parameters, base RTTs of paths, devices' speeds in Mbit/s. */
+/* What a namespace has: parameters, base RTTs told and learnt, devices' speeds in Mbit/s. */
 struct delaycc_net {
 	struct delaycc_values values;
 	struct delaycc_paths paths;
+	struct delaycc_memory memory;
 	struct xarray speeds;
 	atomic_t assumed; /* the log has one device whose speed is no fact */
 	atomic64_t probe_ns; /* the next probe leaves no sooner */
@@ -81,6 +83,11 @@ static const struct delaycc_param delaycc_params[DELAYCC_PARAMS] = {
 		.name = "host_queue_ns",
 		.min = 100, .max = 1000000, .zero_ok = true,
 	},
+	/* Paths change within minutes at most where operators work on them. */
+	[DELAYCC_PATH_MEMORY_S] = {
+		.name = "path_memory_s",
+		.def = 600, .min = 1, .max = 86400, .zero_ok = true,
+	},
 };
 
 static struct delaycc_net *delaycc_pernet(const struct net *net)
@@ -96,6 +103,11 @@ const struct delaycc_values *delaycc_net_values(const struct net *net)
 const struct delaycc_paths *delaycc_net_paths(const struct net *net)
 {
 	return &delaycc_pernet(net)->paths;
+}
+
+struct delaycc_memory *delaycc_net_memory(const struct net *net)
+{
+	return &delaycc_pernet(net)->memory;
 }
 
 /*
@@ -282,7 +294,16 @@ static int __net_init delaycc_net_init(struct net *net)
 		return err;
 	err = delaycc_paths_register(net, &dn->paths, &dn->values.generation);
 	if (err)
-		delaycc_sysctl_unregister(&dn->values);
+		goto unregister_values;
+	err = delaycc_memory_register(net, &dn->memory);
+	if (err)
+		goto unregister_paths;
+	return 0;
+
+unregister_paths:
+	delaycc_paths_unregister(&dn->paths);
+unregister_values:
+	delaycc_sysctl_unregister(&dn->values);
 	return err;
 }
 
@@ -290,6 +311,7 @@ static void __net_exit delaycc_net_exit(struct net *net)
 {
 	struct delaycc_net *dn = delaycc_pernet(net);
 
+	delaycc_memory_unregister(&dn->memory);
 	delaycc_paths_unregister(&dn->paths);
 	delaycc_sysctl_unregister(&dn->values);
 	xa_destroy(&dn->speeds);

@@ -207,6 +207,24 @@ bool delaycc_path_update(struct sock *sk, struct delaycc_sock *ds)
 }
 EXPORT_SYMBOL_GPL(delaycc_path_update);
 
+/* ---- the path memory ----------------------------------------------------- */
+
+static u32 delaycc_memory_lifetime_s(const struct sock *sk)
+{
+	return delaycc_value(delaycc_net_values(sock_net(sk)),
+			     DELAYCC_PATH_MEMORY_S);
+}
+
+/* After each sample; rarely is there anything to tell. */
+static void delaycc_tell(const struct sock *sk, struct delaycc_sock *ds,
+			 u64 now_ns)
+{
+	if (likely(!dcc_tcp_has_news(&ds->tcp, now_ns)))
+		return;
+	delaycc_memory_tell(delaycc_net_memory(sock_net(sk)),
+			    delaycc_memory_lifetime_s(sk), sk, ds, now_ns);
+}
+
 /* ---- the life of a socket ---------------------------------------------- */
 
 /**
@@ -276,6 +294,8 @@ int delaycc_init(struct sock *sk, struct delaycc_sock *ds, const char *name)
 		return -ENODATA;
 	}
 	rcu_read_unlock();
+	delaycc_memory_recall(delaycc_net_memory(sock_net(sk)),
+			      delaycc_memory_lifetime_s(sk), sk, ds);
 
 	/* With nothing in flight, notes can begin with the next packet. */
 	ds->sent_all = !tp->packets_out;
@@ -316,6 +336,8 @@ static void delaycc_move_edt(struct sock *sk, u64 edt_ns)
  */
 void delaycc_release(struct sock *sk, struct delaycc_sock *ds)
 {
+	delaycc_memory_tell(delaycc_net_memory(sock_net(sk)),
+			    delaycc_memory_lifetime_s(sk), sk, ds, tcp_clock_ns());
 	WRITE_ONCE(sk->sk_pacing_rate, READ_ONCE(sk->sk_max_pacing_rate));
 	if (sk->sk_state == TCP_CLOSE) {
 		/* No packet to send and no timer to arm; a route gives new limits. */
@@ -474,6 +496,7 @@ bool delaycc_sample(struct sock *sk, struct delaycc_sock *ds,
 	if (!dcc_tcp_sample(&ds->tcp, &v, noted_ns, ack))
 		return false;
 	ack->flows = ds->flows;
+	delaycc_tell(sk, ds, v.now_ns);
 	return true;
 }
 EXPORT_SYMBOL_GPL(delaycc_sample);

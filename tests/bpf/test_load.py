@@ -136,6 +136,42 @@ def paths():
     return seen
 
 
+def memory():
+    def learnt():
+        return [line.split() for line in delaycc("paths", "oscar", "--learnt").splitlines()]
+
+    def first_base():
+        """Before the first packet of data."""
+        pair = connect("bpf_oscar")
+        port = str(pair[0].getsockname()[1])
+        return next(f["base"] for f in flows("--filter", ":" + port + " ") if f["flow"].split(" > ")[0].endswith(":" + port))
+
+    seen = {}
+    # With the loopback's own MTU packets are as large as the window allows. At this rate what it measures may be a handshake's.
+    subprocess.run(["ip", "link", "set", "lo", "mtu", "1500"], check=True)
+    with loaded("oscar", "--set", "line_rate_mbps=100"):
+        seen["at first"] = learnt()
+        client, server = connect("bpf_oscar")
+        for _ in range(4):
+            client.sendall(bytes(50000))
+            server.recv(50000, socket.MSG_WAITALL)
+        seen["learnt"] = learnt()
+        seen["bases"] = [first_base() for _ in range(20)]
+        delaycc("paths", "oscar", "--learnt", "--clear")
+        client.close()
+        server.close()
+        seen["told again"] = learnt()
+        delaycc("paths", "oscar", "--learnt", "--clear")
+        seen["cleared"] = learnt()
+        seen["errors"] = [delaycc("paths", "oscar", "--learnt", *words, fails=True) for words in (["10.0.0.0/8=4000"], ["--delete"])]
+        delaycc("set", "oscar", "path_memory_s=0")
+        client, server = connect("bpf_oscar")
+        client.sendall(bytes(50000))
+        server.recv(50000, socket.MSG_WAITALL)
+        seen["off"] = learnt()
+    return seen
+
+
 def life():
     seen = {}
     with loaded("oscar", *LINE, *LONG, "--pin"):
@@ -289,7 +325,7 @@ def test_settings_have_the_names_of_the_modules_sysctls():
     text = (ROOT / "kernel" / "core" / "dcc_swift.h").read_text(encoding="utf-8")
     fields = re.findall(r"^\tX\((\w+),", text, re.MULTILINE)
     shown = seen_in("every_algorithm")["swift"]["settings"]
-    assert set(fields) | {"line_rate_mbps", "base_rtt_ns", "link_overhead_bytes"} == set(shown)
+    assert set(fields) | {"line_rate_mbps", "base_rtt_ns", "link_overhead_bytes", "path_memory_s"} == set(shown)
 
 
 def test_the_longest_prefix_has_the_base_rtt_and_open_sockets_follow():
@@ -302,6 +338,19 @@ def test_the_longest_prefix_has_the_base_rtt_and_open_sockets_follow():
                              strict=True):
         assert wanted in error
     assert seen["kept"] == ["::/0=2000000", "127.0.0.0/8=4000000"] and seen["cleared"] == []
+
+
+def test_connections_leave_what_they_have_measured_for_later_ones():
+    seen = seen_in("memory")
+    assert seen["at first"] == seen["cleared"] == seen["off"] == []
+    [[address, base_ns, noise_ns, _, age_s, _]] = seen["learnt"]
+    assert (address, age_s) == ("127.0.0.1", "0")
+    # A handshake that took three times as long does not believe it.
+    base_us = (int(base_ns) + int(noise_ns)) / 1000
+    assert sum(base == base_us for base in seen["bases"]) >= 10, (base_us, seen["bases"])
+    # An open connection knows it still, and tells it when it ends.
+    assert [line[0] for line in seen["told again"]] == ["127.0.0.1"]
+    assert all("excludes --learnt" in error for error in seen["errors"])
 
 
 def test_open_sockets_keep_an_algorithm_that_is_unloaded_or_swapped():

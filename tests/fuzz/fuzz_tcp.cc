@@ -75,6 +75,15 @@ void Sample(Input& in, dcc_tcp* s, dcc_tcp_view* v) {
     Require(s->least_rtt_ns <= dcc_clamp_u32(ack.rtt_ns, DCC_PATH_RTT_MIN_NS, DCC_PATH_RTT_MAX_NS));
     Require(s->path.base_rtt_ns - s->least_rtt_ns <= DCC_TCP_NOISE_MAX_NS);
   }
+  dcc_tcp_known known = {};
+  if (dcc_tcp_has_news(s, v->now_ns) && dcc_tcp_knows(s, &known)) {
+    dcc_tcp_memory memory = {};
+    Require(dcc_tcp_memory_take(&memory, &known, v->now_ns, 1));
+    Require(memory.known.least_rtt_ns >= DCC_PATH_RTT_MIN_NS &&
+            memory.known.least_rtt_ns <= DCC_PATH_RTT_MAX_NS &&
+            memory.known.noise_ns <= DCC_TCP_NOISE_MAX_NS);
+    dcc_tcp_told(s, v->now_ns);
+  }
   s->last_ack_ns = v->now_ns;
 }
 
@@ -106,7 +115,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Input in(data, size);
   dcc_tcp s = {};
   dcc_tcp_view v = {};
-  s.times_retrans = in.Take<u8>() % 2;
+  const u8 first = in.Take<u8>();
+  s.times_retrans = first % 2;
   s.line_told = 1;
   s.path.line_rate_bps = dcc_clamp_u64(in.Take<u64>(), 1000000, kLineRateMaxBps);
   dcc_tcp_set_packet(&s, in.Take<u16>(), in.Take<u8>());
@@ -116,6 +126,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   dcc_tcp_begin(&s, &v, srtt_us, srtt_us, v.now_ns - u64{srtt_us} * DCC_NS_PER_US - srtt_us % 2048,
                 srtt_us);
   CheckPath(s);
+  if (first & 2) {
+    const dcc_tcp_known known = {
+        dcc_clamp_u32(in.Take<u32>(), DCC_PATH_RTT_MIN_NS, DCC_PATH_RTT_MAX_NS),
+        in.Take<u32>() % (DCC_TCP_NOISE_MAX_NS + 1), (first & 4) != 0};
+    dcc_tcp_trust(&s, &known);
+    CheckPath(s);
+  }
   while (!in.empty()) {
     switch (in.Take<u8>() % 8) {
       case 0: {

@@ -212,7 +212,7 @@ def in_lab_extremes(module, combinations, seed):
         values = {}
         for folder in ("", module.removeprefix("tcp_") + "/"):
             for name in os.listdir(DCC + folder):
-                if name != "base_rtt_paths" and not os.path.isdir(DCC + folder + name):
+                if name not in ("base_rtt_paths", "path_memory") and not os.path.isdir(DCC + folder + name):
                     values[folder + name] = extremes(folder + name)
     names = sorted(values)
     settings = [{name: value} for name in names for value in values[name]]
@@ -220,6 +220,8 @@ def in_lab_extremes(module, combinations, seed):
     # Tables of base RTTs that name the peer, a few of its networks, or thousands of others.
     tables = ["", "10.0.0.2 1000", "fd00::/16 1000000000", "0.0.0.0/0 5000, 10.0.0.0/30 30000, ::/0 7000, fd00::2 1000",
               ",".join(f"10.{i >> 8}.{i & 255}.0/24 {1000 + i}" for i in range(4096))]
+    memories = ["", "10.0.0.2 1000 0 1514", "10.0.0.2 1000000000 250000 1514, fd00::2 20000 250000 1514",
+                ",".join(f"10.{i >> 8}.{i & 255}.1 {1000 + i} 0 1514" for i in range(1024))]
     for i, (client, _) in enumerate(traffic.clients):
         use(client, ours[i % len(ours)])
     moved = []
@@ -227,6 +229,7 @@ def in_lab_extremes(module, combinations, seed):
     for setting in settings:
         with traffic.a:
             inlab.write(DCC + "base_rtt_paths", generator.choice(tables) + "\n")
+            inlab.write(DCC + "path_memory", generator.choice(memories) + "\n")
             for name, value in setting.items():
                 inlab.write(DCC + name, str(value))
         # A new connection begins under these values, the old ones meet them on the way.

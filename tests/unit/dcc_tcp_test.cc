@@ -578,6 +578,203 @@ TEST(TcpHandshake, CountsForNothingWhereTheBaseRttIsConfiguredOrTheDeviceIsAnoth
   EXPECT_EQ(moved.base_ns(), kBase + 30000);
 }
 
+// ---- the path memory
+
+namespace {
+
+// A flow whose path is known; its handshake took so long.
+class KnowingFlow : public NewFlow {
+ public:
+  explicit KnowingFlow(u32 handshake_ns, u32 known_ns = kBase, u32 noise_ns = 0, bool exact = true)
+      : NewFlow(handshake_ns) {
+    const dcc_tcp_known known = {known_ns, noise_ns, exact};
+    dcc_tcp_trust(tcp(), &known);
+  }
+
+  // What it tells later ones; {0, 0, false}: nothing.
+  dcc_tcp_known knows() {
+    dcc_tcp_known known = {};
+    return dcc_tcp_knows(tcp(), &known) ? known : dcc_tcp_known{};
+  }
+};
+
+}  // namespace
+
+TEST(TcpMemory, IsTheBaseRttOfAFlowThatIsMadeWhileAQueueStands) {
+  KnowingFlow flow(kHandshake + 6000);
+  EXPECT_EQ(flow.base_ns(), kBase);
+  flow.Feed(kBase + 6000, 1000, 1000, kBase + 6200);
+  EXPECT_EQ(flow.base_ns(), kBase);
+}
+
+TEST(TcpMemory, IsAlsoKnownBeforeTheFirstFullPacket) {
+  KnowingFlow flow(kHandshake + 6000);
+  dcc_tcp_guess_base_rtt(flow.tcp(), kBase + 5000);
+  EXPECT_EQ(flow.base_ns(), kBase);
+  dcc_tcp_accept_rtt(flow.tcp(), kBase + 5000, true);
+  EXPECT_EQ(flow.base_ns(), kBase);
+  dcc_tcp_accept_rtt(flow.tcp(), kBase - 200, true);
+  EXPECT_EQ(flow.base_ns(), kBase - 200);
+  dcc_tcp_accept_rtt(flow.tcp(), kBase + 5000, false);
+  EXPECT_EQ(flow.base_ns(), kBase);
+}
+
+TEST(TcpMemory, BeginsWithTheNoiseOfTheHosts) {
+  KnowingFlow flow(kHandshake + 6000, kBase, 3000);
+  EXPECT_EQ(flow.base_ns(), kBase + 3000);
+  EXPECT_EQ(flow.tcp()->path.noise_ns, 3000u);
+  // It goes where there is none.
+  flow.Feed(kBase, 1000, 1000);
+  EXPECT_LT(flow.base_ns(), kBase + 10);
+}
+
+TEST(TcpMemory, GivesWayToAShorterRttOfData) {
+  KnowingFlow flow(kHandshake + 6000);
+  flow.Feed(kBase - 3000, 1, 1000);
+  EXPECT_EQ(flow.base_ns(), kBase - 3000);
+}
+
+TEST(TcpMemory, OfAQueueGivesWayToTheHandshake) {
+  KnowingFlow flow(kHandshake, kBase + 6000);
+  flow.Feed(kBase + 6000, 100, 1000, kBase + 6200);
+  EXPECT_EQ(flow.base_ns(), kHandshake + 2 * kPacket);
+}
+
+TEST(TcpMemory, OfAHandshakeIsNoBetterThanTheFlowsOwn) {
+  KnowingFlow flow(kHandshake, kHandshake + 3 * kPacket, 0, false);
+  flow.Feed(kBase + 6000, 100, 1000, kBase + 6200);
+  EXPECT_EQ(flow.base_ns(), kHandshake + 2 * kPacket);
+  EXPECT_FALSE(flow.knows().exact);
+}
+
+TEST(TcpMemory, IsNotBelievedIfTheHandshakeTookMuchLonger) {
+  KnowingFlow flow(3 * kBase + 1000);
+  flow.Feed(4 * kBase, 100, 1000);
+  EXPECT_GE(flow.base_ns(), 3 * kBase);
+}
+
+TEST(TcpMemory, GivesWayWhenTheFlowStarves) {
+  // The path has become longer.
+  KnowingFlow flow(2 * kBase - 350);
+  flow.Feed(2 * kBase, 100, 1000);
+  ASSERT_EQ(flow.base_ns(), kBase);
+  EXPECT_FALSE(flow.tcp()->known_wrong);
+  flow.Feed(2 * kBase, 30, 20000);
+  EXPECT_EQ(flow.base_ns(), 2 * kBase);
+  EXPECT_TRUE(flow.tcp()->known_wrong);
+  flow.Feed(2 * kBase + 6000, 100, 1000);
+  EXPECT_EQ(flow.base_ns(), 2 * kBase);
+}
+
+TEST(TcpMemory, CountsForNothingWhereTheBaseRttIsTold) {
+  NewFlow flow;
+  dcc_tcp_set_base_rtt(flow.tcp(), 20000, false);
+  const dcc_tcp_known known = {kBase, 0, true};
+  dcc_tcp_trust(flow.tcp(), &known);
+  flow.Feed(kBase + 6000, 100, 1000);
+  EXPECT_EQ(flow.base_ns(), 20000u);
+  dcc_tcp_known learnt = {};
+  EXPECT_FALSE(dcc_tcp_knows(flow.tcp(), &learnt));
+}
+
+TEST(TcpMemory, IsOfOneDevice) {
+  KnowingFlow flow(kHandshake + 6000);
+  dcc_tcp_set_base_rtt(flow.tcp(), 0, true);
+  flow.Feed(kBase + 6000, 100, 1000);
+  EXPECT_EQ(flow.base_ns(), kBase + 6000);
+}
+
+TEST(TcpMemory, LearnsWhatFullPacketsMeasure) {
+  KnowingFlow flow(kHandshake, 0);
+  EXPECT_EQ(flow.knows().least_rtt_ns, 0u);  // no packet yet
+  dcc_tcp_accept_rtt(flow.tcp(), kBase - 100, true);
+  EXPECT_EQ(flow.knows().least_rtt_ns, 0u);  // no full one
+  flow.Feed(kBase + 6000, 1, 1000);
+  EXPECT_EQ(flow.knows().least_rtt_ns, kHandshake + 2 * kPacket);
+  EXPECT_FALSE(flow.knows().exact);
+  flow.Feed(kBase, 50, 1000);
+  EXPECT_EQ(flow.knows().least_rtt_ns, kBase);
+  EXPECT_TRUE(flow.knows().exact);
+  flow.Feed(kBase, 500, 1000, kBase + 10000);
+  EXPECT_GT(flow.knows().noise_ns, 3000u);
+  EXPECT_EQ(flow.knows().least_rtt_ns, kBase);
+}
+
+TEST(TcpMemory, PassesOnWhatItHadFromOthers) {
+  KnowingFlow flow(kHandshake + 6000);
+  flow.Feed(kBase + 6000, 100, 1000, kBase + 6200);
+  EXPECT_EQ(flow.knows().least_rtt_ns, kBase);
+  EXPECT_TRUE(flow.knows().exact);
+}
+
+namespace {
+
+constexpr u32 kLifetime = 600;
+
+dcc_tcp_memory Remembered(u32 least_ns, bool exact = true) {
+  dcc_tcp_memory m = {};
+  const dcc_tcp_known known = {least_ns, 100, exact};
+  EXPECT_TRUE(dcc_tcp_memory_take(&m, &known, kNow, kLifetime));
+  return m;
+}
+
+// What is there of `before` after a connection has told `known`, `after_s` later.
+dcc_tcp_memory After(dcc_tcp_memory before, const dcc_tcp_known& known, u64 after_s = 1) {
+  const u64 now_ns = kNow + after_s * DCC_NS_PER_S;
+  const bool taken = dcc_tcp_memory_take(&before, &known, now_ns, kLifetime);
+  EXPECT_EQ(taken, before.noted_ns == now_ns);
+  return before;
+}
+
+}  // namespace
+
+TEST(TcpMemory, HasTheLeastRttOfAll) {
+  const dcc_tcp_memory m = Remembered(kBase);
+  EXPECT_EQ(After(m, {kBase - 100, 200, true}).known.least_rtt_ns, kBase - 100);
+  EXPECT_EQ(After(m, {kBase / 2, 200, true}).known.least_rtt_ns, kBase / 2);
+  EXPECT_EQ(After(m, {kBase + 100, 200, true}).known.least_rtt_ns, kBase);
+  EXPECT_EQ(After(m, {kBase + 100, 200, true}).known.noise_ns, 200u);
+}
+
+TEST(TcpMemory, IsNotConfirmedByAQueue) {
+  const dcc_tcp_memory m = Remembered(kBase);
+  const dcc_tcp_memory after = After(m, {kBase + 6000, 200, true}, kLifetime);
+  EXPECT_EQ(after.known.least_rtt_ns, kBase);
+  EXPECT_EQ(after.known.noise_ns, 100u);
+  EXPECT_EQ(after.noted_ns, kNow);
+  EXPECT_EQ(After(m, {kBase + 6000, 200, true}, kLifetime + 1).known.least_rtt_ns, kBase + 6000);
+}
+
+TEST(TcpMemory, OfFullPacketsCountsForMoreThanAHandshakes) {
+  EXPECT_EQ(After(Remembered(kBase), {kBase - 100, 0, false}).known.least_rtt_ns, kBase);
+  EXPECT_TRUE(After(Remembered(kBase), {kBase - 100, 0, false}).known.exact);
+  EXPECT_EQ(After(Remembered(kBase - 100, false), {kBase, 0, true}).known.least_rtt_ns, kBase);
+  // Full packets in a queue do not.
+  EXPECT_EQ(After(Remembered(kBase + 6000), {kBase - 100, 0, false}).known.least_rtt_ns, kBase - 100);
+  EXPECT_EQ(After(Remembered(kBase - 100, false), {kBase + 6000, 0, true}).known.least_rtt_ns,
+            kBase - 100);
+}
+
+TEST(TcpMemory, HasAnAgeOnAnyClock) {
+  const dcc_tcp_memory m = Remembered(kBase);
+  EXPECT_EQ(dcc_tcp_memory_age_ns(&m, kNow + 5), 5u);
+  EXPECT_EQ(dcc_tcp_memory_age_ns(&m, kNow - 5), 0u);
+  const dcc_tcp_memory before_boot = {{kBase, 0, true}, 0 - 7 * DCC_NS_PER_S};
+  EXPECT_EQ(dcc_tcp_memory_age_ns(&before_boot, DCC_NS_PER_S), 8 * DCC_NS_PER_S);
+}
+
+TEST(TcpMemory, HearsOfEachChangeAndOnceASecond) {
+  NewFlow flow;
+  EXPECT_TRUE(dcc_tcp_has_news(flow.tcp(), kNow));
+  dcc_tcp_told(flow.tcp(), kNow);
+  EXPECT_FALSE(dcc_tcp_has_news(flow.tcp(), kNow));
+  flow.Feed(kBase, 1, 1000);
+  EXPECT_TRUE(dcc_tcp_has_news(flow.tcp(), kNow));
+  dcc_tcp_told(flow.tcp(), kNow);
+  EXPECT_FALSE(dcc_tcp_has_news(flow.tcp(), kNow + DCC_TCP_TELL_NS - 1));
+  EXPECT_TRUE(dcc_tcp_has_news(flow.tcp(), kNow + DCC_TCP_TELL_NS));
+}
+
 // ---- the send time
 
 TEST(TcpSendTime, ANoteCountsIfItAgreesWithTheKernelsMicroseconds) {

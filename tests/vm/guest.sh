@@ -111,6 +111,7 @@ test_sysctl_values_in_range_are_taken()
 	taken line_rate_mbps 0 1 800000 && taken base_rtt_ns 0 1000 1000000000 &&
 		taken link_overhead_bytes 0 128 && taken max_tso_segs 0 1 65535 &&
 		taken probe_gap_ns 100 1000000 && taken host_queue_ns 0 100 1000000 &&
+		taken path_memory_s 0 1 86400 &&
 		taken oscar/target_delay_ns 0 2000 2000000000 &&
 		taken oscar/target_queue_ns 0 500 1000000000 &&
 		taken oscar/tau_ns 0 500 1000000000 &&
@@ -124,6 +125,7 @@ test_sysctl_bad_values_are_refused_and_change_nothing()
 	refused line_rate_mbps -1 800001 99999999999 x &&
 		refused base_rtt_ns -1 1 999 1000000001 4294967296 &&
 		refused probe_gap_ns -1 0 99 1000001 && refused host_queue_ns -1 99 1000001 &&
+		refused path_memory_s -1 86401 &&
 		refused link_overhead_bytes -1 129 && refused max_tso_segs -1 65536 &&
 		refused oscar/target_delay_ns -1 1 1999 2000000001 &&
 		refused oscar/target_queue_ns -1 1 499 1000000001 &&
@@ -310,6 +312,21 @@ test_base_rtt_paths_refuse_mistakes_and_change_nothing()
 		return 1
 	[ "$(in_a cat $dcc/base_rtt_paths)" = '10.0.0.0/24 3000' ] || no "the table changed" || return 1
 	in_a sh -c "echo >$dcc/base_rtt_paths"
+}
+
+test_path_memory_has_what_a_connection_has_measured()
+{
+	in_a sh -c "echo >$dcc/path_memory; cd $dcc; refused path_memory x 10.0.0.2 '10.0.0.2 999 0 1514' '10.0.0.2/32 12000 0 1514' '10.0.0.2 12000 0 1514, x'" ||
+		return 1
+	hold 20 10.0.0.2 100000 -c oscar || return 1
+	let_go
+	in_a cat $dcc/path_memory >/tmp/memory
+	has '^10.0.0.2 [0-9]* [0-9]* [0-9]* [0-9]*$' /tmp/memory || return 1
+	[ -z "$(in_b cat $dcc/path_memory)" ] || no "it is in another namespace, too" || return 1
+	in_a sh -c "cat /tmp/memory >$dcc/path_memory"
+	[ "$(in_a cut -d' ' -f1-4 $dcc/path_memory)" = "$(cut -d' ' -f1-4 /tmp/memory)" ] || no "it does not take its own lines" || return 1
+	in_a sh -c "echo >$dcc/path_memory"
+	[ -z "$(in_a cat $dcc/path_memory)" ] || no "it was not forgotten"
 }
 
 test_tracepoint_tells_each_decision()
@@ -716,7 +733,7 @@ test_every_parameter_refuses_what_is_outside_its_range()
 {
 	cd $dcc || return 1
 	for file in *_* */*; do
-		[ -d "$file" ] || [ "$file" = base_rtt_paths ] && continue
+		[ -d "$file" ] || [ "$file" = base_rtt_paths ] || [ "$file" = path_memory ] && continue
 		case $(cat "$file") in
 		'' | *[!0-9]*) no "$file is no number"; return 1 ;;
 		esac

@@ -155,8 +155,20 @@ int set(const BpfArguments& arguments) {
   return 0;
 }
 
+int learnt_paths(const BpfAlgorithm& algorithm, bool clear) {
+  if (clear) {
+    forget_bpf_memory(algorithm);
+    return 0;
+  }
+  for (const BpfMemory& m : bpf_memory(algorithm))
+    fmt::print("{} {} {} {} {} {}\n", m.address, m.base_rtt_ns, m.noise_ns, m.wire_bytes, m.age_s,
+               m.netns);
+  return 0;
+}
+
 int paths(const BpfArguments& arguments) {
   const BpfAlgorithm algorithm = find_bpf(arguments.name);
+  if (arguments.learnt) return learnt_paths(algorithm, arguments.clear);
   std::vector<std::pair<std::string, uint32_t>> wanted;
   if (arguments.clear)
     for (const auto& [prefix, rtt_ns] : bpf_paths(algorithm)) wanted.emplace_back(prefix, 0);
@@ -607,10 +619,17 @@ void add_bpf_commands(CLI::App& app, BpfArguments& arguments) {
   command = app.add_subcommand(
       "paths", "base RTTs of destinations, for a loaded algorithm: shows or sets them");
   name(command)->required();
-  command->add_option("paths", arguments.words,
-                      "PREFIX=NANOSECONDS ...: 10.0.1.0/24=8000; with --delete PREFIX ...");
+  CLI::Option* words =
+      command->add_option("paths", arguments.words,
+                          "PREFIX=NANOSECONDS ...: 10.0.1.0/24=8000; with --delete PREFIX ...");
   CLI::Option* remove = command->add_flag("--delete", arguments.remove, "take these prefixes away");
   command->add_flag("--clear", arguments.clear, "take all away first")->excludes(remove);
+  command
+      ->add_flag("--learnt", arguments.learnt,
+                 "what connections have measured: address, base RTT and noise in ns, bytes of a "
+                 "full packet, age in s, inode of the namespace; with --clear forgets it")
+      ->excludes(remove)
+      ->excludes(words);
 
   command = app.add_subcommand("cgroup",
                                "what new sockets of a cgroup begin with: an algorithm, a priority");

@@ -17,6 +17,7 @@ struct BpfArguments {
   std::vector<std::string> names, settings, words;
   int priority = -1;
   bool pin = false, all = false, json = false, csv = false, remove = false, clear = false;
+  bool learnt = false;
   double interval_s = 1;
   int count = 0;  // of looks; 0: until interrupted
   uint32_t active_us = 10000;

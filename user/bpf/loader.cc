@@ -21,6 +21,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <ctime>
 #include <deque>
 #include <filesystem>
 #include <fstream>
@@ -28,9 +29,11 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <tuple>
 
 #include "base/suggest.h"
 #include "dcc_cc.h"
+#include "dcc_tcp.h"
 #include "stamps/nic.h"
 
 namespace delaycc {
@@ -714,6 +717,46 @@ void set_bpf_paths(const BpfAlgorithm& algorithm,
   }
   // Open sockets look again.
   set_bpf(algorithm, {});
+}
+
+// ---- the path memory --------------------------------------------------------------
+
+std::vector<BpfMemory> bpf_memory(const BpfAlgorithm& algorithm) {
+  const Fd map = map_of(algorithm, DELAYCC_BPF_MEMORY);
+  timespec clock = {};
+  clock_gettime(CLOCK_MONOTONIC, &clock);
+  const uint64_t now_ns =
+      static_cast<uint64_t>(clock.tv_sec) * DCC_NS_PER_S + static_cast<uint64_t>(clock.tv_nsec);
+  std::vector<BpfMemory> found;
+  dcc_memory_key key = {}, next = {};
+  // The programs go on: an entry that goes is left out, and one that moves the end of the walk.
+  for (const void* before = nullptr; found.size() < DELAYCC_BPF_MEMORY_MAX &&
+                                     bpf_map_get_next_key(map.get(), before, &next) == 0;
+       before = &key) {
+    key = next;
+    dcc_tcp_memory memory = {};
+    if (bpf_map_lookup_elem(map.get(), &key, &memory) < 0) continue;
+    dcc_path_key address = {128, {}};
+    memcpy(address.address, key.address, sizeof(key.address));
+    const std::string text = path_text(address);
+    found.push_back({key.netns, text.substr(0, text.find('/')), memory.known.least_rtt_ns,
+                     memory.known.noise_ns, key.wire_bytes,
+                     dcc_tcp_memory_age_ns(&memory, now_ns) / DCC_NS_PER_S});
+  }
+  std::sort(found.begin(), found.end(), [](const BpfMemory& a, const BpfMemory& b) {
+    return std::tie(a.age_s, a.netns, a.address, a.wire_bytes) <
+           std::tie(b.age_s, b.netns, b.address, b.wire_bytes);
+  });
+  return found;
+}
+
+void forget_bpf_memory(const BpfAlgorithm& algorithm) {
+  const Fd map = map_of(algorithm, DELAYCC_BPF_MEMORY);
+  dcc_memory_key key = {};
+  for (size_t n = 0;
+       n < 2 * DELAYCC_BPF_MEMORY_MAX && bpf_map_get_next_key(map.get(), nullptr, &key) == 0; n++)
+    if (bpf_map_delete_elem(map.get(), &key) < 0 && errno != ENOENT)
+      refuse("forgetting the path memory", errno);
 }
 
 // ---- flows ---------------------------------------------------------------------

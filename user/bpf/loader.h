@@ -102,6 +102,19 @@ std::vector<std::pair<std::string, uint32_t>> bpf_paths(const BpfAlgorithm& algo
 void set_bpf_paths(const BpfAlgorithm& algorithm,
                    const std::vector<std::pair<std::string, uint32_t>>& paths);
 
+// What its connections have learnt of a destination.
+struct BpfMemory {
+  uint32_t netns;  // inode number of the namespace
+  std::string address;
+  uint32_t base_rtt_ns;
+  uint32_t noise_ns;
+  uint32_t wire_bytes;  // of a full packet
+  uint64_t age_s;       // since a connection last knew as short a RTT
+};
+// The newest first.
+std::vector<BpfMemory> bpf_memory(const BpfAlgorithm& algorithm);
+void forget_bpf_memory(const BpfAlgorithm& algorithm);
+
 // Its open sockets. `file` is the object that it was loaded from. Throws Error if that is another
 // build than what runs.
 std::vector<dcc_flow> bpf_flows(const BpfAlgorithm& algorithm, const std::string& file);

@@ -389,6 +389,19 @@ std::string paths_text(Chance& chance) {
   return text;
 }
 
+std::string memory_text(Chance& chance) {
+  static const std::vector<std::string> texts = {
+      "10.0.0.2 20000 0 1514 5, fd00::2 30000 1000 1514",
+      "10.0.1.2 1000 250000 1514 86400",
+      "\n",
+  };
+  if (!chance.in(6)) return chance.of(texts);
+  std::string text;
+  for (uint64_t n = chance.below(1024); n; n--)
+    text += "10.9." + std::to_string(n % 256) + "." + std::to_string(n / 256) + " 12000 0 1514\n";
+  return text;
+}
+
 /* Writes one value to one of the files.  Through a descriptor if there is one. */
 void write_value(Chance& chance, const std::string& path, int fd) {
   static const std::vector<std::string> bad = {
@@ -399,14 +412,18 @@ void write_value(Chance& chance, const std::string& path, int fd) {
   static const std::vector<std::string> good = {"0",   "1",    "2",     "5",      "10",
                                                 "100", "1000", "10000", "100000", "1000000"};
   bool paths = path.find("base_rtt_paths") != std::string::npos;
+  bool memory = path.find("path_memory") == path.size() - strlen("path_memory");
   bool spoil = chance.in(3);
-  std::string text = spoil ? chance.of(bad) : paths ? paths_text(chance) : chance.of(good);
+  std::string text = spoil    ? chance.of(bad)
+                     : paths  ? paths_text(chance)
+                     : memory ? memory_text(chance)
+                              : chance.of(good);
   bool own = fd < 0;
 
   if (own) fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (fd < 0) return;
   /* Here and there one that continues another. */
-  off_t at = paths && chance.in(8) ? 10 : 0;
+  off_t at = (paths || memory) && chance.in(8) ? 10 : 0;
   if (pwrite(fd, text.data(), text.size(), at) < 0) refused++;
   if (chance.in(3)) {
     char data[4096];
