@@ -31,6 +31,7 @@ CASES = {
     ),
     "host-paths": ({"extra_ns": [600, 2400], "of": ["far"]}, ["goodput_gbps", "utilisation"]),
     "host-cold": ({"n": [8, 40, 300]}, ["jain", "queue_mean_bytes"]),
+    "host-late": ({"n": [1, 4], "from": ["senders[0-3]", "senders[4-7]"]}, ["jain", "queue_mean_bytes"]),
     "host-told": ({"percent": [80, 100, 120]}, ["utilisation", "recover_us"]),
     "host-line": ({"mbps": [0, 50000, 200000], "nic": [100]}, ["utilisation", "recover_us"]),
     "host-stack": ({"mtu": [1500, 9000], "loss_ppm": [0, 1000], "reorder_ppm": [0]}, ["utilisation", "queue_mean_bytes"]),
