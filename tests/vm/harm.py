@@ -321,7 +321,8 @@ def write_page(figures, algorithms):
 
 
 def save(figures):
-    rows = [{"kind": kind, "algorithm": algorithm, **dataclasses.asdict(cell), **values}
+    # A flow's own RTT has the name of the cell's.
+    rows = [{"kind": kind, "algorithm": algorithm, **{"flow_" + name: value for name, value in values.items()}, **dataclasses.asdict(cell)}
             for (kind, algorithm, cell), values in sorted(figures.items())]
     (WORK / "table.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 
