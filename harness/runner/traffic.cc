@@ -119,8 +119,7 @@ Traffic::Traffic(const Plan& plan, const std::vector<Fd>& netns, std::function<v
     flow.record.id = flow.plan->id;
     if (flow.plan->id != static_cast<int>(i))
       throw Error("plan: flow " + std::to_string(i) + " has id " + std::to_string(flow.plan->id));
-    if (!flow.plan->connect_at_start)
-      flow.warm_to_send = flow.warm_to_receive = plan.warm_bytes;
+    if (!flow.plan->connect_at_start) flow.warm_to_send = flow.warm_to_receive = plan.warm_bytes;
     flow.to_send = flow.plan->size_bytes;
   }
   listen_everywhere();

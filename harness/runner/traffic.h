@@ -17,8 +17,9 @@
 namespace delaycc {
 
 // Connects every flow early but those that connect at their start, warms the connections up, and at
-// the plan's time 0 starts the experiment. No system call is issued that can be known to fail: in the lab such a call costs
-// time. One that would block all the same is tried again when the socket is ready.
+// the plan's time 0 starts the experiment. No system call is issued that can be known to fail: in
+// the lab such a call costs time. One that would block all the same is tried again when the socket
+// is ready.
 class Traffic {
  public:
   // `netns` has the network namespace of each node; empty: the node is another machine, and what it

@@ -656,7 +656,8 @@ static inline u32 dcc_tcp_bound_ns(const struct dcc_tcp *s)
 
 	if (!s->handshake.rtt_ns)
 		return s->known.least_rtt_ns;
-	base_ns = most_ns = dcc_tcp_handshake_base_ns(s);
+	base_ns = dcc_tcp_handshake_base_ns(s);
+	most_ns = base_ns;
 	if (s->known.exact)
 		most_ns += dcc_tcp_handshake_slack_ns(s);
 	if (s->known.least_rtt_ns && s->known.least_rtt_ns <= most_ns)

@@ -750,7 +750,8 @@ TEST(TcpMemory, OfFullPacketsCountsForMoreThanAHandshakes) {
   EXPECT_TRUE(After(Remembered(kBase), {kBase - 100, 0, false}).known.exact);
   EXPECT_EQ(After(Remembered(kBase - 100, false), {kBase, 0, true}).known.least_rtt_ns, kBase);
   // Full packets in a queue do not.
-  EXPECT_EQ(After(Remembered(kBase + 6000), {kBase - 100, 0, false}).known.least_rtt_ns, kBase - 100);
+  EXPECT_EQ(After(Remembered(kBase + 6000), {kBase - 100, 0, false}).known.least_rtt_ns,
+            kBase - 100);
   EXPECT_EQ(After(Remembered(kBase - 100, false), {kBase + 6000, 0, true}).known.least_rtt_ns,
             kBase - 100);
 }

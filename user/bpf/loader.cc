@@ -730,8 +730,8 @@ std::vector<BpfMemory> bpf_memory(const BpfAlgorithm& algorithm) {
   std::vector<BpfMemory> found;
   dcc_memory_key key = {}, next = {};
   // The programs go on: an entry that goes is left out, and one that moves the end of the walk.
-  for (const void* before = nullptr; found.size() < DELAYCC_BPF_MEMORY_MAX &&
-                                     bpf_map_get_next_key(map.get(), before, &next) == 0;
+  for (const void* before = nullptr;
+       found.size() < DELAYCC_BPF_MEMORY_MAX && bpf_map_get_next_key(map.get(), before, &next) == 0;
        before = &key) {
     key = next;
     dcc_tcp_memory memory = {};
@@ -752,9 +752,10 @@ std::vector<BpfMemory> bpf_memory(const BpfAlgorithm& algorithm) {
 
 void forget_bpf_memory(const BpfAlgorithm& algorithm) {
   const Fd map = map_of(algorithm, DELAYCC_BPF_MEMORY);
+  // As fast as the programs may note new ones.
+  constexpr size_t kMost = size_t{2} * DELAYCC_BPF_MEMORY_MAX;
   dcc_memory_key key = {};
-  for (size_t n = 0;
-       n < 2 * DELAYCC_BPF_MEMORY_MAX && bpf_map_get_next_key(map.get(), nullptr, &key) == 0; n++)
+  for (size_t n = 0; n < kMost && bpf_map_get_next_key(map.get(), nullptr, &key) == 0; n++)
     if (bpf_map_delete_elem(map.get(), &key) < 0 && errno != ENOENT)
       refuse("forgetting the path memory", errno);
 }
