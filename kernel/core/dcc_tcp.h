@@ -72,8 +72,14 @@
 /* A queue that lasts holds at most so many base RTTs. */
 #define DCC_TCP_STEADY_RTTS 12U
 
-/* At least so many TSO bursts leave in a base RTT, unless they are single packets. */
+/*
+ * At least so many TSO bursts leave in a base RTT, unless they are single packets.  Where nobody
+ * has told the line rate a burst may last a grain, but no longer than this, and is such a part of
+ * the window at most.
+ */
 #define DCC_TCP_BURSTS_PER_RTT 16U
+#define DCC_TCP_BURST_MAX_NS 60000000U
+#define DCC_TCP_BURSTS_PER_WINDOW 4U
 
 /*
  * The longest wait between two packets that a control may ask for: half of TCP's least RTO.  A
@@ -669,12 +675,16 @@ static inline u32 dcc_tcp_bound_ns(const struct dcc_tcp *s)
  * After dcc_tcp_begin() and dcc_tcp_set_base_rtt(): what is known of the path.  A connection that
  * is made while a queue stands never sees the path without it, and its handshake has met the queue,
  * too.  It would take the queue for a part of the path and more than its share.
+ *
+ * Only where the line rate is told.  Elsewhere the path may have become slower since, by which a
+ * full packet's RTT is longer but hardly the handshake's.
  */
 static inline void dcc_tcp_trust(struct dcc_tcp *s, const struct dcc_tcp_known *known)
 {
 	u64 most_ns = (u64)DCC_TCP_KNOWN_TIMES * known->least_rtt_ns;
 
-	if (s->base_fixed || !known->least_rtt_ns || s->handshake.rtt_ns > most_ns)
+	if (s->base_fixed || !s->line_told || !known->least_rtt_ns ||
+	    s->handshake.rtt_ns > most_ns)
 		return;
 	s->known = *known;
 	if (dcc_tcp_bound_ns(s) != known->least_rtt_ns)
@@ -682,7 +692,6 @@ static inline void dcc_tcp_trust(struct dcc_tcp *s, const struct dcc_tcp_known *
 	s->noise.mean_ns = known->noise_ns;
 	s->path.base_rtt_ns = dcc_tcp_known_base_ns(s);
 	s->path.noise_ns = dcc_sub_sat_u32(s->path.base_rtt_ns, known->least_rtt_ns);
-	dcc_tcp_set_grain(s);
 }
 
 /* What later connections may know of the path, in *known; false: nothing. */
@@ -1272,14 +1281,24 @@ static inline u64 dcc_tcp_pace(const struct dcc_tcp *s, const struct dcc_control
  * Packets that TCP may hand down in one TSO burst, 1 .. max; rate in payload bytes per second.
  *
  * The packets of a burst have one send time.  A slow flow with long bursts has fewer of them in a
- * base RTT than a law needs for a slope, and saves little processor time.
+ * base RTT than a law needs for a slope, and saves little processor time.  Where nobody has told
+ * the line rate, a queue of a grain says nothing anyway, and a host whose processor has just the
+ * time for the path's rate has none to send packet by packet.  But TCP waits for a whole burst, and
+ * a receiver for a second packet: a burst is a part of the window.
  */
-static inline u32 dcc_tcp_burst(const struct dcc_tcp *s, u64 rate, u32 max)
+static inline u32 dcc_tcp_burst(const struct dcc_tcp *s, u64 rate, u64 cwnd_q16, u32 max)
 {
 	/* < 2^38 (bytes per s) * 2^26 (ns). */
 	u64 packets = dcc_div_u64(rate * (s->path.base_rtt_ns / DCC_TCP_BURSTS_PER_RTT),
 				  s->mss * DCC_NS_PER_S);
+	u32 most = (u32)dcc_min_u64(cwnd_q16 >> DCC_WINDOW_SHIFT, s->line.window) /
+		   DCC_TCP_BURSTS_PER_WINDOW;
 
+	if (s->path.grain_ns && packets < most)
+		packets = dcc_min_u64(
+			dcc_div_u64(rate * dcc_min_u32(s->path.grain_ns, DCC_TCP_BURST_MAX_NS),
+				    s->mss * DCC_NS_PER_S),
+			most);
 	return (u32)dcc_clamp_u64(packets, 1, max);
 }
 

@@ -562,6 +562,7 @@ void delaycc_apply(struct sock *sk, struct delaycc_sock *ds,
 	if ((rate != old_rate || sk->sk_gso_max_segs > ds->burst_max) &&
 	    ds->max_tso_segs && ds->burst_max)
 		sk->sk_gso_max_segs = dcc_tcp_burst(&ds->tcp, rate,
+						    control->cwnd_q16,
 						    ds->burst_max);
 
 	tcp_snd_cwnd_set(tp, dcc_tcp_window(&ds->tcp, control, tp->delivered,

@@ -97,7 +97,7 @@ void Control(Input& in, const dcc_tcp& s) {
   const u64 least = dcc_tcp_least_pace(&s);
   Require(rate >= least && rate <= dcc_max_u64(control.pacing_bps / DCC_BITS_PER_BYTE, least));
   const u32 most = in.Take<u16>() % 64 + 1;
-  const u32 burst = dcc_tcp_burst(&s, rate, most);
+  const u32 burst = dcc_tcp_burst(&s, rate, control.cwnd_q16, most);
   Require(burst >= 1 && burst <= most);
   const u32 clamp = in.Take<u32>();
   const u32 cwnd = dcc_tcp_window(&s, &control, in.Take<u32>(), burst, clamp);

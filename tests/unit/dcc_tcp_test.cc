@@ -677,6 +677,15 @@ TEST(TcpMemory, CountsForNothingWhereTheBaseRttIsTold) {
   EXPECT_FALSE(dcc_tcp_knows(flow.tcp(), &learnt));
 }
 
+TEST(TcpMemory, CountsForNothingWhereTheLineRateIsADevices) {
+  NewFlow flow(kHandshake + 6000);
+  flow.tcp()->line_told = 0;
+  const dcc_tcp_known known = {kBase, 0, true};
+  dcc_tcp_trust(flow.tcp(), &known);
+  flow.Feed(kBase + 6000, 1, 1000);
+  EXPECT_EQ(flow.base_ns(), kBase + 6000);
+}
+
 TEST(TcpMemory, IsOfOneDevice) {
   KnowingFlow flow(kHandshake + 6000);
   dcc_tcp_set_base_rtt(flow.tcp(), 0, true);
@@ -1497,14 +1506,52 @@ TEST(TcpProvedWindow, HasNoOverflow) {
 
 // ---- TSO bursts
 
+namespace {
+constexpr u64 kWindow = u64{1000000} << DCC_WINDOW_SHIFT;
+}
+
 TEST(TcpBurst, IsWhatThePaceSendsInASixteenthOfABaseRtt) {
   dcc_tcp s = Socket();
   s.path.base_rtt_ns = 160000;
   // 10 us at 1.448 GB/s are ten packets.
-  EXPECT_EQ(dcc_tcp_burst(&s, 1448000000, 44), 10u);
-  EXPECT_EQ(dcc_tcp_burst(&s, 1448000000, 8), 8u);
-  EXPECT_EQ(dcc_tcp_burst(&s, 1, 8), 1u);
-  EXPECT_EQ(dcc_tcp_burst(&s, 200000000000, 65535), 1381u);
+  EXPECT_EQ(dcc_tcp_burst(&s, 1448000000, kWindow, 44), 10u);
+  EXPECT_EQ(dcc_tcp_burst(&s, 1448000000, kWindow, 8), 8u);
+  EXPECT_EQ(dcc_tcp_burst(&s, 1, kWindow, 8), 1u);
+  EXPECT_EQ(dcc_tcp_burst(&s, 200000000000, kWindow, 65535), 1381u);
+}
+
+TEST(TcpBurst, LastsAGrainWhereNobodyHasToldTheLineRate) {
+  dcc_tcp s = Socket();
+  s.path.base_rtt_ns = 160000;
+  s.path.grain_ns = 40000;
+  s.line.window = 1000;
+  EXPECT_EQ(dcc_tcp_burst(&s, 144800000, kWindow, 44), 4u);
+  s.path.grain_ns = 5000;
+  EXPECT_EQ(dcc_tcp_burst(&s, 144800000, kWindow, 44), 1u);
+}
+
+TEST(TcpBurst, IsAPartOfTheWindowWhereNobodyHasToldTheLineRate) {
+  dcc_tcp s = Socket();
+  s.path.base_rtt_ns = 160000;
+  s.path.grain_ns = 40000;
+  s.line.window = 1000;
+  EXPECT_EQ(dcc_tcp_burst(&s, 144800000, 12 * DCC_WINDOW_ONE, 44), 3u);
+  EXPECT_EQ(dcc_tcp_burst(&s, 144800000, 7 * DCC_WINDOW_ONE, 44), 1u);
+  EXPECT_EQ(dcc_tcp_burst(&s, 144800000, 1, 44), 1u);
+  s.line.window = 10;  // as far as it is proved
+  EXPECT_EQ(dcc_tcp_burst(&s, 144800000, 12 * DCC_WINDOW_ONE, 44), 2u);
+  // What a sixteenth of the base RTT allows stays.
+  EXPECT_EQ(dcc_tcp_burst(&s, 1448000000, 8 * DCC_WINDOW_ONE, 44), 10u);
+}
+
+TEST(TcpBurst, HasNoOverflow) {
+  dcc_tcp s = Socket();
+  s.path.base_rtt_ns = DCC_PATH_RTT_MAX_NS;
+  s.path.grain_ns = DCC_TCP_GRAIN_BASES_MAX * DCC_PATH_RTT_MAX_NS;
+  s.line.window = DCC_TCP_CWND_MAX;
+  // 60 ms.
+  EXPECT_EQ(dcc_tcp_burst(&s, 1448000, kWindow, 65535), 60u);
+  EXPECT_EQ(dcc_tcp_burst(&s, 200000000000, kWindow, 65535), 65535u);
 }
 
 // ---- EDT holds
@@ -1595,7 +1642,7 @@ TEST(TcpProperty, AnySocketGivesASoundSampleAndWindow) {
       const u64 pace = dcc_tcp_pace(&s, &c);
       ASSERT_GE(pace, dcc_tcp_least_pace(&s));
       ASSERT_LE(pace, std::max<u64>(c.pacing_bps / 8, dcc_tcp_least_pace(&s)));
-      const u32 bursts = dcc_tcp_burst(&s, pace, burst);
+      const u32 bursts = dcc_tcp_burst(&s, pace, c.cwnd_q16, burst);
       ASSERT_GE(bursts, 1u);
       ASSERT_LE(bursts, burst);
       if (c.cwnd_q16 < DCC_WINDOW_ONE) {
