@@ -1288,17 +1288,17 @@ static inline u64 dcc_tcp_pace(const struct dcc_tcp *s, const struct dcc_control
  */
 static inline u32 dcc_tcp_burst(const struct dcc_tcp *s, u64 rate, u64 cwnd_q16, u32 max)
 {
+	u32 grain_ns = dcc_min_u32(s->path.grain_ns, DCC_TCP_BURST_MAX_NS);
 	/* < 2^38 (bytes per s) * 2^26 (ns). */
 	u64 packets = dcc_div_u64(rate * (s->path.base_rtt_ns / DCC_TCP_BURSTS_PER_RTT),
 				  s->mss * DCC_NS_PER_S);
 	u32 most = (u32)dcc_min_u64(cwnd_q16 >> DCC_WINDOW_SHIFT, s->line.window) /
 		   DCC_TCP_BURSTS_PER_WINDOW;
 
-	if (s->path.grain_ns && packets < most)
-		packets = dcc_min_u64(
-			dcc_div_u64(rate * dcc_min_u32(s->path.grain_ns, DCC_TCP_BURST_MAX_NS),
-				    s->mss * DCC_NS_PER_S),
-			most);
+	if (grain_ns && packets < most) {
+		packets = dcc_div_u64(rate * grain_ns, s->mss * DCC_NS_PER_S);
+		packets = dcc_min_u64(packets, most);
+	}
 	return (u32)dcc_clamp_u64(packets, 1, max);
 }
 
