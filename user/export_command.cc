@@ -79,6 +79,11 @@ std::string script(const std::string& scenario, const Scenario& from, const Plan
   if (plan.mtu_bytes > kEthernetMtu)
     refuse(scenario, fmt::format("hosts.mtu_bytes is {}, links of Mininet have {}", plan.mtu_bytes,
                                  kEthernetMtu));
+  for (const FlowPlan& flow : plan.flows)
+    if (flow.connect_at_start)
+      refuse(scenario, fmt::format("flows \"{}\" connect at their start, a script makes all "
+                                   "connections before",
+                                   flow.group));
   // Interfaces are called after their nodes, with 15 letters at most.
   std::vector<std::string> names;
   std::string hosts, routers, links, flows;

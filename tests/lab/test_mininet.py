@@ -237,4 +237,6 @@ def test_what_a_script_cannot_have_is_refused_by_name(tmp_path):
     (tmp_path / "exported.toml").write_text(infinite)
     done = owned.run([DELAYCC, "export", tmp_path / "exported.toml", "--mininet"])
     assert done.returncode == 2 and "is infinitely fast, a PortLink has a rate" in done.stderr and not done.stdout
+    done = owned.run([DELAYCC, "export", "host-late", "--mininet"])
+    assert done.returncode == 2 and 'flows "late" connect at their start, a script makes all connections before' in done.stderr
     assert "--mininet is required" in owned.run([DELAYCC, "export", "oscar-fig07"]).stderr
