@@ -37,4 +37,17 @@ DELAYCC_SUBPROG u64 subprog_muldiv(u64 a, u64 b, u64 d)
 #include "dcc_cc.h"
 #include "dcc_tcp.h"
 
+DELAYCC_SUBPROG int subprog_tcp_sample(struct dcc_tcp *s, const struct dcc_tcp_view *v,
+				       u64 noted_ns, struct dcc_ack *ack)
+{
+	return s && v && ack && dcc_tcp_sample(s, v, noted_ns, ack);
+}
+
+DELAYCC_SUBPROG int subprog_tcp_memory_take(struct dcc_tcp_memory *m,
+					    const struct dcc_tcp_known *known, u64 now_ns,
+					    u32 lifetime_s)
+{
+	return m && known && dcc_tcp_memory_take(m, known, now_ns, lifetime_s);
+}
+
 #endif /* DELAYCC_CORE_BPF_H */

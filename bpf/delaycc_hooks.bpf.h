@@ -391,7 +391,7 @@ static __always_inline void hooks_tell(struct sock *sk, struct hooks_sock *s, u3
 {
 	struct dcc_memory_key key = {};
 	struct dcc_tcp_memory *memory;
-	struct dcc_tcp_known known;
+	struct dcc_tcp_known known = {};
 	bool knows = dcc_tcp_knows(&s->tcp, &known);
 
 	if (lifetime_s && (knows || s->tcp.known_wrong)) {
@@ -409,7 +409,7 @@ static __always_inline void hooks_tell(struct sock *sk, struct hooks_sock *s, u3
 			memory = bpf_map_lookup_elem(&dcc_memory, &key);
 		}
 		if (memory && knows)
-			dcc_tcp_memory_take(memory, &known, now_ns, lifetime_s);
+			subprog_tcp_memory_take(memory, &known, now_ns, lifetime_s);
 	}
 	dcc_tcp_told(&s->tcp, now_ns);
 }
@@ -613,6 +613,8 @@ static __always_inline bool hooks_sample(struct tcp_sock *tp, struct hooks_sock 
 	bool is_noted = !rs->is_retrans && noted_ns;
 	struct dcc_tcp_view v;
 
+	/* The padding, too: a subprogram may read all of it. */
+	__builtin_memset(&v, 0, sizeof(v));
 	hooks_view(tp, &v);
 	v.sampled = rs->prior_mstamp != 0;
 	v.rtt_us = (s32)rs->rtt_us;
@@ -627,7 +629,7 @@ static __always_inline bool hooks_sample(struct tcp_sock *tp, struct hooks_sock 
 					      v.now_ns);
 	if (arrivals && is_noted)
 		v.now_ns = hooks_arrived_ns(tp, s, noted_ns);
-	if (!dcc_tcp_sample(&s->tcp, &v, noted_ns, ack))
+	if (!subprog_tcp_sample(&s->tcp, &v, noted_ns, ack))
 		return false;
 	if (is_noted && ack->send_ns == noted_ns)
 		__sync_fetch_and_add(&dcc_notes_hit, 1);
@@ -653,8 +655,8 @@ static __always_inline void hooks_on_ack(struct sock *sk, const struct rate_samp
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct hooks_settings *settings;
+	struct dcc_ack ack = {};
 	struct hooks_sock *s;
-	struct dcc_ack ack;
 
 	/* TCP passes the handshake's last ACK before init(). */
 	s = hooks_state(sk, 0);
