@@ -374,7 +374,7 @@ static __always_inline void hooks_recall(struct sock *sk, struct hooks_sock *s, 
 	struct dcc_memory_key key = {};
 	struct dcc_tcp_memory *memory;
 
-	if (!lifetime_s || s->tcp.base_fixed)
+	if (!lifetime_s || !dcc_tcp_may_trust(&s->tcp))
 		return;
 	hooks_memory_key(sk, s, &key);
 	memory = bpf_map_lookup_elem(&dcc_memory, &key);

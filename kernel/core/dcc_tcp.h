@@ -13,7 +13,7 @@
  *			  dcc_tcp_may_be_held(), dcc_tcp_send_ns(), dcc_tcp_is_held(),
  *			  dcc_tcp_accept_rtt(), dcc_tcp_note_noise(),
  *			  dcc_tcp_judge_handshake(), dcc_tcp_note_line()
- *	path memory	dcc_tcp_trust(); dcc_tcp_has_news(), dcc_tcp_knows(),
+ *	path memory	dcc_tcp_may_trust(), dcc_tcp_trust(); dcc_tcp_has_news(), dcc_tcp_knows(),
  *			dcc_tcp_memory_take(), dcc_tcp_told()
  *	loss		dcc_tcp_state_event()
  *	idle		dcc_tcp_restarts()
@@ -267,7 +267,7 @@ struct dcc_tcp {
 	u8 stretched_acks;    /* the peer does not acknowledge each packet at once */
 	u8 times_retrans;     /* RTTs of retransmissions count (by RACK, in us) */
 	u8 loss_seen;	      /* recovery began; the core's _loss() is still to be called */
-	u8 known_wrong;	      /* what was known of the path is refuted; cleared by the caller */
+	u8 known_wrong;	      /* what was known of the path is refuted; until dcc_tcp_told() */
 };
 
 /* A socket and its rate sample at an ACK, as integers; the kernel's names where it has one. */
@@ -672,19 +672,26 @@ static inline u32 dcc_tcp_bound_ns(const struct dcc_tcp *s)
 }
 
 /*
- * After dcc_tcp_begin() and dcc_tcp_set_base_rtt(): what is known of the path.  A connection that
- * is made while a queue stands never sees the path without it, and its handshake has met the queue,
- * too.  It would take the queue for a part of the path and more than its share.
- *
- * Only where the line rate is told.  Elsewhere the path may have become slower since, by which a
- * full packet's RTT is longer but hardly the handshake's.
+ * May a connection begin with what is known of its path?  Only where the line rate is told.
+ * Elsewhere the path may have become slower since, by which a full packet's RTT is longer but
+ * hardly the handshake's.
+ */
+static inline bool dcc_tcp_may_trust(const struct dcc_tcp *s)
+{
+	return !s->base_fixed && s->line_told;
+}
+
+/*
+ * After dcc_tcp_begin() and dcc_tcp_set_base_rtt(), if dcc_tcp_may_trust(): what is known of the
+ * path.  A connection that is made while a queue stands never sees the path without it, and its
+ * handshake has met the queue, too.  It would take the queue for a part of the path and more than
+ * its share.
  */
 static inline void dcc_tcp_trust(struct dcc_tcp *s, const struct dcc_tcp_known *known)
 {
 	u64 most_ns = (u64)DCC_TCP_KNOWN_TIMES * known->least_rtt_ns;
 
-	if (s->base_fixed || !s->line_told || !known->least_rtt_ns ||
-	    s->handshake.rtt_ns > most_ns)
+	if (!known->least_rtt_ns || s->handshake.rtt_ns > most_ns)
 		return;
 	s->known = *known;
 	if (dcc_tcp_bound_ns(s) != known->least_rtt_ns)

@@ -235,11 +235,34 @@ enum {
 	DELAYCC_PARAMS,
 };
 
+/* A namespace's sysctl that is lines of text: delaycc_lines.c. */
+struct delaycc_lines {
+	unsigned int most;
+	/*
+	 * Takes n lines, empty ones too and twice as many as there may be at most, in
+	 * place of what is there or (adds) beside it; 0 or an error.
+	 */
+	int (*write)(struct delaycc_lines *lines, char *text, unsigned int n,
+		     bool adds);
+	/* The text, for kvfree(), and its size; NULL: no memory. */
+	char *(*read)(struct delaycc_lines *lines, size_t *size);
+	struct ctl_table_header *header;
+};
+
+int delaycc_lines_register(struct net *net, struct delaycc_lines *lines,
+			   const char *name);
+void delaycc_lines_unregister(struct delaycc_lines *lines);
+char *delaycc_lines_next(char **text);
+char *delaycc_lines_word(char **line);
+bool delaycc_lines_number(char **line, u32 least, u32 most, u32 *number);
+u8 delaycc_peer(const struct sock *sk, u8 *address);
+u8 delaycc_parse_address(const char *text, u8 *address);
+
 /* One namespace's base RTTs of paths: delaycc_paths.c. */
 struct delaycc_paths {
+	struct delaycc_lines lines;
 	struct mutex lock; /* of writers */
 	struct delaycc_prefixes __rcu *prefixes;
-	struct ctl_table_header *header;
 	atomic_t *generation;
 };
 
@@ -252,12 +275,12 @@ u32 delaycc_paths_base_rtt_ns(const struct delaycc_paths *paths,
 /* What a namespace's connections have learnt of paths: delaycc_memory.c. */
 #define DELAYCC_MEMORY_BITS 7
 struct delaycc_memory {
+	struct delaycc_lines lines;
+	u32 salt;
 	spinlock_t lock; /* of all that follows */
 	struct hlist_head bucket[1 << DELAYCC_MEMORY_BITS];
 	struct list_head by_age; /* the newest first */
 	unsigned int n;
-	u32 salt;
-	struct ctl_table_header *header;
 };
 
 int delaycc_memory_register(struct net *net, struct delaycc_memory *memory);

@@ -22,14 +22,11 @@
  * one with a mistake changes nothing.
  */
 #include <linux/hash.h>
-#include <linux/inet.h>
 #include <linux/jhash.h>
 #include <linux/kernel.h>
 #include <linux/mm.h>
 #include <linux/random.h>
 #include <linux/slab.h>
-#include <linux/sysctl.h>
-#include <net/ipv6.h>
 
 #include "delaycc.h"
 
@@ -52,13 +49,6 @@ struct delaycc_memory_entry {
 	struct list_head by_age;
 	struct delaycc_memory_key key;
 	struct dcc_tcp_memory path;
-};
-
-/* What a read shows and a write parses. */
-struct delaycc_memory_line {
-	struct delaycc_memory_key key;
-	struct dcc_tcp_known known;
-	u32 age_s;
 };
 
 /* ---- entries; under the lock --------------------------------------------- */
@@ -88,7 +78,7 @@ static void delaycc_memory_remove(struct delaycc_memory *memory,
 {
 	hlist_del(&entry->node);
 	list_del(&entry->by_age);
-	memory->n--;
+	WRITE_ONCE(memory->n, memory->n - 1);
 	kfree(entry);
 }
 
@@ -103,7 +93,7 @@ static void delaycc_memory_add(struct delaycc_memory *memory,
 						      by_age));
 	hlist_add_head(&entry->node, delaycc_memory_bucket(memory, &entry->key));
 	list_add(&entry->by_age, &memory->by_age);
-	memory->n++;
+	WRITE_ONCE(memory->n, memory->n + 1);
 }
 
 static void delaycc_memory_clear(struct delaycc_memory *memory)
@@ -122,15 +112,7 @@ static void delaycc_memory_key_of(const struct sock *sk,
 {
 	memset(key, 0, sizeof(*key));
 	key->wire_bytes = ds->tcp.path.wire_bytes;
-#if IS_ENABLED(CONFIG_IPV6)
-	if (sk->sk_family == AF_INET6 && !ipv6_addr_v4mapped(&sk->sk_v6_daddr)) {
-		key->family = AF_INET6;
-		memcpy(key->address, &sk->sk_v6_daddr, sizeof(sk->sk_v6_daddr));
-		return;
-	}
-#endif
-	key->family = AF_INET;
-	memcpy(key->address, &sk->sk_daddr, sizeof(sk->sk_daddr));
+	key->family = delaycc_peer(sk, key->address);
 }
 
 /**
@@ -147,8 +129,7 @@ void delaycc_memory_recall(struct delaycc_memory *memory, u32 lifetime_s,
 	struct dcc_tcp_known known = {};
 	struct delaycc_memory_key key;
 
-	/* A path whose base RTT is told needs none, nor does the first connection. */
-	if (!lifetime_s || ds->tcp.base_fixed || !READ_ONCE(memory->n))
+	if (!lifetime_s || !dcc_tcp_may_trust(&ds->tcp) || !READ_ONCE(memory->n))
 		return;
 	delaycc_memory_key_of(sk, ds, &key);
 	spin_lock_bh(&memory->lock);
@@ -221,141 +202,72 @@ void delaycc_memory_tell(struct delaycc_memory *memory, u32 lifetime_s,
 
 /* ---- the sysctl ------------------------------------------------------------ */
 
-/* Between spaces; NULL: none is left. */
-static char *delaycc_memory_word(char **text)
+/* "ADDRESS BASE_RTT_NS NOISE_NS PACKET_BYTES [AGE_S]" into a zeroed entry. */
+static bool delaycc_memory_parse(char *line, struct delaycc_memory_entry *entry)
 {
-	char *word;
+	struct dcc_tcp_known *known = &entry->path.known;
+	const char *address = delaycc_lines_word(&line);
+	u32 wire_bytes, age_s = 0;
 
-	do
-		word = strsep(text, " \t");
-	while (word && !*word);
-	return word;
-}
-
-static bool delaycc_memory_number(char **text, u32 least, u32 most, u32 *number)
-{
-	const char *word = delaycc_memory_word(text);
-
-	return word && !kstrtou32(word, 10, number) && *number >= least &&
-	       *number <= most;
-}
-
-static bool delaycc_memory_address(const char *word, struct delaycc_memory_key *key)
-{
-	const char *end;
-
-	if (in4_pton(word, -1, key->address, -1, &end)) {
-		key->family = AF_INET;
-		return !*end;
-	}
-	key->family = AF_INET6;
-	/* A socket with a mapped address counts as IPv4. */
-	return in6_pton(word, -1, key->address, -1, &end) && !*end &&
-	       !ipv6_addr_v4mapped((const struct in6_addr *)key->address);
-}
-
-/* "ADDRESS BASE_RTT_NS NOISE_NS PACKET_BYTES [AGE_S]" */
-static bool delaycc_memory_parse(char *text, struct delaycc_memory_line *line)
-{
-	const char *address = delaycc_memory_word(&text);
-	u32 wire_bytes;
-
-	memset(line, 0, sizeof(*line));
-	if (!address || !delaycc_memory_address(address, &line->key) ||
-	    !delaycc_memory_number(&text, DCC_PATH_RTT_MIN_NS,
-				   DCC_PATH_RTT_MAX_NS, &line->known.least_rtt_ns) ||
-	    !delaycc_memory_number(&text, 0, DCC_TCP_NOISE_MAX_NS,
-				   &line->known.noise_ns) ||
-	    !delaycc_memory_number(&text, DCC_PATH_WIRE_MIN_BYTES,
-				   DCC_PATH_WIRE_MAX_BYTES, &wire_bytes))
+	entry->key.family = delaycc_parse_address(address, entry->key.address);
+	if (!entry->key.family ||
+	    !delaycc_lines_number(&line, DCC_PATH_RTT_MIN_NS,
+				  DCC_PATH_RTT_MAX_NS, &known->least_rtt_ns) ||
+	    !delaycc_lines_number(&line, 0, DCC_TCP_NOISE_MAX_NS,
+				  &known->noise_ns) ||
+	    !delaycc_lines_number(&line, DCC_PATH_WIRE_MIN_BYTES,
+				  DCC_PATH_WIRE_MAX_BYTES, &wire_bytes))
 		return false;
-	line->key.wire_bytes = wire_bytes;
-	line->known.exact = true;
-	if (text && !delaycc_memory_number(&text, 0, DELAYCC_MEMORY_AGE_MAX_S,
-					   &line->age_s))
+	if (line &&
+	    !delaycc_lines_number(&line, 0, DELAYCC_MEMORY_AGE_MAX_S, &age_s))
 		return false;
-	return !delaycc_memory_word(&text);
+	entry->key.wire_bytes = wire_bytes;
+	known->exact = true;
+	/* Before the machine's start, perhaps. */
+	entry->path.noted_ns = tcp_clock_ns() - (u64)age_s * NSEC_PER_SEC;
+	return !line;
 }
 
-/* Entries of the lines in text; NULL with *n an error, or 0: there are none. */
-static struct delaycc_memory_line *delaycc_memory_lines(char *text, int *n)
+/* Entries of the lines in text, the last one first; 0 or an error. */
+static int delaycc_memory_make(char *text, struct list_head *made)
 {
-	struct delaycc_memory_line *lines;
-	unsigned int room = 1;
-	const char *at;
-	char *each;
+	unsigned int n = 0;
+	char *line;
 
-	*n = -E2BIG;
-	for (at = strpbrk(text, ",\n"); at; at = strpbrk(at + 1, ",\n"))
-		if (++room > 2 * DELAYCC_MEMORY_MAX)
-			return NULL;
-	*n = -ENOMEM;
-	lines = kvcalloc(room, sizeof(*lines), GFP_KERNEL_ACCOUNT);
-	if (!lines)
-		return NULL;
-	*n = 0;
-	while ((each = strsep(&text, ",\n"))) {
-		each = strim(each);
-		if (!*each)
-			continue;
-		if (!delaycc_memory_parse(each, &lines[(*n)++]))
-			*n = -EINVAL;
-		else if (*n > (int)DELAYCC_MEMORY_MAX)
-			*n = -E2BIG;
-		if (*n < 0)
-			break;
-	}
-	if (*n > 0)
-		return lines;
-	kvfree(lines);
-	return NULL;
-}
-
-/* Entries for lines, in a list of their own; false: no memory. */
-static bool delaycc_memory_make(const struct delaycc_memory_line *lines, int n,
-				struct list_head *made)
-{
-	u64 now_ns = tcp_clock_ns();
-	int i;
-
-	/* The first of a text is the newest. */
-	for (i = 0; i < n; i++) {
+	while ((line = delaycc_lines_next(&text))) {
 		struct delaycc_memory_entry *entry;
 
+		if (n++ == DELAYCC_MEMORY_MAX)
+			return -E2BIG;
 		entry = kzalloc(sizeof(*entry), GFP_KERNEL_ACCOUNT);
 		if (!entry)
-			return false;
-		entry->key = lines[i].key;
-		entry->path.known = lines[i].known;
-		/* Before the machine's start, perhaps. */
-		entry->path.noted_ns = now_ns - (u64)lines[i].age_s * NSEC_PER_SEC;
+			return -ENOMEM;
 		list_add(&entry->by_age, made);
+		if (!delaycc_memory_parse(line, entry))
+			return -EINVAL;
 	}
-	return true;
+	return 0;
 }
 
-static int delaycc_memory_write(struct delaycc_memory *memory, char *text,
-				size_t size, bool adds)
+static struct delaycc_memory *delaycc_memory_of(struct delaycc_lines *lines)
 {
-	struct delaycc_memory_entry *entry, *next, *before;
-	size_t length = strnlen(text, size);
-	struct delaycc_memory_line *lines;
-	LIST_HEAD(made);
-	int n;
+	return container_of(lines, struct delaycc_memory, lines);
+}
 
-	/* Some writers also write the string's end. */
-	if (memchr_inv(text + length, 0, size - length))
-		return -EINVAL;
-	lines = delaycc_memory_lines(text, &n);
-	if (n < 0)
-		return n;
-	if (!delaycc_memory_make(lines, n, &made)) {
+static int delaycc_memory_write(struct delaycc_lines *lines, char *text,
+				unsigned int n, bool adds)
+{
+	struct delaycc_memory *memory = delaycc_memory_of(lines);
+	struct delaycc_memory_entry *entry, *next, *before;
+	LIST_HEAD(made);
+	int err;
+
+	err = delaycc_memory_make(text, &made);
+	if (err) {
 		list_for_each_entry_safe(entry, next, &made, by_age)
 			kfree(entry);
-		kvfree(lines);
-		return -ENOMEM;
+		return err;
 	}
-	kvfree(lines);
 
 	spin_lock_bh(&memory->lock);
 	if (!adds)
@@ -371,74 +283,41 @@ static int delaycc_memory_write(struct delaycc_memory *memory, char *text,
 	return 0;
 }
 
-/* The entries as lines, the newest first; NULL: no memory. */
-static char *delaycc_memory_text(struct delaycc_memory *memory, size_t *size)
+/* The entries as lines, the newest first. */
+static char *delaycc_memory_read(struct delaycc_lines *lines, size_t *size)
 {
-	struct delaycc_memory_line *lines;
-	struct delaycc_memory_entry *entry;
+	struct delaycc_memory *memory = delaycc_memory_of(lines);
+	struct delaycc_memory_entry *copies, *entry;
 	u64 now_ns = tcp_clock_ns();
 	unsigned int n = 0, i;
-	size_t room;
 	char *text = NULL;
+	size_t room;
 
-	lines = kvcalloc(DELAYCC_MEMORY_MAX, sizeof(*lines), GFP_KERNEL);
-	if (!lines)
+	copies = kvcalloc(DELAYCC_MEMORY_MAX, sizeof(*copies), GFP_KERNEL);
+	if (!copies)
 		return NULL;
 	spin_lock_bh(&memory->lock);
-	list_for_each_entry(entry, &memory->by_age, by_age) {
-		lines[n].key = entry->key;
-		lines[n].known = entry->path.known;
-		lines[n++].age_s = div_u64(dcc_tcp_memory_age_ns(&entry->path, now_ns),
-					   NSEC_PER_SEC);
-	}
+	list_for_each_entry(entry, &memory->by_age, by_age)
+		copies[n++] = *entry;
 	spin_unlock_bh(&memory->lock);
 
 	*size = 0;
 	room = n * DELAYCC_MEMORY_TEXT + 1;
 	text = kvmalloc(room, GFP_KERNEL);
-	for (i = 0; text && i < n; i++)
+	for (i = 0; text && i < n; i++) {
+		const struct delaycc_memory_key *key = &copies[i].key;
+		const struct dcc_tcp_memory *path = &copies[i].path;
+
 		*size += scnprintf(text + *size, room - *size,
-				   lines[i].key.family == AF_INET ?
+				   key->family == AF_INET ?
 				   "%pI4 %u %u %u %u\n" : "%pI6c %u %u %u %u\n",
-				   lines[i].key.address,
-				   lines[i].known.least_rtt_ns,
-				   lines[i].known.noise_ns,
-				   lines[i].key.wire_bytes, lines[i].age_s);
-	kvfree(lines);
-	return text;
-}
-
-static int delaycc_proc_memory(const struct ctl_table *table, int write,
-			       void *buffer, size_t *lenp, loff_t *ppos)
-{
-	struct delaycc_memory *memory = table->data;
-	size_t size;
-	char *text;
-	int err;
-
-	if (write) {
-		/* As with other sysctls, an empty write changes nothing. */
-		if (!*lenp)
-			return 0;
-		err = delaycc_memory_write(memory, buffer, *lenp, *ppos > 0);
-		if (!err)
-			*ppos += *lenp;
-		return err;
+				   key->address, path->known.least_rtt_ns,
+				   path->known.noise_ns, key->wire_bytes,
+				   (u32)div_u64(dcc_tcp_memory_age_ns(path, now_ns),
+						NSEC_PER_SEC));
 	}
-
-	text = delaycc_memory_text(memory, &size);
-	if (!text)
-		return -ENOMEM;
-	*lenp = memory_read_from_buffer(buffer, *lenp, ppos, text, size);
-	kvfree(text);
-	return 0;
-}
-
-static int __maybe_unused delaycc_proc_memory_mutable(struct ctl_table *table,
-						      int write, void *buffer,
-						      size_t *lenp, loff_t *ppos)
-{
-	return delaycc_proc_memory(table, write, buffer, lenp, ppos);
+	kvfree(copies);
+	return text;
 }
 
 /* ---- namespaces -------------------------------------------------------------- */
@@ -452,25 +331,13 @@ static int __maybe_unused delaycc_proc_memory_mutable(struct ctl_table *table,
  */
 int delaycc_memory_register(struct net *net, struct delaycc_memory *memory)
 {
-	struct ctl_table *table = kcalloc(2, sizeof(*table), GFP_KERNEL_ACCOUNT);
-
-	if (!table)
-		return -ENOMEM;
 	spin_lock_init(&memory->lock);
 	INIT_LIST_HEAD(&memory->by_age);
 	memory->salt = get_random_u32();
-	table->procname = "path_memory";
-	table->data = memory;
-	table->mode = 0644;
-	table->proc_handler = DELAYCC_PROC_HANDLER(delaycc_proc_memory_mutable,
-						   delaycc_proc_memory);
-	memory->header = delaycc_register_net_sysctl(net, "net/ipv4/delaycc",
-						     table, 1);
-	if (!memory->header) {
-		kfree(table);
-		return -ENOMEM;
-	}
-	return 0;
+	memory->lines.most = DELAYCC_MEMORY_MAX;
+	memory->lines.write = delaycc_memory_write;
+	memory->lines.read = delaycc_memory_read;
+	return delaycc_lines_register(net, &memory->lines, "path_memory");
 }
 
 /**
@@ -479,9 +346,6 @@ int delaycc_memory_register(struct net *net, struct delaycc_memory *memory)
  */
 void delaycc_memory_unregister(struct delaycc_memory *memory)
 {
-	const struct ctl_table *table = memory->header->ctl_table_arg;
-
-	unregister_net_sysctl_table(memory->header);
-	kfree(table);
+	delaycc_lines_unregister(&memory->lines);
 	delaycc_memory_clear(memory);
 }

@@ -16,12 +16,10 @@
  * in use.
  */
 #include <linux/bsearch.h>
-#include <linux/inet.h>
 #include <linux/kernel.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/sort.h>
-#include <linux/sysctl.h>
 #include <net/ipv6.h>
 
 #include "delaycc.h"
@@ -73,7 +71,7 @@ static bool delaycc_prefix_mask(struct delaycc_prefix_key *key)
 
 /* 0: no prefix matches. */
 static u32 delaycc_prefix_find(const struct delaycc_prefixes *all, u8 family,
-			       const void *address, size_t size)
+			       const u8 *address)
 {
 	const unsigned long *in_use = family == AF_INET ? all->bits4 : all->bits6;
 	unsigned int below = DELAYCC_PREFIX_BITS + 1;
@@ -84,7 +82,7 @@ static u32 delaycc_prefix_find(const struct delaycc_prefixes *all, u8 family,
 		const struct delaycc_prefix *found;
 		struct delaycc_prefix_key key = { .family = family, .bits = bits };
 
-		memcpy(key.address, address, size);
+		memcpy(key.address, address, sizeof(key.address));
 		delaycc_prefix_mask(&key);
 		found = bsearch(&key, all->prefix, all->n, sizeof(*all->prefix),
 				delaycc_prefix_compare);
@@ -110,17 +108,12 @@ u32 delaycc_paths_base_rtt_ns(const struct delaycc_paths *paths,
 
 	rcu_read_lock();
 	all = rcu_dereference(paths->prefixes);
-	if (likely(!all)) {
-		/* The table was never written. */
-#if IS_ENABLED(CONFIG_IPV6)
-	} else if (sk->sk_family == AF_INET6 &&
-		   !ipv6_addr_v4mapped(&sk->sk_v6_daddr)) {
-		base_ns = delaycc_prefix_find(all, AF_INET6, &sk->sk_v6_daddr,
-					      sizeof(sk->sk_v6_daddr));
-#endif
-	} else {
-		base_ns = delaycc_prefix_find(all, AF_INET, &sk->sk_daddr,
-					      sizeof(sk->sk_daddr));
+	/* Most namespaces have none. */
+	if (unlikely(all)) {
+		u8 address[16] = {};
+		u8 family = delaycc_peer(sk, address);
+
+		base_ns = delaycc_prefix_find(all, family, address);
 	}
 	rcu_read_unlock();
 	return base_ns;
@@ -129,59 +122,40 @@ u32 delaycc_paths_base_rtt_ns(const struct delaycc_paths *paths,
 /* ---- a write of the table ----------------------------------------------- */
 
 /* "10.0.1.0/24 8000"; without a length: a single host. */
-static bool delaycc_prefix_parse(char *text, struct delaycc_prefix *prefix)
+static bool delaycc_prefix_parse(char *line, struct delaycc_prefix *prefix)
 {
 	struct delaycc_prefix_key *key = &prefix->key;
-	char *number = strpbrk(text, " \t");
-	struct in6_addr address = {};
+	char *address = delaycc_lines_word(&line);
 	unsigned int widest;
-	const char *end;
 	char *slash;
 
-	if (!number)
-		return false;
-	*number++ = '\0';
 	memset(prefix, 0, sizeof(*prefix));
-	if (kstrtou32(skip_spaces(number), 10, &prefix->base_rtt_ns) ||
-	    prefix->base_rtt_ns < DCC_PATH_RTT_MIN_NS ||
-	    prefix->base_rtt_ns > DCC_PATH_RTT_MAX_NS)
+	if (!delaycc_lines_number(&line, DCC_PATH_RTT_MIN_NS, DCC_PATH_RTT_MAX_NS,
+				  &prefix->base_rtt_ns) || line)
 		return false;
-
-	slash = strchr(text, '/');
+	slash = strchr(address, '/');
 	if (slash)
 		*slash++ = '\0';
-	if (in4_pton(text, -1, address.s6_addr, -1, &end) && !*end) {
-		key->family = AF_INET;
-		widest = 32;
-	} else if (in6_pton(text, -1, address.s6_addr, -1, &end) && !*end) {
-		/* A peer with a mapped address is looked up as an IPv4 host. */
-		if (ipv6_addr_v4mapped(&address))
-			return false;
-		key->family = AF_INET6;
-		widest = 128;
-	} else {
+	key->family = delaycc_parse_address(address, key->address);
+	if (!key->family)
 		return false;
-	}
-	memcpy(key->address, &address, sizeof(key->address));
+	widest = key->family == AF_INET ? 32 : 128;
 	key->bits = widest;
 	if (slash && (kstrtou8(slash, 10, &key->bits) || key->bits > widest))
 		return false;
 	return delaycc_prefix_mask(key);
 }
 
-/* The table of the text, added to an old table if there is one. */
+/* The table of n lines, added to an old table if there is one. */
 static struct delaycc_prefixes *
-delaycc_prefixes_parse(char *text, const struct delaycc_prefixes *old)
+delaycc_prefixes_parse(char *text, unsigned int n,
+		       const struct delaycc_prefixes *old)
 {
 	struct delaycc_prefixes *all;
-	unsigned int room = old ? old->n + 1 : 1;
+	unsigned int room = n + (old ? old->n : 0);
 	unsigned int i;
-	const char *at;
-	char *entry;
+	char *line;
 
-	for (at = strpbrk(text, ",\n"); at; at = strpbrk(at + 1, ",\n"))
-		if (++room > 2 * DELAYCC_PREFIXES_MAX)
-			return ERR_PTR(-E2BIG);
 	all = kvzalloc(struct_size(all, prefix, room), GFP_KERNEL_ACCOUNT);
 	if (!all)
 		return ERR_PTR(-ENOMEM);
@@ -189,11 +163,8 @@ delaycc_prefixes_parse(char *text, const struct delaycc_prefixes *old)
 		all->n = old->n;
 		memcpy(all->prefix, old->prefix, old->n * sizeof(*old->prefix));
 	}
-	while ((entry = strsep(&text, ",\n"))) {
-		entry = strim(entry);
-		if (!*entry)
-			continue;
-		if (!delaycc_prefix_parse(entry, &all->prefix[all->n]))
+	while ((line = delaycc_lines_next(&text))) {
+		if (!delaycc_prefix_parse(line, &all->prefix[all->n]))
 			goto invalid;
 		all->n++;
 	}
@@ -220,19 +191,21 @@ invalid:
 	return ERR_PTR(-EINVAL);
 }
 
-static int delaycc_paths_write(struct delaycc_paths *paths, char *text,
-			       size_t size, bool adds)
+static struct delaycc_paths *delaycc_paths_of(struct delaycc_lines *lines)
 {
-	struct delaycc_prefixes *old, *new;
-	size_t length = strnlen(text, size);
+	return container_of(lines, struct delaycc_paths, lines);
+}
 
-	/* Some writers also write the string's end. */
-	if (memchr_inv(text + length, 0, size - length))
-		return -EINVAL;
+static int delaycc_paths_write(struct delaycc_lines *lines, char *text,
+			       unsigned int n, bool adds)
+{
+	struct delaycc_paths *paths = delaycc_paths_of(lines);
+	struct delaycc_prefixes *old, *new;
+
 	mutex_lock(&paths->lock);
 	old = rcu_dereference_protected(paths->prefixes,
 					lockdep_is_held(&paths->lock));
-	new = delaycc_prefixes_parse(text, adds ? old : NULL);
+	new = delaycc_prefixes_parse(text, n, adds ? old : NULL);
 	if (!IS_ERR(new))
 		rcu_assign_pointer(paths->prefixes, new);
 	mutex_unlock(&paths->lock);
@@ -248,8 +221,9 @@ static int delaycc_paths_write(struct delaycc_paths *paths, char *text,
 /* ---- a read of the table ------------------------------------------------ */
 
 /* The whole table, one prefix a line. */
-static char *delaycc_paths_text(struct delaycc_paths *paths, size_t *size)
+static char *delaycc_paths_read(struct delaycc_lines *lines, size_t *size)
 {
+	struct delaycc_paths *paths = delaycc_paths_of(lines);
 	const struct delaycc_prefixes *all;
 	unsigned int i;
 	size_t room;
@@ -275,39 +249,6 @@ static char *delaycc_paths_text(struct delaycc_paths *paths, size_t *size)
 	return text;
 }
 
-static int delaycc_proc_paths(const struct ctl_table *table, int write,
-			      void *buffer, size_t *lenp, loff_t *ppos)
-{
-	struct delaycc_paths *paths = table->data;
-	size_t size;
-	char *text;
-	int err;
-
-	if (write) {
-		/* As with other sysctls, an empty write changes nothing. */
-		if (!*lenp)
-			return 0;
-		err = delaycc_paths_write(paths, buffer, *lenp, *ppos > 0);
-		if (!err)
-			*ppos += *lenp;
-		return err;
-	}
-
-	text = delaycc_paths_text(paths, &size);
-	if (!text)
-		return -ENOMEM;
-	*lenp = memory_read_from_buffer(buffer, *lenp, ppos, text, size);
-	kvfree(text);
-	return 0;
-}
-
-static int __maybe_unused delaycc_proc_paths_mutable(struct ctl_table *table,
-						     int write, void *buffer,
-						     size_t *lenp, loff_t *ppos)
-{
-	return delaycc_proc_paths(table, write, buffer, lenp, ppos);
-}
-
 /* ---- namespaces --------------------------------------------------------- */
 
 /**
@@ -321,24 +262,12 @@ static int __maybe_unused delaycc_proc_paths_mutable(struct ctl_table *table,
 int delaycc_paths_register(struct net *net, struct delaycc_paths *paths,
 			   atomic_t *generation)
 {
-	struct ctl_table *table = kcalloc(2, sizeof(*table), GFP_KERNEL_ACCOUNT);
-
-	if (!table)
-		return -ENOMEM;
 	mutex_init(&paths->lock);
 	paths->generation = generation;
-	table->procname = "base_rtt_paths";
-	table->data = paths;
-	table->mode = 0644;
-	table->proc_handler = DELAYCC_PROC_HANDLER(delaycc_proc_paths_mutable,
-						   delaycc_proc_paths);
-	paths->header = delaycc_register_net_sysctl(net, "net/ipv4/delaycc",
-						    table, 1);
-	if (!paths->header) {
-		kfree(table);
-		return -ENOMEM;
-	}
-	return 0;
+	paths->lines.most = DELAYCC_PREFIXES_MAX;
+	paths->lines.write = delaycc_paths_write;
+	paths->lines.read = delaycc_paths_read;
+	return delaycc_lines_register(net, &paths->lines, "base_rtt_paths");
 }
 
 /**
@@ -347,9 +276,6 @@ int delaycc_paths_register(struct net *net, struct delaycc_paths *paths,
  */
 void delaycc_paths_unregister(struct delaycc_paths *paths)
 {
-	const struct ctl_table *table = paths->header->ctl_table_arg;
-
-	unregister_net_sysctl_table(paths->header);
-	kfree(table);
+	delaycc_lines_unregister(&paths->lines);
 	kvfree(rcu_dereference_protected(paths->prefixes, true));
 }

@@ -101,6 +101,16 @@ def used(sock):
     return sock.getsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, 16).split(b"\0")[0].decode()
 
 
+def refused(sysctl, text, number=errno.EINVAL):
+    """The write of one of our sysctls fails and changes nothing."""
+    before = inlab.read(DCC + sysctl)
+    try:
+        inlab.write(DCC + sysctl, text)
+    except OSError as error:
+        return error.errno == number and inlab.read(DCC + sysctl) == before
+    return False
+
+
 def mount_tracing():
     inlab.mount("tracefs", TRACING)
 

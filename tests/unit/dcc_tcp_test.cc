@@ -668,9 +668,9 @@ TEST(TcpMemory, GivesWayWhenTheFlowStarves) {
 
 TEST(TcpMemory, CountsForNothingWhereTheBaseRttIsTold) {
   NewFlow flow;
+  EXPECT_TRUE(dcc_tcp_may_trust(flow.tcp()));
   dcc_tcp_set_base_rtt(flow.tcp(), 20000, false);
-  const dcc_tcp_known known = {kBase, 0, true};
-  dcc_tcp_trust(flow.tcp(), &known);
+  EXPECT_FALSE(dcc_tcp_may_trust(flow.tcp()));
   flow.Feed(kBase + 6000, 100, 1000);
   EXPECT_EQ(flow.base_ns(), 20000u);
   dcc_tcp_known learnt = {};
@@ -680,10 +680,7 @@ TEST(TcpMemory, CountsForNothingWhereTheBaseRttIsTold) {
 TEST(TcpMemory, CountsForNothingWhereTheLineRateIsADevices) {
   NewFlow flow(kHandshake + 6000);
   flow.tcp()->line_told = 0;
-  const dcc_tcp_known known = {kBase, 0, true};
-  dcc_tcp_trust(flow.tcp(), &known);
-  flow.Feed(kBase + 6000, 1, 1000);
-  EXPECT_EQ(flow.base_ns(), kBase + 6000);
+  EXPECT_FALSE(dcc_tcp_may_trust(flow.tcp()));
 }
 
 TEST(TcpMemory, IsOfOneDevice) {
@@ -1508,7 +1505,16 @@ TEST(TcpProvedWindow, HasNoOverflow) {
 
 namespace {
 constexpr u64 kWindow = u64{1000000} << DCC_WINDOW_SHIFT;
+
+// Nobody has told its line rate; the window is proved.
+dcc_tcp UntoldSocket() {
+  dcc_tcp s = Socket();
+  s.path.base_rtt_ns = 160000;
+  s.path.grain_ns = 40000;
+  s.line.window = 1000;
+  return s;
 }
+}  // namespace
 
 TEST(TcpBurst, IsWhatThePaceSendsInASixteenthOfABaseRtt) {
   dcc_tcp s = Socket();
@@ -1521,20 +1527,14 @@ TEST(TcpBurst, IsWhatThePaceSendsInASixteenthOfABaseRtt) {
 }
 
 TEST(TcpBurst, LastsAGrainWhereNobodyHasToldTheLineRate) {
-  dcc_tcp s = Socket();
-  s.path.base_rtt_ns = 160000;
-  s.path.grain_ns = 40000;
-  s.line.window = 1000;
+  dcc_tcp s = UntoldSocket();
   EXPECT_EQ(dcc_tcp_burst(&s, 144800000, kWindow, 44), 4u);
   s.path.grain_ns = 5000;
   EXPECT_EQ(dcc_tcp_burst(&s, 144800000, kWindow, 44), 1u);
 }
 
 TEST(TcpBurst, IsAPartOfTheWindowWhereNobodyHasToldTheLineRate) {
-  dcc_tcp s = Socket();
-  s.path.base_rtt_ns = 160000;
-  s.path.grain_ns = 40000;
-  s.line.window = 1000;
+  dcc_tcp s = UntoldSocket();
   EXPECT_EQ(dcc_tcp_burst(&s, 144800000, 12 * DCC_WINDOW_ONE, 44), 3u);
   EXPECT_EQ(dcc_tcp_burst(&s, 144800000, 7 * DCC_WINDOW_ONE, 44), 1u);
   EXPECT_EQ(dcc_tcp_burst(&s, 144800000, 1, 44), 1u);

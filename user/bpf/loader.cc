@@ -21,7 +21,6 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <ctime>
 #include <deque>
 #include <filesystem>
 #include <fstream>
@@ -31,6 +30,7 @@
 #include <set>
 #include <tuple>
 
+#include "base/posix.h"
 #include "base/suggest.h"
 #include "dcc_cc.h"
 #include "dcc_tcp.h"
@@ -664,13 +664,21 @@ dcc_path_key path_key(const std::string& text) {
   return key;
 }
 
-std::string path_text(const dcc_path_key& key) {
+const uint8_t kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+
+bool is_mapped(const uint8_t (&address)[16]) {
+  return memcmp(address, kMapped, sizeof(kMapped)) == 0;
+}
+
+std::string address_text(const uint8_t (&address)[16]) {
   char text[INET6_ADDRSTRLEN];
-  static const uint8_t kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-  if (key.bits >= kMappedBits && !memcmp(key.address, kMapped, sizeof(kMapped)))
-    return fmt::format("{}/{}", inet_ntop(AF_INET, key.address + 12, text, sizeof(text)),
-                       key.bits - kMappedBits);
-  return fmt::format("{}/{}", inet_ntop(AF_INET6, key.address, text, sizeof(text)), key.bits);
+  return is_mapped(address) ? inet_ntop(AF_INET, address + sizeof(kMapped), text, sizeof(text))
+                            : inet_ntop(AF_INET6, address, text, sizeof(text));
+}
+
+std::string path_text(const dcc_path_key& key) {
+  return fmt::format("{}/{}", address_text(key.address),
+                     is_mapped(key.address) ? key.bits - kMappedBits : key.bits);
 }
 
 }  // namespace
@@ -723,10 +731,7 @@ void set_bpf_paths(const BpfAlgorithm& algorithm,
 
 std::vector<BpfMemory> bpf_memory(const BpfAlgorithm& algorithm) {
   const Fd map = map_of(algorithm, DELAYCC_BPF_MEMORY);
-  timespec clock = {};
-  clock_gettime(CLOCK_MONOTONIC, &clock);
-  const uint64_t now_ns =
-      static_cast<uint64_t>(clock.tv_sec) * DCC_NS_PER_S + static_cast<uint64_t>(clock.tv_nsec);
+  const auto now_ns = static_cast<uint64_t>(monotonic_ns());
   std::vector<BpfMemory> found;
   dcc_memory_key key = {}, next = {};
   // The programs go on: an entry that goes is left out, and one that moves the end of the walk.
@@ -736,10 +741,7 @@ std::vector<BpfMemory> bpf_memory(const BpfAlgorithm& algorithm) {
     key = next;
     dcc_tcp_memory memory = {};
     if (bpf_map_lookup_elem(map.get(), &key, &memory) < 0) continue;
-    dcc_path_key address = {128, {}};
-    memcpy(address.address, key.address, sizeof(key.address));
-    const std::string text = path_text(address);
-    found.push_back({key.netns, text.substr(0, text.find('/')), memory.known.least_rtt_ns,
+    found.push_back({key.netns, address_text(key.address), memory.known.least_rtt_ns,
                      memory.known.noise_ns, key.wire_bytes,
                      dcc_tcp_memory_age_ns(&memory, now_ns) / DCC_NS_PER_S});
   }

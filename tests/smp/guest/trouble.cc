@@ -22,6 +22,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <functional>
 
 #include "stress.h"
 
@@ -374,6 +375,15 @@ class Tracer : public Worker {
 
 /* ---- parameters ----------------------------------------------------------- */
 
+/* One of texts, or now and then up to most lines. */
+std::string lines_text(Chance& chance, const std::vector<std::string>& texts, uint64_t most,
+                       const std::function<std::string(uint64_t)>& line) {
+  if (!chance.in(6)) return chance.of(texts);
+  std::string text;
+  for (uint64_t n = chance.below(most); n; n--) text += line(n);
+  return text;
+}
+
 std::string paths_text(Chance& chance) {
   static const std::vector<std::string> texts = {
       "10.0.0.0/8 20000, fd00::/16 30000",
@@ -381,12 +391,10 @@ std::string paths_text(Chance& chance) {
       "0.0.0.0/0 100000000",
       "\n",
   };
-  if (!chance.in(6)) return chance.of(texts);
-  std::string text;
-  for (uint64_t n = chance.below(400); n; n--)
-    text += "10." + std::to_string(chance.below(256)) + "." + std::to_string(n % 256) + "." +
-            std::to_string(n / 256) + "/32 12000,";
-  return text;
+  return lines_text(chance, texts, 400, [&](uint64_t n) {
+    return "10." + std::to_string(chance.below(256)) + "." + std::to_string(n % 256) + "." +
+           std::to_string(n / 256) + "/32 12000,";
+  });
 }
 
 std::string memory_text(Chance& chance) {
@@ -395,11 +403,9 @@ std::string memory_text(Chance& chance) {
       "10.0.1.2 1000 250000 1514 86400",
       "\n",
   };
-  if (!chance.in(6)) return chance.of(texts);
-  std::string text;
-  for (uint64_t n = chance.below(1024); n; n--)
-    text += "10.9." + std::to_string(n % 256) + "." + std::to_string(n / 256) + " 12000 0 1514\n";
-  return text;
+  return lines_text(chance, texts, 1024, [](uint64_t n) {
+    return "10.9." + std::to_string(n % 256) + "." + std::to_string(n / 256) + " 12000 0 1514\n";
+  });
 }
 
 /* Writes one value to one of the files.  Through a descriptor if there is one. */
