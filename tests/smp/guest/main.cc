@@ -8,7 +8,7 @@
  *	smp_connections=N	of each pair of namespaces (16)
  *	smp_fault=NAME,...	do nothing but load the faulty module with each of these, to see
  *				whether the kernel reports it
- *	smp_corrupt=1		change one byte of a stream
+ *	smp_corrupt=1		change some bytes of the streams
  *
  * Prints, each at the beginning of a line:
  *	BEGIN <release>
@@ -289,7 +289,7 @@ void stress(unsigned seconds, uint64_t seed) {
   for (auto w : trouble) trouble_threads.emplace_back([w] { w->work(); });
 
   uint64_t start = now_ms(), clock_start = clock_ms(), shown = clock_start;
-  if (word_of("smp_corrupt", 0)) corrupt_one_byte();
+  if (word_of("smp_corrupt", 0)) corrupt_bytes();
   while (now_ms() - start < seconds * 1000ULL) {
     sleep_ms(1000);
     watch.look();

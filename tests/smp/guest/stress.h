@@ -190,7 +190,7 @@ struct Unfinished {
 Unfinished unfinished(unsigned still_ms);
 /* No new connections from now on. */
 void let_traffic_end();
-void corrupt_one_byte();
+void corrupt_bytes();
 
 std::vector<Worker*> make_traffic(uint64_t seed, unsigned connections);
 std::vector<Worker*> make_trouble(uint64_t seed);

@@ -34,7 +34,8 @@ Count opened("connections opened"), accepted("connections accepted"),
 enum { BUFFER = 16384, PARKED_MAX = 250 };
 
 std::atomic<bool> ending{false};
-std::atomic<bool> corrupt{false};
+/* Wrong bytes still to be sent. */
+std::atomic<int> corrupt{0};
 
 struct Header {
   uint64_t magic, up_seed, up_bytes, down_seed, down_bytes, lazy_ms;
@@ -265,8 +266,10 @@ class Side : public Worker {
       } else if (c->has_header() && c->sent < c->to_send()) {
         size_t size = std::min<uint64_t>(1 + chance.below(sizeof data), c->to_send() - c->sent);
         make_stream(c->send_seed(), c->sent, data, size);
-        if (corrupt && corrupt.exchange(false)) data[0] ^= 1;
+        bool wrong_byte = corrupt > 0;
+        if (wrong_byte) data[0] ^= 1;
         n = send(c->fd, data, size, MSG_NOSIGNAL);
+        if (n > 0 && wrong_byte) corrupt--;
         if (n > 0) c->sent += static_cast<uint64_t>(n);
       } else {
         return true;
@@ -454,7 +457,8 @@ std::vector<Side*> sides;
 
 void let_traffic_end() { ending = true; }
 
-void corrupt_one_byte() { corrupt = true; }
+/* Some, as a connection may end before the other side has read one. */
+void corrupt_bytes() { corrupt = 32; }
 
 Unfinished unfinished(unsigned still_ms) {
   Unfinished sum = {0, 0};
