@@ -21,11 +21,11 @@
  *
  *   The base is Swift (dcc_swift.h), or LEDBAT (dcc_ledbat.h) where
  *   DCC_PRIOPLUS_ON_LEDBAT is defined before this file is read; only
- *   dcc_prioplus_base_step() knows which.
+ *   dcc_prioplus_base_step() and dcc_prioplus_ai_q24() know which.
  *
  * The algorithms
  *   prioplus_paper: Algorithm 1 with the differences below.
- *   prioplus: in addition the rules R1 to R8.  A flow of Algorithm 1 estimates N
+ *   prioplus: in addition the rules R1 to R9.  A flow of Algorithm 1 estimates N
  *     from its window when it yields.  The delay that makes it yield has squeezed
  *     that window, so N comes out many times too large, and the flow comes back
  *     many times too slowly.
@@ -62,6 +62,12 @@
  *     R7  A probe that finds a queue below D_target lets the flow resume with half of its
  *         part of the gap, at most W_LS.
  *     R8  The first of two samples over the limit does not shrink the window.
+ *     R9  W_AI / N, with N from the flow's own window, grows with the window as the decrease
+ *         does: then no share of a level ever changes, and a flow that joins one stays as
+ *         small as it began.  The increase of a settled flow is W_AI z / sqrt(N).  z grows by
+ *         an eighth per RTT, up to 10, and is halved, down to 1/16, when an RTT ends an
+ *         eighth of a channel above D_target: shares move as fast as the channel stays calm.
+ *         Not with LEDBAT.
  *
  * Differences from the paper
  *   1. Line 15 of Algorithm 1 doubles N where prose and line 33 halve it: halved.
@@ -162,6 +168,10 @@
 #define DCC_PRIOPLUS_CUTS 3U
 /* w_hold is the largest window of this many RTTs and the ones of the period before. */
 #define DCC_PRIOPLUS_HOLD_ROUNDS 8U
+/* R9: steps that double the increase, those to ten times W_AI, and what is calm, of a channel. */
+#define DCC_PRIOPLUS_PULL_STEPS 8U
+#define DCC_PRIOPLUS_PULL_MAX 58U
+#define DCC_PRIOPLUS_CALM_PART 8U
 #define DCC_PRIOPLUS_AWAY_MAX 3U
 #define DCC_PRIOPLUS_MIDDLE_MAX 8U
 #define DCC_PRIOPLUS_TRIES_MAX 8U
@@ -204,7 +214,7 @@ struct dcc_prioplus_params {
 	u32 beta_ppm;	    /* Swift's */
 	u32 max_mdf_ppm;
 	/* Not sysctls: the algorithm's name, and the socket's. */
-	u32 paper;	    /* 1: prioplus_paper, without the rules R1 to R8 */
+	u32 paper;	    /* 1: prioplus_paper, without the rules R1 to R9 */
 	u32 priority;	    /* sk_priority */
 	u32 seed;
 };
@@ -245,6 +255,7 @@ struct dcc_prioplus_flow {
 	u8 asked;	  /* R3: one probe has found no queue */
 	u8 seen;	  /* R3: a probe has seen the higher level's queue */
 	u8 falling;	  /* R3: the last delay above the limit was less than high_ns */
+	u8 pull;	  /* R9: z, in steps of dcc_prioplus_pull_q7() */
 };
 
 static_assert(sizeof(struct dcc_prioplus_flow) <= 104, "as little as TCP's own bytes");
@@ -544,6 +555,41 @@ static inline void dcc_prioplus_set_flows(struct dcc_prioplus *s, u64 flows_q8)
 	s->flow.countdown = s->countdown;
 }
 
+/* R9: z.  Eight steps double it, each by the same amount: from 1/16 on. */
+static inline u32 dcc_prioplus_pull_q7(u32 step)
+{
+	return (DCC_PRIOPLUS_PULL_STEPS + step % DCC_PRIOPLUS_PULL_STEPS)
+	       << (step / DCC_PRIOPLUS_PULL_STEPS);
+}
+
+/* Once per RTT of a settled flow. */
+static inline void dcc_prioplus_pull(struct dcc_prioplus *s, u32 delay_ns)
+{
+	struct dcc_prioplus_flow *f = &s->flow;
+
+	if (delay_ns >= s->target_ns + s->channel_ns / DCC_PRIOPLUS_CALM_PART)
+		f->pull = (u8)dcc_sub_sat_u32(f->pull, DCC_PRIOPLUS_PULL_STEPS);
+	else if (f->pull < DCC_PRIOPLUS_PULL_MAX)
+		f->pull++;
+}
+
+/* The base core's increase per RTT. */
+static inline u64 dcc_prioplus_ai_q24(const struct dcc_prioplus *s)
+{
+#ifndef DCC_PRIOPLUS_ON_LEDBAT
+	const struct dcc_prioplus_flow *f = &s->flow;
+
+	if (!s->params.paper && f->settled >= DCC_PRIOPLUS_SETTLED) {
+		u64 flows_q16 = (u64)dcc_max_u32(f->flows_q8, DCC_PRIOPLUS_FLOWS_ONE) << 8;
+		/* W_AI < 2^45, the root at most 2^16, z < 2^11 */
+		u64 ai_q24 = (s->ai_q24 * (dcc_rsqrt_q30(flows_q16) >> 14)) >> 16;
+
+		return (ai_q24 * dcc_prioplus_pull_q7(f->pull)) >> 7;
+	}
+#endif
+	return dcc_prioplus_per_flow_q24(s, s->ai_q24);
+}
+
 /* N, if all flows of the level have windows like this one at this delay. */
 static inline u64 dcc_prioplus_count_q8(const struct dcc_prioplus *s, u32 delay_ns, u64 cwnd_q24)
 {
@@ -685,6 +731,7 @@ static inline void dcc_prioplus_settle(struct dcc_prioplus *s, u32 delay_ns, u64
 		f->settled++;
 	if (f->settled < DCC_PRIOPLUS_SETTLED)
 		return;
+	dcc_prioplus_pull(s, delay_ns);
 	f->hold_q24 = dcc_max_u64(f->largest_q24, f->largest_before_q24);
 	dcc_prioplus_set_flows(s, dcc_prioplus_count_q8(s, used_q24 ? delay_ns : s->target_ns,
 							f->hold_q24));
@@ -823,6 +870,7 @@ static inline u64 dcc_prioplus_begin(struct dcc_prioplus *s)
 	f->countdown = s->countdown;
 	f->high_ns = 0;
 	f->probe_ns = s->probe_start_ns;
+	f->pull = 0;
 	dcc_prioplus_resume(s, 0, s->ls_q24, DCC_PRIOPLUS_START);
 	f->stopped = !s->unprobed;
 	s->last.delay_ns = s->base_ns;
@@ -903,8 +951,8 @@ static inline u64 dcc_prioplus_sample(struct dcc_prioplus *s, const struct dcc_a
 	}
 	dcc_prioplus_set_cwnd(s, ack->now_ns,
 			      dcc_prioplus_base_step(s, ack,
-						     dcc_prioplus_per_flow_q24(s, s->ai_q24) +
-						     f->step_q24, grow));
+						     dcc_prioplus_ai_q24(s) + f->step_q24,
+						     grow));
 	return 0;
 }
 

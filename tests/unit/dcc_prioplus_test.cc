@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+
 namespace {
 
 dcc_prioplus_params Params(u32 priority = 7) {
@@ -607,6 +610,64 @@ TEST(PrioplusHold, TheFirstLongDelayDoesNotShrinkTheWindow) {
   flow.Set(50);
   flow.Round(60000);
   EXPECT_EQ(flow.cwnd(), 50);
+}
+
+namespace {
+
+// The increase per RTT that a settled flow has, in packets.
+double Growth(Flow& flow, double packets) {
+  flow.Set(packets);
+  flow.Round(flow.state.target_ns - 1);
+  return (flow.cwnd() - packets) * packets;
+}
+
+}  // namespace
+
+TEST(PrioplusHold, ASettledFlowsIncreaseIsThatOfTheRootOfTheFlows) {
+  Flow small, large;
+  small.Settle(4);
+  large.Settle(64);
+  small.state.flow.pull = large.state.flow.pull = DCC_PRIOPLUS_PULL_MAX - 1;
+  // N = 366.7 / w; ten times W_AI is a packet.
+  EXPECT_NEAR(Growth(small, 4), 1 / std::sqrt(366.7 / 4), 0.005);
+  EXPECT_NEAR(Growth(large, 64), 1 / std::sqrt(366.7 / 64), 0.02);
+}
+
+TEST(PrioplusHold, TheIncreaseRisesWhileTheChannelIsCalm) {
+  Flow flow;
+  flow.Settle(12);
+  double last = 0;
+  for (int i = 0; i < 60; ++i) last = Growth(flow, 12);
+  EXPECT_NEAR(last, 1 / std::sqrt(366.7 / 12), 0.01);
+  flow.Set(12);
+  flow.Round(flow.state.target_ns + flow.state.channel_ns / 8);
+  EXPECT_NEAR(Growth(flow, 12), last / 2 * 11 / 10, 0.1 * last);
+  for (int i = 0; i < 20; ++i) {
+    flow.Set(12);
+    flow.Round(flow.state.target_ns + flow.state.channel_ns / 8);
+  }
+  EXPECT_LT(Growth(flow, 12), last / 100);
+}
+
+// Two flows of one queue, in whole RTTs; the queue varies by a packet.
+TEST(PrioplusHold, TheSharesOfALevelBecomeEqual) {
+  Flow flow[2];
+  const double packets_per_ns = 1 / 120.0;
+  flow[0].Settle(300);
+  flow[1].Settle(4);
+  for (int i = 0; i < 3000; ++i) {
+    const double flight = flow[0].cwnd() + flow[1].cwnd() + (i % 2 ? 1 : -1);
+    const double delay_ns = std::max(12000.0, flight / packets_per_ns);
+    for (Flow& each : flow) {
+      each.now_ns += static_cast<u64>(delay_ns);
+      const auto rtt_ns = static_cast<u32>(delay_ns);
+      const auto bytes = static_cast<u32>(each.cwnd() * 1500);
+      const dcc_ack ack = {each.now_ns, each.now_ns - rtt_ns, rtt_ns, bytes, 0xffffffff, 0, 0};
+      dcc_prioplus_ack(&each.state, &each.path, &each.params, &ack, &each.control);
+      ASSERT_FALSE(each.stopped()) << i;
+    }
+  }
+  EXPECT_GT(flow[1].cwnd(), 0.8 * flow[0].cwnd());
 }
 
 TEST(Prioplus, ALossCutsOncePerRtt) {

@@ -25,14 +25,14 @@ class PrioplusReference {
   // Small whole numbers and truth values: these the core must hit exactly.
   struct Discrete {
     int countdown = 0, rounds = 0, settled = 0, consec = 0, cuts = 0, tries = 0, fresh = 0,
-        middle = 0;
+        middle = 0, pull = 0;
     bool odd = false, stopped = false, yielded = false, asked = false, seen = false,
          falling = false;
     bool operator==(const Discrete& o) const {
       return countdown == o.countdown && rounds == o.rounds && settled == o.settled &&
              consec == o.consec && cuts == o.cuts && tries == o.tries && fresh == o.fresh &&
-             middle == o.middle && odd == o.odd && stopped == o.stopped && yielded == o.yielded &&
-             asked == o.asked && seen == o.seen && falling == o.falling;
+             middle == o.middle && pull == o.pull && odd == o.odd && stopped == o.stopped &&
+             yielded == o.yielded && asked == o.asked && seen == o.seen && falling == o.falling;
     }
   };
 
@@ -263,9 +263,10 @@ class PrioplusReference {
   }
 
   void Resume(double w, u64 now) {
-    const int countdown = d.countdown;
+    const int countdown = d.countdown, pull = d.pull;
     d = Discrete();
     d.countdown = countdown;
+    d.pull = pull;
     d.fresh = 2;
     adaptive = largest = before = began_before = 0;
     round_end = since = now;
@@ -309,6 +310,8 @@ class PrioplusReference {
     largest = std::max(largest, used > 0 ? used : cwnd);
     d.settled = std::min(4, d.settled + 1);
     if (d.settled < 4) return;
+    const bool calm = delay < target_ + std::floor(channel_ / 8);
+    d.pull = calm ? std::min(58, d.pull + 1) : std::max(0, d.pull - 8);
     hold = std::max(largest, before);
     SetFlows((used > 0 ? delay : target_) * mu_ / std::max(hold, 1.0));
   }
@@ -336,7 +339,11 @@ class PrioplusReference {
     const double delay = ack.rtt_ns;
     const double acked = std::min(ack.acked_bytes / wire_, 2048.0);
     const double share = acked / std::max(cwnd, 1.0);
-    const double w_ai = ai_ / flows;
+    double w_ai = ai_ / flows;
+#ifndef DCC_PRIOPLUS_ON_LEDBAT
+    if (!p_.paper && d.settled == 4)
+      w_ai = ai_ / std::sqrt(flows) * (1 + d.pull % 8 / 8.0) * std::pow(2, d.pull / 8 - 4);
+#endif
     double w = cwnd;
     if (delay < target_) {
       if (may_grow) {
