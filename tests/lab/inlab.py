@@ -249,16 +249,28 @@ def kernel_reports():
     return "\n".join(reports) + leaks
 
 
+def mount_tmp():
+    """A tmpfs over /tmp.  A project that lives below it stays there."""
+    project = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
+    folder = os.open(project, os.O_PATH)
+    mount("tmpfs", "/tmp")
+    if project.startswith("/tmp/"):
+        os.makedirs(project)
+        check(libc.mount(f"/proc/self/fd/{folder}".encode(), project.encode(), None, 4096, None), f"mount {project}")  # MS_BIND
+    os.close(folder)
+
+
 def main():
     try:
-        # Before anything is mounted: the project may live below /tmp.
+        # Before anything is mounted: the modules may lie below /tmp.
         insmod(os.environ["LAB_PORT_MODULE"])
         script, function = os.environ["LAB_TEST"].rsplit(":", 1)
         sys.path.insert(0, os.path.dirname(script))
         sys.modules["pytest"] = NoPytest()
         module = __import__(os.path.basename(script)[:-3])
-        for kind, where in (("proc", "/proc"), ("sysfs", "/sys"), ("tmpfs", "/tmp"), ("tmpfs", "/run")):
+        for kind, where in (("proc", "/proc"), ("sysfs", "/sys"), ("tmpfs", "/run")):
             mount(kind, where)
+        mount_tmp()
         libc.prctl(29, 1, 0, 0, 0)  # PR_SET_TIMERSLACK: sleep exactly
         result = {"result": getattr(module, function)(*json.loads(os.environ.get("LAB_ARGS", "[]")))}
         result["reports"] = kernel_reports()
