@@ -119,6 +119,11 @@ struct delaycc_options {
 	bool by_priority;
 };
 
+/* ---- what TCP forgets: delaycc_stillborn.c ------------------------------- */
+
+int delaycc_stillborn_register(struct module *owner);
+void delaycc_stillborn_unregister(struct module *owner);
+
 /* ---- one socket -------------------------------------------------------- */
 
 /* Packets whose send time is remembered between two ACKs. */
@@ -150,7 +155,6 @@ struct delaycc_sock {
 void *delaycc_zalloc(const struct sock *sk, size_t size);
 int delaycc_init(struct sock *sk, struct delaycc_sock *ds, const char *name);
 void delaycc_release(struct sock *sk, struct delaycc_sock *ds);
-bool delaycc_is_stillborn(const struct sock *sk);
 bool delaycc_path_update(struct sock *sk, struct delaycc_sock *ds);
 bool delaycc_sample(struct sock *sk, struct delaycc_sock *ds,
 		    const struct rate_sample *rs, struct dcc_ack *ack);

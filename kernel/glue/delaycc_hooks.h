@@ -388,11 +388,8 @@ static void DCC_HOOK(release)(struct sock *sk)
 {
 	struct hooks_ca *ca = DCC_HOOK(ca)(sk);
 
-	if (!ca->state) {
-		if (delaycc_is_stillborn(sk))
-			__module_get(THIS_MODULE);
+	if (!ca->state)
 		return;
-	}
 	if (DCC_HOOK(options).probes)
 		delaycc_probe_release(sk, &ca->state->probe);
 	delaycc_release(sk, &ca->state->dcc);
@@ -509,6 +506,11 @@ static int __init DCC_HOOK(module_init)(void)
 	err = register_pernet_subsys(&hooks_net_ops);
 	if (err)
 		return err;
+	err = delaycc_stillborn_register(THIS_MODULE);
+	if (err) {
+		pr_err("delaycc: the end of sockets cannot be watched: error %d\n", err);
+		goto unregister_net;
+	}
 	while (hooks_registered < ARRAY_SIZE(hooks_ops) &&
 	       (name = DCC_HOOK(options).names[hooks_registered])) {
 		struct tcp_congestion_ops *ops = &hooks_ops[hooks_registered];
@@ -534,6 +536,8 @@ unregister:
 	 */
 	if (delaycc_module_is_used())
 		return 0;
+	delaycc_stillborn_unregister(THIS_MODULE);
+unregister_net:
 	unregister_pernet_subsys(&hooks_net_ops);
 	return err;
 }
@@ -541,6 +545,7 @@ unregister:
 static void __exit DCC_HOOK(module_exit)(void)
 {
 	DCC_HOOK(unregister)();
+	delaycc_stillborn_unregister(THIS_MODULE);
 	unregister_pernet_subsys(&hooks_net_ops);
 }
 

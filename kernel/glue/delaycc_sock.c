@@ -357,30 +357,6 @@ void delaycc_release(struct sock *sk, struct delaycc_sock *ds)
 }
 EXPORT_SYMBOL_GPL(delaycc_release);
 
-/**
- * delaycc_is_stillborn() - does TCP end a connection that it has not begun?
- * @sk: a socket that is released, without a state of ours
- *
- * The last ACK of a handshake makes TCP clone the listener, and only then look
- * for the route back.  Without one, tcp_v4_syn_recv_sock() ends the clone
- * before tcp_ca_openreq_child() has taken a reference to the algorithm's
- * module, but TCP gives one back for it as for any socket.  The module has to
- * take it, or it can be removed while sockets use it.
- *
- * Only such a clone has a peer and has received a SYN, but has neither a route
- * nor an algorithm that was started: a failed connect() has received none, and
- * connect(AF_UNSPEC) forgets the peer's port.
- *
- * Return: true for such a clone
- */
-bool delaycc_is_stillborn(const struct sock *sk)
-{
-	return sk->sk_state == TCP_CLOSE &&
-	       !inet_csk(sk)->icsk_ca_initialized && inet_sk(sk)->inet_dport &&
-	       tcp_sk(sk)->rcv_nxt && !rcu_access_pointer(sk->sk_dst_cache);
-}
-EXPORT_SYMBOL_GPL(delaycc_is_stillborn);
-
 /* ---- samples ----------------------------------------------------------- */
 
 /**

@@ -867,10 +867,10 @@ test_count_module_goes_while_acks_are_written()
 	wait $sender && wait $receiver && has 'ok 8000000' /tmp/sent && modprobe tcp_sqcc
 }
 
-# The kernel gives a reference back that it never took (delaycc_is_stillborn()).
+# The kernel gives a reference back that it never took (delaycc_stillborn.c).  The delay is for slow machines.
 test_a_handshake_without_a_way_back_costs_no_reference()
 {
-	qdisc_a netem delay 200ms && in_b sysctl -q -w net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.vb.rp_filter=0 \
+	qdisc_a netem delay 800ms && in_b sysctl -q -w net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.vb.rp_filter=0 \
 		net.ipv4.tcp_congestion_control=oscar || return 1
 	port=$((port + 1))
 	(exec ip netns exec b xfer recv $port) &
