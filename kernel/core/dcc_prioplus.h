@@ -255,7 +255,7 @@ struct dcc_prioplus_flow {
 	u8 asked;	  /* R3: one probe has found no queue */
 	u8 seen;	  /* R3: a probe has seen the higher level's queue */
 	u8 falling;	  /* R3: the last delay above the limit was less than high_ns */
-	u8 pull;	  /* R9: z, in steps of dcc_prioplus_pull_q7() */
+	u8 pull;	  /* R9, not on LEDBAT: z, in steps of dcc_prioplus_pull_q7() */
 };
 
 static_assert(sizeof(struct dcc_prioplus_flow) <= 104, "as little as TCP's own bytes");
@@ -539,13 +539,6 @@ static inline void dcc_prioplus_set_cwnd(struct dcc_prioplus *s, u64 now_ns, u64
 	f->cwnd_q24 = cwnd_q24;
 }
 
-/* This flow's part of a window of the whole level. */
-static inline u64 dcc_prioplus_per_flow_q24(const struct dcc_prioplus *s, u64 window_q24)
-{
-	return dcc_muldiv_u64(window_q24, DCC_PRIOPLUS_FLOWS_ONE,
-			      dcc_max_u32(s->flow.flows_q8, DCC_PRIOPLUS_FLOWS_ONE));
-}
-
 static inline void dcc_prioplus_set_flows(struct dcc_prioplus *s, u64 flows_q8)
 {
 	u32 most = dcc_clamp_u32(s->params.max_flows, 1, DCC_PRIOPLUS_FLOWS_MAX);
@@ -555,6 +548,19 @@ static inline void dcc_prioplus_set_flows(struct dcc_prioplus *s, u64 flows_q8)
 	s->flow.countdown = s->countdown;
 }
 
+/* N; 1 also in a state that nothing has set. */
+static inline u32 dcc_prioplus_flows_q8(const struct dcc_prioplus *s)
+{
+	return dcc_max_u32(s->flow.flows_q8, DCC_PRIOPLUS_FLOWS_ONE);
+}
+
+/* This flow's part of a window of the whole level. */
+static inline u64 dcc_prioplus_per_flow_q24(const struct dcc_prioplus *s, u64 window_q24)
+{
+	return dcc_muldiv_u64(window_q24, DCC_PRIOPLUS_FLOWS_ONE, dcc_prioplus_flows_q8(s));
+}
+
+#ifndef DCC_PRIOPLUS_ON_LEDBAT
 /* R9: z.  Eight steps double it, each by the same amount: from 1/16 on. */
 static inline u32 dcc_prioplus_pull_q7(u32 step)
 {
@@ -572,6 +578,7 @@ static inline void dcc_prioplus_pull(struct dcc_prioplus *s, u32 delay_ns)
 	else if (f->pull < DCC_PRIOPLUS_PULL_MAX)
 		f->pull++;
 }
+#endif
 
 /* The base core's increase per RTT. */
 static inline u64 dcc_prioplus_ai_q24(const struct dcc_prioplus *s)
@@ -580,7 +587,7 @@ static inline u64 dcc_prioplus_ai_q24(const struct dcc_prioplus *s)
 	const struct dcc_prioplus_flow *f = &s->flow;
 
 	if (!s->params.paper && f->settled >= DCC_PRIOPLUS_SETTLED) {
-		u64 flows_q16 = (u64)dcc_max_u32(f->flows_q8, DCC_PRIOPLUS_FLOWS_ONE) << 8;
+		u64 flows_q16 = (u64)dcc_prioplus_flows_q8(s) << 8;
 		/* W_AI < 2^45, the root at most 2^16, z < 2^11 */
 		u64 ai_q24 = (s->ai_q24 * (dcc_rsqrt_q30(flows_q16) >> 14)) >> 16;
 
@@ -731,7 +738,9 @@ static inline void dcc_prioplus_settle(struct dcc_prioplus *s, u32 delay_ns, u64
 		f->settled++;
 	if (f->settled < DCC_PRIOPLUS_SETTLED)
 		return;
+#ifndef DCC_PRIOPLUS_ON_LEDBAT
 	dcc_prioplus_pull(s, delay_ns);
+#endif
 	f->hold_q24 = dcc_max_u64(f->largest_q24, f->largest_before_q24);
 	dcc_prioplus_set_flows(s, dcc_prioplus_count_q8(s, used_q24 ? delay_ns : s->target_ns,
 							f->hold_q24));

@@ -239,6 +239,11 @@ enum {
 	DELAYCC_PARAMS,
 };
 
+/* A namespace's sysctls: delaycc_sysctl.c. */
+struct ctl_table_header *delaycc_table_register(struct net *net, const char *path,
+						struct ctl_table *table, size_t n);
+void delaycc_table_unregister(struct ctl_table_header *header);
+
 /* A namespace's sysctl that is lines of text: delaycc_lines.c. */
 struct delaycc_lines {
 	unsigned int most;

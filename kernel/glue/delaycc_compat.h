@@ -32,11 +32,20 @@ typedef void (*delaycc_cong_control2)(struct sock *sk,
 typedef int delaycc_mutable_handler(struct ctl_table *table, int write,
 				    void *buffer, size_t *lenp, loff_t *ppos);
 
-#define DELAYCC_PROC_HANDLER(mutable_fn, const_fn)                             \
+#define DELAYCC_PROC_HANDLER(fn)                                               \
 	__builtin_choose_expr(                                                 \
 		__builtin_types_compatible_p(proc_handler,                     \
 					     delaycc_mutable_handler),         \
-		mutable_fn, const_fn)
+		fn##_mutable, fn)
+
+/* To stand behind fn(), whose table is const. */
+#define DELAYCC_DEFINE_MUTABLE_HANDLER(fn)                                     \
+	static int __maybe_unused fn##_mutable(struct ctl_table *table,        \
+					       int write, void *buffer,        \
+					       size_t *lenp, loff_t *ppos)     \
+	{                                                                      \
+		return fn(table, write, buffer, lenp, ppos);                   \
+	}
 
 /*
  * A table of n entries that is followed by an empty one.  Since 6.6 a macro

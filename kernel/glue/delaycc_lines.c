@@ -151,12 +151,7 @@ static int delaycc_proc_lines(const struct ctl_table *table, int write,
 	return 0;
 }
 
-static int __maybe_unused delaycc_proc_lines_mutable(struct ctl_table *table,
-						     int write, void *buffer,
-						     size_t *lenp, loff_t *ppos)
-{
-	return delaycc_proc_lines(table, write, buffer, lenp, ppos);
-}
+DELAYCC_DEFINE_MUTABLE_HANDLER(delaycc_proc_lines)
 
 /**
  * delaycc_lines_register() - give a namespace the file
@@ -176,15 +171,9 @@ int delaycc_lines_register(struct net *net, struct delaycc_lines *lines,
 	table->procname = name;
 	table->data = lines;
 	table->mode = 0644;
-	table->proc_handler = DELAYCC_PROC_HANDLER(delaycc_proc_lines_mutable,
-						   delaycc_proc_lines);
-	lines->header = delaycc_register_net_sysctl(net, "net/ipv4/delaycc",
-						    table, 1);
-	if (!lines->header) {
-		kfree(table);
-		return -ENOMEM;
-	}
-	return 0;
+	table->proc_handler = DELAYCC_PROC_HANDLER(delaycc_proc_lines);
+	lines->header = delaycc_table_register(net, "net/ipv4/delaycc", table, 1);
+	return lines->header ? 0 : -ENOMEM;
 }
 
 /**
@@ -195,8 +184,5 @@ int delaycc_lines_register(struct net *net, struct delaycc_lines *lines,
  */
 void delaycc_lines_unregister(struct delaycc_lines *lines)
 {
-	const struct ctl_table *table = lines->header->ctl_table_arg;
-
-	unregister_net_sysctl_table(lines->header);
-	kfree(table);
+	delaycc_table_unregister(lines->header);
 }

@@ -44,11 +44,41 @@ static int delaycc_proc_param(const struct ctl_table *table, int write,
 	return 0;
 }
 
-static int __maybe_unused delaycc_proc_param_mutable(struct ctl_table *table,
-						     int write, void *buffer,
-						     size_t *lenp, loff_t *ppos)
+DELAYCC_DEFINE_MUTABLE_HANDLER(delaycc_proc_param)
+
+/**
+ * delaycc_table_register() - give a namespace a table of sysctls
+ * @net: the namespace
+ * @path: where
+ * @table: n entries and an empty one, from kcalloc(); freed on failure, else by
+ *	   delaycc_table_unregister()
+ * @n: how many
+ *
+ * Return: what to unregister, or NULL: no memory.
+ */
+struct ctl_table_header *delaycc_table_register(struct net *net, const char *path,
+						struct ctl_table *table, size_t n)
 {
-	return delaycc_proc_param(table, write, buffer, lenp, ppos);
+	struct ctl_table_header *header =
+		delaycc_register_net_sysctl(net, path, table, n);
+
+	if (!header)
+		kfree(table);
+	return header;
+}
+
+/**
+ * delaycc_table_unregister() - take a namespace's table away
+ * @header: from delaycc_table_register()
+ *
+ * Waits for readers and writers that are in the table.
+ */
+void delaycc_table_unregister(struct ctl_table_header *header)
+{
+	const struct ctl_table *table = header->ctl_table_arg;
+
+	unregister_net_sysctl_table(header);
+	kfree(table);
 }
 
 /**
@@ -85,17 +115,12 @@ int delaycc_sysctl_register(struct net *net, const char *path,
 		table[i].maxlen = sizeof(values->value[i]);
 		table[i].mode = 0644;
 		table[i].proc_handler =
-			DELAYCC_PROC_HANDLER(delaycc_proc_param_mutable,
-					     delaycc_proc_param);
+			DELAYCC_PROC_HANDLER(delaycc_proc_param);
 		table[i].extra1 = (void *)&param[i];
 		table[i].extra2 = values;
 	}
-	values->header = delaycc_register_net_sysctl(net, path, table, n);
-	if (!values->header) {
-		kfree(table);
-		return -ENOMEM;
-	}
-	return 0;
+	values->header = delaycc_table_register(net, path, table, n);
+	return values->header ? 0 : -ENOMEM;
 }
 EXPORT_SYMBOL_GPL(delaycc_sysctl_register);
 
@@ -107,11 +132,8 @@ EXPORT_SYMBOL_GPL(delaycc_sysctl_register);
  */
 void delaycc_sysctl_unregister(struct delaycc_values *values)
 {
-	const struct ctl_table *table = values->header->ctl_table_arg;
-
-	unregister_net_sysctl_table(values->header);
+	delaycc_table_unregister(values->header);
 	values->header = NULL;
-	kfree(table);
 }
 EXPORT_SYMBOL_GPL(delaycc_sysctl_unregister);
 

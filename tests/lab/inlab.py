@@ -252,12 +252,13 @@ def kernel_reports():
 def mount_tmp():
     """A tmpfs over /tmp.  A project that lives below it stays there."""
     project = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
-    folder = os.open(project, os.O_PATH)
+    below = project.startswith("/tmp/")
+    folder = os.open(project, os.O_PATH) if below else None
     mount("tmpfs", "/tmp")
-    if project.startswith("/tmp/"):
+    if below:
         os.makedirs(project)
         check(libc.mount(f"/proc/self/fd/{folder}".encode(), project.encode(), None, 4096, None), f"mount {project}")  # MS_BIND
-    os.close(folder)
+        os.close(folder)
 
 
 def main():

@@ -310,8 +310,10 @@ class PrioplusReference {
     largest = std::max(largest, used > 0 ? used : cwnd);
     d.settled = std::min(4, d.settled + 1);
     if (d.settled < 4) return;
+#ifndef DCC_PRIOPLUS_ON_LEDBAT
     const bool calm = delay < target_ + std::floor(channel_ / 8);
     d.pull = calm ? std::min(58, d.pull + 1) : std::max(0, d.pull - 8);
+#endif
     hold = std::max(largest, before);
     SetFlows((used > 0 ? delay : target_) * mu_ / std::max(hold, 1.0));
   }

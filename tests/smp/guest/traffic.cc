@@ -269,8 +269,10 @@ class Side : public Worker {
         bool wrong_byte = corrupt > 0;
         if (wrong_byte) data[0] ^= 1;
         n = send(c->fd, data, size, MSG_NOSIGNAL);
-        if (n > 0 && wrong_byte) corrupt--;
-        if (n > 0) c->sent += static_cast<uint64_t>(n);
+        if (n > 0) {
+          if (wrong_byte) corrupt--;
+          c->sent += static_cast<uint64_t>(n);
+        }
       } else {
         return true;
       }
