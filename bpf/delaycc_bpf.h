@@ -38,6 +38,7 @@ struct dcc_settings_head {
 	__u32 link_overhead_bytes;
 	__u32 path_memory_s; /* 0: no path memory */
 	__u32 arrivals; /* not 0: dcc_arrivals is written */
+	__u32 trace; /* not 0: each decision is a line of the kernel's trace */
 };
 
 /* One parameter.  Allowed are min..max, and 0 where zero_ok. */

@@ -38,9 +38,10 @@
  *     (oscar_paper, patched_timely ...) is a parameter of the loader's, and a
  *     socket that cannot be served runs the kernel's own "reno", not a reno of
  *     another name.
- *   - What ss and the tracepoint show.  A program has no .get_info and no
- *     tracepoint of its own; the counters below and an iterator over the open
- *     sockets are there instead (`delaycc status`, `delaycc top`).
+ *   - What ss and the tracepoint show.  A program has no .get_info; the counters
+ *     below and an iterator over the open sockets are there instead (`delaycc
+ *     status`, `delaycc top`).  Its decisions are lines of the kernel's own trace,
+ *     with fewer fields, and only while the setting `trace` is 1.
  *   - Window below one packet.  tcp_wstamp_ns is not writable, so there is no EDT
  *     hold: the window is one packet, and the pace alone is below one packet per
  *     RTT.  For the same reason a packet's departure time stays when the pace
@@ -205,6 +206,7 @@ const volatile struct dcc_param_info dcc_param_table[DELAYCC_BPF_PARAMS_MAX] = {
 	 */
 	HOOKS_PARAM("link_overhead_bytes", HOOKS_HEAD(link_overhead_bytes), 0, 128, true)
 	HOOKS_PARAM("path_memory_s", HOOKS_HEAD(path_memory_s), 1, 86400, true)
+	HOOKS_PARAM("trace", HOOKS_HEAD(trace), 0, 1, true)
 	DELAYCC_BPF_PARAMS(HOOKS_CORE_PARAM)
 };
 
@@ -651,12 +653,33 @@ static __always_inline void hooks_probe_sampled(struct hooks_sock *s, struct dcc
 		dcc_tcp_guess_base_rtt(&s->tcp, ack->rtt_ns);
 }
 
+/*
+ * A decision as a line of the event bpf_trace:bpf_trace_printk, written as the module's tracepoint
+ * delaycc:ack writes it, with those of its fields that all programs have.
+ */
+static __always_inline void hooks_trace(struct sock *sk, const struct hooks_sock *s,
+					const struct dcc_ack *ack)
+{
+	struct {
+		__s32 gradient_q16;
+		__u32 branch;
+	} last = {};
+
+	DELAYCC_BPF_DESCRIBE(&s->core, &last);
+	bpf_printk("ack: name=" DELAYCC_BPF_NAME
+		   " sport=%u dport=%u rtt_ns=%u gradient_q16=%d cwnd_milli=%llu pacing_bps=%llu branch=%u flows=%u",
+		   sk->__sk_common.skc_num, bpf_ntohs(sk->__sk_common.skc_dport), ack->rtt_ns,
+		   last.gradient_q16, (s->control.cwnd_q16 * 1000) >> DCC_WINDOW_SHIFT,
+		   s->control.pacing_bps, last.branch, s->flows);
+}
+
 static __always_inline void hooks_on_ack(struct sock *sk, const struct rate_sample *rs)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct hooks_settings *settings;
 	struct dcc_ack ack = {};
 	struct hooks_sock *s;
+	bool decided = false;
 
 	/* TCP passes the handshake's last ACK before init(). */
 	s = hooks_state(sk, 0);
@@ -679,7 +702,8 @@ static __always_inline void hooks_on_ack(struct sock *sk, const struct rate_samp
 		ack.flows = s->flows;
 		if (DELAYCC_PROBES)
 			hooks_probe_sampled(s, &ack);
-		if (DCC_CORE(_ack)(&s->core, &s->tcp.path, &s->params, &ack, &s->control))
+		decided = DCC_CORE(_ack)(&s->core, &s->tcp.path, &s->params, &ack, &s->control);
+		if (decided)
 			__sync_fetch_and_add(&dcc_decisions, 1);
 		s->tcp.last_ack_ns = ack.now_ns;
 		__sync_fetch_and_add(&dcc_acks, 1);
@@ -687,6 +711,8 @@ static __always_inline void hooks_on_ack(struct sock *sk, const struct rate_samp
 	hooks_apply(tp, s);
 	if (settings && dcc_tcp_has_news(&s->tcp, tp->tcp_clock_cache))
 		hooks_tell(sk, s, settings->head.path_memory_s, tp->tcp_clock_cache);
+	if (decided && settings && settings->head.trace)
+		hooks_trace(sk, s, &ack);
 }
 
 /*

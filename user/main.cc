@@ -240,7 +240,7 @@ int run(RunArguments& arguments) {
   outcome.result.repeat = repeat_command(arguments, path);
   if (options.trace)
     for (const std::string& algorithm : outcome.result.algorithms)
-      if (!outcome.result.cases.front().settings.count(algorithm))
+      if (!outcome.result.cases.front().settings.count(algorithm) && !is_bpf_program(algorithm))
         print_error("{}: no acks.txt: the tracepoint delaycc:ack is of delaycc's own algorithms\n",
                     algorithm);
 
@@ -336,8 +336,8 @@ int main_checked(int argc, char** argv) {
   run_command->add_flag("--keep", arguments.options.keep,
                         "keep every trial's records in DIR/trials");
   run_command->add_flag("--trace", arguments.options.trace,
-                        "keep the records, and of delaycc's own algorithms the tracepoint\n"
-                        "delaycc:ack (acks.txt)");
+                        "keep the records, and the decisions of delaycc's own algorithms: the\n"
+                        "tracepoint delaycc:ack, and of BPF programs with trace=1 their lines");
   run_command->add_flag("--quiet", arguments.quiet, "no progress display");
 
   EvalArguments eval_arguments;

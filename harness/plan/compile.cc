@@ -422,8 +422,8 @@ CompiledTrial compile_trial(const Scenario& scenario, const Trial& trial,
     ours.insert(cc);
     plan.modules.push_back(module);
   }
-  // The tracepoint is of our modules: other algorithms tell nothing.
-  if (ours.empty()) plan.trace = false;
+  // Our modules and programs tell their decisions, other algorithms nothing.
+  if (ours.empty() && std::none_of(used.begin(), used.end(), is_bpf_program)) plan.trace = false;
 
   plan.sysctls = {{"net.ipv4.tcp_mem", "4194304 6291456 8388608"}};
   const LineRate line_rate = algorithm.line_rate.value_or(scenario.hosts.line_rate);

@@ -29,6 +29,8 @@ const FlowPlan& first_measured(const Plan& plan) {
   return found == plan.flows.end() ? plan.flows.front() : *found;
 }
 
+bool is_bpf_program(const std::string& cc) { return cc.rfind("bpf_", 0) == 0; }
+
 std::string plan_to_json(const Plan& plan) { return nlohmann::json(plan).dump(1) + "\n"; }
 
 Plan plan_from_json(const std::string& text) {

@@ -126,6 +126,9 @@ struct Plan {
   std::vector<FlowPlan> flows;
 };
 
+// Whether a congestion control is a BPF program of ours, by its name in the kernel.
+bool is_bpf_program(const std::string& cc);
+
 // The first flow that is measured, or else the first. The plan has to have one.
 const FlowPlan& first_measured(const Plan& plan);
 

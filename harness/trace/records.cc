@@ -100,14 +100,14 @@ void parse_flows(const std::string& text, const std::string& name, Records* reco
 
 std::vector<Decision> parse_trace(const std::string& text) {
   // "  delaycc-runner-1  [000] ..s2.  5.000123: ack: name=oscar sport=10001 ... gradient_q16=-12
-  // ..."
+  // ...", and of a BPF program "5.000123: bpf_trace_printk: ack: name=bpf_oscar ..."
   std::vector<Decision> decisions;
   size_t at = 0;
   while (at < text.size()) {
     const size_t end = std::min(text.find('\n', at), text.size());
     const std::string line = text.substr(at, end - at);
     at = end + 1;
-    const size_t mark = line.find(": ack: ");
+    const size_t mark = std::min(line.find(": ack: "), line.find(": bpf_trace_printk: ack: "));
     if (line.empty() || line[0] == '#' || mark == std::string::npos) continue;
     auto field = [&](const char* name) {
       const size_t found = line.find(std::string(" ") + name + "=", mark);

@@ -9,6 +9,7 @@ kernel's, not a namespace's: nothing here runs beside another test of BPF.
 import contextlib
 import ctypes
 import errno
+import fcntl
 import json
 import os
 import pathlib
@@ -17,6 +18,8 @@ import socket
 import struct
 import subprocess
 import sys
+import termios
+import threading
 
 import pytest
 
@@ -172,6 +175,43 @@ def memory():
     return seen
 
 
+def trace():
+    # Packets enough that ACKs are not held back.
+    subprocess.run(["ip", "link", "set", "lo", "mtu", "1500"], check=True)
+    subprocess.run(["mount", "-t", "tracefs", "tracing", "/sys/kernel/tracing"], check=True)
+    instance = pathlib.Path(f"/sys/kernel/tracing/instances/delaycc-{os.getpid()}")
+    instance.mkdir()
+    try:
+        (instance / "events/bpf_trace/bpf_trace_printk/enable").write_text("1", encoding="ascii")
+
+        def lines(client, server):
+            before = status("swift")["counters"]["decisions"]
+            (instance / "trace").write_text("", encoding="ascii")
+            reader = threading.Thread(target=server.recv, args=(4000000, socket.MSG_WAITALL))
+            reader.start()
+            client.sendall(bytes(4000000))
+            reader.join()
+            while struct.unpack("=i", fcntl.ioctl(client, termios.TIOCOUTQ, bytes(4)))[0]:
+                os.sched_yield()
+            text = (instance / "trace").read_text(encoding="utf-8")
+            return {"lines": [line for line in text.splitlines() if not line.startswith("#")],
+                    "decisions": status("swift")["counters"]["decisions"] - before}
+
+        seen = {}
+        with loaded("swift", *LINE, "--set", "base_rtt_ns=100000"):
+            client, server = connect("bpf_swift")
+            seen["ports"] = [client.getsockname()[1], client.getpeername()[1]]
+            seen["off"] = lines(client, server)
+            delaycc("set", "swift", "trace=1")
+            seen["on"] = lines(client, server)
+            seen["error"] = delaycc("set", "swift", "trace=2", fails=True)
+            delaycc("set", "swift", "trace=0")
+            seen["off again"] = lines(client, server)
+        return seen
+    finally:
+        instance.rmdir()
+
+
 def life():
     seen = {}
     with loaded("oscar", *LINE, *LONG, "--pin"):
@@ -325,7 +365,7 @@ def test_settings_have_the_names_of_the_modules_sysctls():
     text = (ROOT / "kernel" / "core" / "dcc_swift.h").read_text(encoding="utf-8")
     fields = re.findall(r"^\tX\((\w+),", text, re.MULTILINE)
     shown = seen_in("every_algorithm")["swift"]["settings"]
-    assert set(fields) | {"line_rate_mbps", "base_rtt_ns", "link_overhead_bytes", "path_memory_s"} == set(shown)
+    assert set(fields) | {"line_rate_mbps", "base_rtt_ns", "link_overhead_bytes", "path_memory_s", "trace"} == set(shown)
 
 
 def test_the_longest_prefix_has_the_base_rtt_and_open_sockets_follow():
@@ -338,6 +378,20 @@ def test_the_longest_prefix_has_the_base_rtt_and_open_sockets_follow():
                              strict=True):
         assert wanted in error
     assert seen["kept"] == ["::/0=2000000", "127.0.0.0/8=4000000"] and seen["cleared"] == []
+
+
+def test_decisions_are_lines_of_the_kernels_trace_where_that_is_set():
+    seen = seen_in("trace")
+    assert "trace is 2, allowed is 0 to 1" in seen["error"]
+    assert seen["off"]["lines"] == seen["off again"]["lines"] == [] and seen["off"]["decisions"] > 0
+    # The receiver's end is a socket of the default algorithm.
+    assert len(seen["on"]["lines"]) == seen["on"]["decisions"] > 0
+    number = r"(-?\d+)"
+    for line in seen["on"]["lines"]:
+        sport, dport, rtt_ns, _, cwnd_milli, pacing_bps, _, _ = map(int, re.search(
+            rf": bpf_trace_printk: ack: name=bpf_swift sport={number} dport={number} rtt_ns={number} gradient_q16={number} cwnd_milli={number}"
+            rf" pacing_bps={number} branch={number} flows={number}$", line).groups())
+        assert [sport, dport] == seen["ports"] and 1000 < rtt_ns < 10**9 and cwnd_milli > 0 and pacing_bps > 0
 
 
 def test_connections_leave_what_they_have_measured_for_later_ones():

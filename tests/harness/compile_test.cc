@@ -295,13 +295,13 @@ TEST(Compile, TellsWhatTheSysctlsTakeAndLeavesTheRestAutomatic) {
             "base_rtt_ns - automatic 3\nline_rate_mbps 800000 bench 3\n");
 }
 
-// No tracepoint without our modules.
-TEST(Compile, TracesOnlyWhereOneOfOurModulesRuns) {
-  for (const char* algorithm : {"oscar", "cubic"}) {
+// Nobody else tells decisions.
+TEST(Compile, TracesOnlyWhereOneOfOurModulesOrProgramsRuns) {
+  for (const char* algorithm : {"oscar", "bpf_oscar", "cubic"}) {
     Trial t = trial(algorithm, 0, 1);
     t.trace = true;
     EXPECT_EQ(compile_trial(scenario(), t, has_oscar).plan.trace,
-              std::string(algorithm) == "oscar");
+              std::string(algorithm) != "cubic");
   }
 }
 

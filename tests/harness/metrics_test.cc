@@ -654,6 +654,18 @@ TEST(Trace, ReadsDecisionsAndPassesOverTheRest) {
   EXPECT_THROW(parse_trace(" x 4.0: ack: name=oscar sport=1 rtt_ns=2\n"), Error);
 }
 
+TEST(Trace, ReadsWhatProgramsPrintAndNotWhatOthersDo) {
+  const auto decisions = parse_trace(
+      "  python3-5945    [001] ...11  3813.562869: bpf_trace_printk: ack: name=bpf_swift "
+      "sport=36566 dport=46409 rtt_ns=67862 gradient_q16=16384 cwnd_milli=82562 branch=4\n"
+      "  python3-5945    [001] ...11  3813.562870: bpf_trace_printk: another program's: ack\n");
+  ASSERT_EQ(decisions.size(), 1u);
+  EXPECT_EQ(decisions[0].time_ns, 3'813'562'869'000);
+  EXPECT_EQ(decisions[0].sport, 36566);
+  EXPECT_EQ(decisions[0].rtt_ns, 67862);
+  EXPECT_EQ(decisions[0].gradient, 0.25);
+}
+
 TEST(Rates, AreBinnedPerGroup) {
   SyntheticTrial t(2, 40'000);
   t.set("bin_ns", int64_t{10'000});

@@ -197,9 +197,10 @@ backend_host()
 	[measure]
 	duration_us = 500000
 	from_us = 200000
+	gradient_of = "one"
 	EOF
 	# As the bench tells the module.
-	delaycc load oscar --set line_rate_mbps=40 --set base_rtt_ns=10000000 || return 1
+	delaycc load oscar --set line_rate_mbps=40 --set base_rtt_ns=10000000 --set trace=1 || return 1
 	HOME=/tmp delaycc run /tmp/oscar.toml --backend host --quiet --json --out /tmp/oscar >/tmp/oscar.json || return 1
 	[ "$(counted acks "$(delaycc status --json)")" -gt 100 ] || no "the program saw too few ACKs: $(delaycc status)" || return 1
 	delaycc unload oscar

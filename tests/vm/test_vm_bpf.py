@@ -84,4 +84,6 @@ def test_the_backend_host_runs_a_program_as_it_runs_the_module(lines):
     program, module = algorithms["bpf_oscar"], algorithms["oscar"]
     for metric in ("utilisation", "rtt_p50_us"):
         assert program[metric]["mean"] == pytest.approx(module[metric]["mean"], rel=0.1), metric
+    # Of the decisions that each of them tells.
+    assert program["gradient_mse"]["mean"] == pytest.approx(module["gradient_mse"]["mean"], rel=0.2)
     assert program["utilisation"]["mean"] > 0.9 and 10_000 < program["rtt_p50_us"]["mean"] < 20_000

@@ -79,8 +79,6 @@ class InstalledModules {
   std::map<std::string, std::string> aliases_;
 };
 
-constexpr char kBpfPrefix[] = "bpf_";
-
 }  // namespace
 
 std::string module_folder() {
@@ -123,9 +121,8 @@ std::string unseen_programs(const Plan& plan) {
   static const std::string process =
       " BPF programs of process " + std::to_string(getpid()) + " at " +
       std::to_string(std::chrono::system_clock::now().time_since_epoch().count());
-  const bool any = std::any_of(plan.flows.begin(), plan.flows.end(), [](const FlowPlan& flow) {
-    return flow.cc.rfind(kBpfPrefix, 0) == 0;
-  });
+  const bool any = std::any_of(plan.flows.begin(), plan.flows.end(),
+                               [](const FlowPlan& flow) { return is_bpf_program(flow.cc); });
   return any ? process : "";
 }
 

@@ -41,7 +41,18 @@ AckTrace::AckTrace(bool wanted) {
   if (mkdir(folder_.c_str(), 0700) < 0) throw system_error("mkdir", folder_);
   write_file(folder_ + "/trace_clock", "mono");
   write_file(folder_ + "/buffer_size_kb", "65536");
-  write_file(folder_ + "/events/delaycc/ack/enable", "1");
+  bool any = false;
+  for (const char* event : {"delaycc/ack", "bpf_trace/bpf_trace_printk"}) {
+    const std::string enable = folder_ + "/events/" + event + "/enable";
+    if (!fs::exists(enable)) continue;
+    write_file(enable, "1");
+    any = true;
+  }
+  if (any) return;
+  rmdir(folder_.c_str());
+  throw Error(
+      "this kernel has neither the trace event delaycc:ack of our modules nor "
+      "bpf_trace:bpf_trace_printk of BPF programs (CONFIG_BPF_EVENTS)");
 }
 
 AckTrace::~AckTrace() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tracepoint delaycc:ack, in a trace instance of its own.
+// The tracepoint delaycc:ack, and what BPF programs print, in a trace instance of their own.
 #ifndef DELAYCC_HARNESS_RUNNER_HOST_ACK_TRACE_H_
 #define DELAYCC_HARNESS_RUNNER_HOST_ACK_TRACE_H_
 
