@@ -301,16 +301,20 @@ static __always_inline void hooks_apply(struct tcp_sock *tp, struct hooks_sock *
 {
 	struct sock *sk = (struct sock *)tp;
 	u32 burst = dcc_min_u32(sk->sk_gso_max_segs, DCC_TCP_FULL_BURST);
-	u64 rate = dcc_tcp_pace(&s->tcp, &s->control);
-	u32 cwnd = dcc_tcp_window(&s->tcp, &s->control, tp->delivered, burst, tp->snd_cwnd_clamp);
+	struct dcc_control control = s->control;
+	u64 rate;
+	u32 cwnd;
 
-	if (DELAYCC_PROBES && s->control.probe_ns) {
+	dcc_tcp_add_trial(&s->tcp, &control);
+	rate = dcc_tcp_pace(&s->tcp, &control);
+	cwnd = dcc_tcp_window(&s->tcp, &control, tp->delivered, burst, tp->snd_cwnd_clamp);
+	if (DELAYCC_PROBES && control.probe_ns) {
 		if (!s->stopped_ns)
 			s->stopped_ns = dcc_max_u64(tp->tcp_clock_cache, 1);
 		cwnd = dcc_tcp_least_window(&s->tcp, tp->delivered);
 		/* The packet's own RTT passes before its ACK asks for the next. */
 		rate = dcc_div_u64(s->tcp.mss * DCC_NS_PER_S,
-				   s->control.probe_ns + s->tcp.rtt_ns);
+				   control.probe_ns + s->tcp.rtt_ns);
 		rate = dcc_max_u64(rate, dcc_tcp_least_pace(&s->tcp));
 	} else {
 		s->stopped_ns = 0;
@@ -475,6 +479,7 @@ void DCC_BPF_PROG(DCC_HOOK(init), struct sock *sk)
 	__builtin_memset(&s->tcp, 0, sizeof(s->tcp));
 	/* The packet that asks for a stopped flow may be a retransmission. */
 	s->tcp.times_retrans = DELAYCC_TIMES_RETRANS || DELAYCC_PROBES;
+	s->tcp.never_doubts = DELAYCC_PROBES;
 	s->head = 0;
 	s->tail = 0;
 	s->flows = 0;

@@ -11,13 +11,13 @@
  *	ACK		dcc_tcp_sample(), made of
  *			  dcc_tcp_note_retrans(), dcc_tcp_delivered_bytes(),
  *			  dcc_tcp_may_be_held(), dcc_tcp_send_ns(), dcc_tcp_is_held(),
- *			  dcc_tcp_accept_rtt(), dcc_tcp_note_noise(),
+ *			  dcc_tcp_accept_rtt(), dcc_tcp_watch_fixed(), dcc_tcp_note_noise(),
  *			  dcc_tcp_judge_handshake(), dcc_tcp_note_line()
  *	path memory	dcc_tcp_may_trust(), dcc_tcp_trust(); dcc_tcp_has_news(), dcc_tcp_knows(),
  *			dcc_tcp_memory_take(), dcc_tcp_told()
  *	loss		dcc_tcp_state_event()
  *	idle		dcc_tcp_restarts()
- *	control		dcc_tcp_pace(), dcc_tcp_burst(), dcc_tcp_window(),
+ *	control		dcc_tcp_add_trial(), dcc_tcp_pace(), dcc_tcp_burst(), dcc_tcp_window(),
  *			dcc_tcp_hold_ns(), dcc_tcp_shortened_hold_ns()
  *
  * The caller finds the note of a packet's send time, reads and writes the socket, and owns the
@@ -149,6 +149,29 @@
 #define DCC_TCP_TELL_NS DCC_NS_PER_S
 
 /*
+ * A configured base RTT that is too short (dcc_tcp_doubt_fixed()).  A connection doubts it that
+ * has never seen so little, but for a 32nd, and believes that it is half as long again at most.
+ * RTTs are steady if so many samples, over so many RTTs, differ by no more than a band: some
+ * packets' time, but a 16th of the base RTT, or a single packet's.  A trial sends more packets,
+ * four bands of them, and ends after so many samples or RTTs.  After one that has made a queue the
+ * next is so many RTTs away, doubled each time.
+ */
+#define DCC_TCP_DOUBT_SHIFT 5
+#define DCC_TCP_DOUBT_PART 2U
+#define DCC_TCP_DOUBT_SAMPLES 4U
+#define DCC_TCP_DOUBT_RTTS 3U
+#define DCC_TCP_BAND_PACKETS 4U
+#define DCC_TCP_BAND_SHIFT 4
+#define DCC_TCP_TRIAL_BANDS 4U
+#define DCC_TCP_TRIAL_SAMPLES 4U
+#define DCC_TCP_TRIAL_RTTS 8U
+#define DCC_TCP_TRIAL_WAIT_RTTS 4U
+#define DCC_TCP_TRIAL_WAIT_SHIFT_MAX 9U
+
+/* The configured one counts again after so many rounds with a queue in a row. */
+#define DCC_TCP_BUSY_ROUNDS 4U
+
+/*
  * The grain of a path whose line rate nobody has told (dcc_tcp_grain_ns()): a quarter of the base
  * RTT, or the time of so many packets at the best rate that the flow has seen.  The latter only
  * where that is less than such a part of the device's rate, as one of some flows on a right one
@@ -205,6 +228,21 @@ struct dcc_tcp_handshake {
 	u8 starved_rounds; /* in a row */
 };
 
+/* Whether the base RTT that is configured is too short. */
+struct dcc_tcp_doubt {
+	u64 since_ns;  /* when the steady RTTs, the trial or the round began */
+	u64 next_ns;   /* no trial before */
+	u32 least_ns;  /* the least RTT of a full packet; all ones: none yet */
+	u32 steady_ns; /* the least of the steady RTTs; once proved, of the round */
+	u32 flight;    /* packets in flight when the trial began */
+	u8 samples;    /* steady ones; of a trial, those without a queue */
+	u8 most;       /* packets that the trial adds, */
+	u8 extra;      /* and by now; 0: there is none */
+	u8 failed;     /* trials that made a queue, in a row */
+	u8 proved;     /* least_ns is the base RTT */
+	u8 busy;       /* rounds with a queue, in a row, since then */
+};
+
 /*
  * What earlier connections have learnt of a path with full packets of the same size, and what a
  * connection has learnt for later ones.
@@ -253,13 +291,16 @@ struct dcc_tcp {
 	u32 least_rtt_ns;     /* of a full packet; path.base_rtt_ns is longer by noise.mean_ns */
 	struct dcc_tcp_noise noise;
 	struct dcc_tcp_handshake handshake;
+	struct dcc_tcp_doubt doubt;
 	struct dcc_tcp_known known; /* of the path; least_rtt_ns is 0 once it is refuted */
 	u64 tell_ns;	      /* when the path memory is to hear of the path again; */
 	u32 told_rtt_ns;      /* least_rtt_ns, as it last heard of it */
 	struct dcc_tcp_line line;
 	u64 last_ack_ns;      /* the newest ACK that a core saw; 0: none */
 	u8 line_told;	      /* path.line_rate_bps is configured, not a device's */
-	u8 base_fixed;	      /* the base RTT is configured: do not measure it */
+	u32 fixed_rtt_ns;     /* the base RTT as configured */
+	u8 base_fixed;	      /* it is: do not measure it */
+	u8 never_doubts;      /* nor doubt it: flows have to agree on delays exactly */
 	u8 base_measured;     /* path.base_rtt_ns comes from full packets of data */
 	u8 base_small;	      /* path.base_rtt_ns comes from packets of data that were not full */
 	u8 retransmitted;     /* an RTT up to retrans_seq may be ambiguous */
@@ -312,6 +353,17 @@ static inline void dcc_tcp_set_packet(struct dcc_tcp *s, u32 mss, u32 header_byt
 					   DCC_PATH_WIRE_MAX_BYTES);
 }
 
+/* Of a path that the connection has not seen yet. */
+static inline void dcc_tcp_clear_doubt(struct dcc_tcp_doubt *d)
+{
+	d->next_ns = 0;
+	d->least_ns = ~0U;
+	d->samples = 0;
+	d->extra = 0;
+	d->failed = 0;
+	d->proved = 0;
+}
+
 /*
  * The configured base RTT; 0: to be measured.  moved: the route leads over another device.  The
  * base RTT in use then stays until the next sample replaces it.  A route that was merely looked up
@@ -320,12 +372,18 @@ static inline void dcc_tcp_set_packet(struct dcc_tcp *s, u32 mss, u32 header_byt
 static inline void dcc_tcp_set_base_rtt(struct dcc_tcp *s, u32 base_rtt_ns, bool moved)
 {
 	if (base_rtt_ns) {
+		/* What the path has shown of it stays. */
+		if (s->base_fixed && s->fixed_rtt_ns == base_rtt_ns && !moved)
+			return;
 		s->path.base_rtt_ns = base_rtt_ns;
 		s->path.noise_ns = 0;
+		s->fixed_rtt_ns = base_rtt_ns;
 		s->base_fixed = 1;
 		s->handshake.in_use = 0;
+		dcc_tcp_clear_doubt(&s->doubt);
 	} else if (s->base_fixed || moved) {
 		s->base_fixed = 0;
+		s->doubt.extra = 0;
 		s->base_measured = 0;
 		s->base_small = 0;
 		s->noise.mean_ns = 0;
@@ -1096,12 +1154,142 @@ static DCC_NOINLINE void dcc_tcp_watch_idle(struct dcc_tcp *s, const struct dcc_
 	dcc_tcp_apply_noise(s);
 }
 
+/* Some packets' time: no queue is told from one that is longer by so little. */
+static inline u32 dcc_tcp_band_ns(const struct dcc_tcp *s, u32 packet_ns)
+{
+	u64 packets_ns = (u64)DCC_TCP_BAND_PACKETS * packet_ns;
+
+	return dcc_max_u32(packet_ns, (u32)dcc_min_u64(packets_ns, s->fixed_rtt_ns >>
+								      DCC_TCP_BAND_SHIFT));
+}
+
+/* Ends a trial.  The next one is so many RTTs away. */
+static inline void dcc_tcp_end_trial(struct dcc_tcp_doubt *d, u64 now_ns, u32 rtts)
+{
+	d->extra = 0;
+	d->samples = 0;
+	d->next_ns = now_ns + (u64)d->steady_ns * rtts;
+}
+
+/* A sample while a trial goes on. */
+static inline void dcc_tcp_judge_trial(struct dcc_tcp_doubt *d, const struct dcc_ack *ack,
+				       u32 flight_packets, u32 band_ns)
+{
+	d->extra = (u8)dcc_min_u32(d->extra + 1U, d->most);
+	d->steady_ns = dcc_min_u32(d->steady_ns, ack->rtt_ns);
+	if (ack->rtt_ns - d->steady_ns > band_ns) {
+		d->failed = (u8)dcc_min_u32(d->failed + 1U, DCC_TCP_TRIAL_WAIT_SHIFT_MAX);
+		dcc_tcp_end_trial(d, ack->now_ns, DCC_TCP_TRIAL_WAIT_RTTS << d->failed);
+	} else if (ack->send_ns >= d->since_ns &&
+		   flight_packets >= d->flight + d->most - d->most / DCC_TCP_TRIAL_BANDS) {
+		if (++d->samples < DCC_TCP_TRIAL_SAMPLES)
+			return;
+		d->proved = 1;
+		d->busy = 0;
+		d->since_ns = ack->now_ns;
+		dcc_tcp_end_trial(d, ack->now_ns, 0);
+	} else if (ack->now_ns - d->since_ns > (u64)d->steady_ns * DCC_TCP_TRIAL_RTTS) {
+		/* The application had nothing to send. */
+		dcc_tcp_end_trial(d, ack->now_ns, DCC_TCP_TRIAL_RTTS);
+	}
+}
+
+/* A sample once the least RTT is proved to be the base RTT.  One decision per RTT. */
+static inline void dcc_tcp_use_proved(struct dcc_tcp *s, const struct dcc_ack *ack, u32 band_ns)
+{
+	struct dcc_tcp_doubt *d = &s->doubt;
+
+	if (ack->send_ns >= d->since_ns) {
+		if (d->steady_ns <= d->least_ns || d->steady_ns - d->least_ns <= band_ns)
+			d->busy = 0;
+		else if (d->busy < DCC_TCP_BUSY_ROUNDS)
+			d->busy++;
+		d->since_ns = ack->now_ns;
+		d->steady_ns = ack->rtt_ns;
+	}
+	d->steady_ns = dcc_min_u32(d->steady_ns, ack->rtt_ns);
+	s->path.base_rtt_ns = d->busy == DCC_TCP_BUSY_ROUNDS ?
+				      s->fixed_rtt_ns :
+				      dcc_min_u32(d->least_ns, DCC_PATH_RTT_MAX_NS);
+}
+
+/*
+ * While the base RTT is configured, and the connection has never seen so short an RTT: is it too
+ * short?  A law then sees a queue that no cut drains, and leaves the line idle, or sends next to
+ * nothing.  But to a connection that was made while a queue stands it looks the same.
+ *
+ * What tells an idle path from a queue: some packets more in flight make a queue as much longer,
+ * and an idle path's RTT stays.  So when RTTs are steady, as they are where a law has cut its rate
+ * in vain, packets are added, one per ACK.  They are few, and others cannot answer within the RTT.
+ * If the RTT stays, the least one is the path's, as long as there is no queue.  In a queue that
+ * lasts, which is other flows', the configured one counts as it does for them: all that believe it
+ * are wrong by the same, and share alike.
+ */
+static DCC_NOINLINE void dcc_tcp_doubt_fixed(struct dcc_tcp *s, const struct dcc_ack *ack,
+					     u32 flight_packets)
+{
+	struct dcc_tcp_doubt *d = &s->doubt;
+	u32 packet_ns = (u32)dcc_clamp_u64(dcc_tcp_packet_ns(s), 1, DCC_PATH_RTT_MAX_NS);
+	u64 most_ns = (u64)s->fixed_rtt_ns + s->fixed_rtt_ns / DCC_TCP_DOUBT_PART;
+	u32 band_ns = dcc_tcp_band_ns(s, packet_ns);
+
+	if (d->proved) {
+		dcc_tcp_use_proved(s, ack, band_ns);
+		return;
+	}
+	if (d->extra) {
+		dcc_tcp_judge_trial(d, ack, flight_packets, band_ns);
+		return;
+	}
+	if (ack->rtt_ns > most_ns) {
+		d->samples = 0;
+		return;
+	}
+	if (!d->samples || dcc_abs_s64((s64)ack->rtt_ns - d->steady_ns) > band_ns) {
+		d->since_ns = ack->now_ns;
+		d->steady_ns = ack->rtt_ns;
+		d->samples = 1;
+		return;
+	}
+	d->steady_ns = dcc_min_u32(d->steady_ns, ack->rtt_ns);
+	d->samples = (u8)dcc_min_u32(d->samples + 1U, DCC_TCP_DOUBT_SAMPLES);
+	if (d->samples < DCC_TCP_DOUBT_SAMPLES || ack->now_ns < d->next_ns ||
+	    ack->send_ns < d->since_ns + (u64)DCC_TCP_DOUBT_RTTS * d->steady_ns)
+		return;
+	d->most = (u8)dcc_div_u64((u64)DCC_TCP_TRIAL_BANDS * band_ns, packet_ns);
+	d->extra = 1;
+	d->flight = flight_packets;
+	d->since_ns = ack->now_ns;
+	d->samples = 0;
+}
+
+/* A full packet's RTT while the base RTT is configured. */
+static inline void dcc_tcp_watch_fixed(struct dcc_tcp *s, const struct dcc_ack *ack,
+				       u32 flight_packets)
+{
+	struct dcc_tcp_doubt *d = &s->doubt;
+
+	d->least_ns = dcc_min_u32(d->least_ns, ack->rtt_ns);
+	if (DCC_UNLIKELY(d->least_ns > (u64)s->fixed_rtt_ns +
+					       (s->fixed_rtt_ns >> DCC_TCP_DOUBT_SHIFT))) {
+		if (s->line_told && !s->never_doubts)
+			dcc_tcp_doubt_fixed(s, ack, flight_packets);
+	} else if (DCC_UNLIKELY(d->proved || d->extra)) {
+		s->path.base_rtt_ns = s->fixed_rtt_ns;
+		d->proved = 0;
+		d->extra = 0;
+	}
+}
+
 /* A sample of the path's RTT.  What the application made slow says nothing of the hosts. */
-static inline void dcc_tcp_take_sample(struct dcc_tcp *s, const struct dcc_ack *ack, bool small)
+static inline void dcc_tcp_take_sample(struct dcc_tcp *s, const struct dcc_ack *ack, bool small,
+				       u32 flight_packets)
 {
 	dcc_tcp_accept_rtt(s, ack->rtt_ns, small);
 	if (DCC_UNLIKELY(s->handshake.in_use) && !small)
 		dcc_tcp_watch_idle(s, ack);
+	if (s->base_fixed && !small)
+		dcc_tcp_watch_fixed(s, ack, flight_packets);
 	if (!small && !s->base_fixed && !(ack->flags & DCC_ACK_APP_LIMITED))
 		dcc_tcp_note_noise(s, ack);
 }
@@ -1153,7 +1341,7 @@ static inline bool dcc_tcp_sample(struct dcc_tcp *s, const struct dcc_tcp_view *
 	    (may_be_held && v->all_sent && ack->rtt_ns > s->rtt_ns))
 		ack->flags |= DCC_ACK_DELAYED;
 	else
-		dcc_tcp_take_sample(s, ack, dcc_tcp_acked_small(s, v, ack->acked_bytes));
+		dcc_tcp_take_sample(s, ack, dcc_tcp_acked_small(s, v, ack->acked_bytes), packets);
 	if (DCC_UNLIKELY(!s->line_told))
 		dcc_tcp_note_line(s, ack, packets);
 	return true;
@@ -1231,6 +1419,27 @@ static inline bool dcc_tcp_restarts(struct dcc_tcp *s, const struct dcc_tcp_paus
 }
 
 /* ---- a control ----------------------------------------------------------- */
+
+/*
+ * What the core asks for, and the packets that a trial adds to each RTT; evenly, as a burst of the
+ * flow's own would be a queue.  To be called before all that follows here.
+ */
+static inline void dcc_tcp_add_trial(const struct dcc_tcp *s, struct dcc_control *control)
+{
+	const struct dcc_tcp_doubt *d = &s->doubt;
+	u64 packet_bps;
+
+	if (DCC_LIKELY(!d->extra) || control->probe_ns)
+		return;
+	/* A packet per RTT. */
+	packet_bps = dcc_div_u64(s->path.wire_bytes * (DCC_BITS_PER_BYTE * DCC_NS_PER_S),
+				 dcc_max_u32(s->rtt_ns, 1));
+	control->cwnd_q16 = dcc_max_u64(control->cwnd_q16, DCC_WINDOW_ONE) +
+			    ((u64)d->extra << DCC_WINDOW_SHIFT);
+	control->pacing_bps = dcc_min_u64(control->pacing_bps + d->extra * packet_bps,
+					  dcc_min_u32(d->flight + d->most, DCC_TCP_CWND_MAX) *
+						  packet_bps);
+}
 
 /*
  * The RTT that a window below one packet is spread over.  The RTT of a start-up which is draining,

@@ -426,6 +426,8 @@ static void DCC_HOOK(init)(struct sock *sk)
 	/* The packet that asks for a stopped flow may be a retransmission. */
 	s->dcc.tcp.times_retrans = DCC_HOOK(options).times_retrans ||
 				   DCC_HOOK(options).probes;
+	/* Levels are a matter of the delay. */
+	s->dcc.tcp.never_doubts = DCC_HOOK(options).probes;
 	s->variant = inet_csk(sk)->icsk_ca_ops - hooks_ops;
 	DCC_HOOK(read_params)(sk, s);
 	DCC_CORE(_init)(&s->core, &s->dcc.tcp.path, &s->params, &s->control);

@@ -522,30 +522,34 @@ static u32 delaycc_longest_burst(const struct sock *sk,
  * delaycc_apply() - window and pacing rate of a control
  * @sk: the socket
  * @ds: its state
- * @control: the core's
+ * @asked: the core's
  *
  * To be called for each ACK, since TCP itself changes the window in recovery.
  */
 void delaycc_apply(struct sock *sk, struct delaycc_sock *ds,
-		   const struct dcc_control *control)
+		   const struct dcc_control *asked)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	u64 old_rate = sk->sk_pacing_rate;
-	u64 rate = min_t(u64, dcc_tcp_pace(&ds->tcp, control),
-			 READ_ONCE(sk->sk_max_pacing_rate));
+	struct dcc_control control = *asked;
+	u64 rate;
+
+	dcc_tcp_add_trial(&ds->tcp, &control);
+	rate = min_t(u64, dcc_tcp_pace(&ds->tcp, &control),
+		     READ_ONCE(sk->sk_max_pacing_rate));
 
 	/* sk_setup_caps() forgets the limit when the route is renewed. */
 	if ((rate != old_rate || sk->sk_gso_max_segs > ds->burst_max) &&
 	    ds->max_tso_segs && ds->burst_max)
 		sk->sk_gso_max_segs = dcc_tcp_burst(&ds->tcp, rate,
-						    control->cwnd_q16,
+						    control.cwnd_q16,
 						    ds->burst_max);
 
-	tcp_snd_cwnd_set(tp, dcc_tcp_window(&ds->tcp, control, tp->delivered,
+	tcp_snd_cwnd_set(tp, dcc_tcp_window(&ds->tcp, &control, tp->delivered,
 					    delaycc_longest_burst(sk, ds),
 					    tp->snd_cwnd_clamp));
-	if (control->cwnd_q16 < DCC_WINDOW_ONE)
-		delaycc_hold(sk, ds, control->cwnd_q16);
+	if (control.cwnd_q16 < DCC_WINDOW_ONE)
+		delaycc_hold(sk, ds, control.cwnd_q16);
 	if (rate == old_rate)
 		return;
 	WRITE_ONCE(sk->sk_pacing_rate, rate);

@@ -62,6 +62,185 @@ dcc_ack Sample(dcc_tcp* s, const dcc_tcp_view& v, u64 noted_ns) {
 
 }  // namespace
 
+// ---- a configured base RTT that is too short
+
+namespace {
+
+constexpr u32 kTold = kBase * 8 / 10;
+constexpr u64 kPacketNs = kWire * 8 / 100;
+
+// A flow with ten packets in flight, and those that a trial adds, on a path of 12 us that is told
+// as 9.6. What it adds becomes a queue where `full`, of a link that others fill.
+class ToldFlow {
+ public:
+  explicit ToldFlow(u32 told_ns = kTold) {
+    s_.line_told = 1;
+    dcc_tcp_set_base_rtt(&s_, told_ns, false);
+  }
+
+  // So many RTTs of ten ACKs.
+  void Run(int rtts, u32 rtt_ns = kBase, bool full = false) {
+    for (int i = 0; i < rtts * 10; ++i) {
+      now_ += rtt_ns / 10;
+      dcc_ack ack = {};
+      ack.now_ns = now_;
+      // The packets that were in flight an RTT ago.
+      const u32 extra = i >= 10 ? extra_[i % 10] : 0;
+      ack.rtt_ns = rtt_ns + (full ? extra * kPacketNs : 0);
+      ack.send_ns = now_ - ack.rtt_ns;
+      dcc_tcp_take_sample(&s_, &ack, false, sends_ ? 10 + extra : 10);
+      extra_[i % 10] = s_.doubt.extra;
+      trials_ += s_.doubt.extra == 1;
+      most_ = std::max<u32>(most_, s_.doubt.extra);
+    }
+  }
+
+  u32 base_ns() const { return s_.path.base_rtt_ns; }
+  int trials() const { return trials_; }
+  u32 most() const { return most_; }
+  dcc_tcp* tcp() { return &s_; }
+  void sends_nothing_more() { sends_ = false; }
+
+ private:
+  dcc_tcp s_ = Socket();
+  u64 now_ = kNow;
+  u32 extra_[10] = {};
+  int trials_ = 0;
+  u32 most_ = 0;
+  bool sends_ = true;
+};
+
+}  // namespace
+
+TEST(TcpTold, IsTheLeastRttOnceATrialHasMadeNoQueue) {
+  ToldFlow flow;
+  flow.Run(3);
+  EXPECT_EQ(flow.base_ns(), kTold);
+  flow.Run(20);
+  EXPECT_EQ(flow.base_ns(), kBase);
+  EXPECT_EQ(flow.trials(), 1);
+  // Four bands of four packets.
+  EXPECT_EQ(flow.most(), 16u);
+  EXPECT_EQ(flow.tcp()->doubt.extra, 0);
+}
+
+TEST(TcpTold, StaysWhereATrialMakesAQueue) {
+  ToldFlow flow;
+  flow.Run(3000, kBase, true);
+  EXPECT_EQ(flow.base_ns(), kTold);
+  // At 8, 16, 32 ... RTTs from one another.
+  EXPECT_GE(flow.trials(), 6);
+  EXPECT_LE(flow.trials(), 12);
+  // A band of four packets ends it.
+  EXPECT_LE(flow.most(), 16u);
+}
+
+TEST(TcpTold, StaysWhereRttsAreNotSteady) {
+  ToldFlow flow;
+  for (int i = 0; i < 500; ++i) flow.Run(1, i % 2 ? kBase : kBase + 1000);
+  EXPECT_EQ(flow.trials(), 0);
+  EXPECT_EQ(flow.base_ns(), kTold);
+}
+
+TEST(TcpTold, StaysWhereTheApplicationHasNothingToSend) {
+  ToldFlow flow;
+  flow.sends_nothing_more();
+  flow.Run(500);
+  EXPECT_GT(flow.trials(), 1);
+  EXPECT_EQ(flow.base_ns(), kTold);
+}
+
+TEST(TcpTold, CountsAgainInAQueueThatLasts) {
+  ToldFlow flow;
+  flow.Run(30);
+  ASSERT_EQ(flow.base_ns(), kBase);
+  flow.Run(3, kBase + 1000);
+  EXPECT_EQ(flow.base_ns(), kBase);  // it may be the flow's own
+  flow.Run(4, kBase + 1000);
+  EXPECT_EQ(flow.base_ns(), kTold);
+  flow.Run(3, kBase + kPacketNs);
+  EXPECT_EQ(flow.base_ns(), kBase);
+}
+
+TEST(TcpTold, IsNotDoubtedByWhoHasSeenIt) {
+  for (const u32 seen : {kTold, kTold + kTold / 40}) {
+    ToldFlow flow;
+    flow.Run(1, seen);
+    flow.Run(500);
+    EXPECT_EQ(flow.trials(), 0);
+    EXPECT_EQ(flow.base_ns(), kTold);
+  }
+  // Also later.
+  ToldFlow flow;
+  flow.Run(30);
+  ASSERT_EQ(flow.base_ns(), kBase);
+  flow.Run(1, kTold);
+  EXPECT_EQ(flow.base_ns(), kTold);
+  flow.Run(500);
+  EXPECT_EQ(flow.base_ns(), kTold);
+  EXPECT_EQ(flow.trials(), 1);
+}
+
+TEST(TcpTold, IsNotDoubtedWhereItIsTooFarOffOrNothingElseIsTold) {
+  ToldFlow far;
+  far.Run(500, kTold * 3 / 2 + 1);
+  EXPECT_EQ(far.trials(), 0);
+  ToldFlow untold;
+  untold.tcp()->line_told = 0;
+  untold.Run(500);
+  EXPECT_EQ(untold.trials(), 0);
+  ToldFlow level;
+  level.tcp()->never_doubts = 1;
+  level.Run(500);
+  EXPECT_EQ(level.trials(), 0);
+}
+
+TEST(TcpTold, AnotherOneOrAnotherPathBeginsAnew) {
+  ToldFlow flow;
+  flow.Run(30);
+  ASSERT_EQ(flow.base_ns(), kBase);
+  dcc_tcp_set_base_rtt(flow.tcp(), kTold, false);  // looked up again
+  EXPECT_EQ(flow.base_ns(), kBase);
+  dcc_tcp_set_base_rtt(flow.tcp(), kTold, true);
+  EXPECT_EQ(flow.base_ns(), kTold);
+  flow.Run(30);
+  EXPECT_EQ(flow.base_ns(), kBase);
+  dcc_tcp_set_base_rtt(flow.tcp(), kTold + 100, false);
+  EXPECT_EQ(flow.base_ns(), kTold + 100);
+  flow.Run(5);
+  ASSERT_GT(flow.tcp()->doubt.extra, 0);
+  dcc_tcp_set_base_rtt(flow.tcp(), 0, false);
+  EXPECT_EQ(flow.tcp()->doubt.extra, 0);
+}
+
+TEST(TcpTold, TheTrialsPacketsAreSpreadOverAnRtt) {
+  ToldFlow flow;
+  dcc_control asked = Control(10, kLine);
+  dcc_control control = asked;
+  dcc_tcp_add_trial(flow.tcp(), &control);
+  EXPECT_EQ(control.cwnd_q16, asked.cwnd_q16);
+  EXPECT_EQ(control.pacing_bps, asked.pacing_bps);
+
+  flow.Run(5);
+  ASSERT_EQ(flow.tcp()->doubt.most, 16);
+  const u32 extra = flow.tcp()->doubt.extra;
+  ASSERT_GT(extra, 0u);
+  dcc_tcp_add_trial(flow.tcp(), &control);
+  EXPECT_EQ(control.cwnd_q16, asked.cwnd_q16 + extra * DCC_WINDOW_ONE);
+  // 26 packets in 12 us.
+  EXPECT_NEAR(static_cast<double>(control.pacing_bps), 26 * kWire * 8e9 / kBase, 1e6);
+  // A slow flow: its own pace, and so many packets more.
+  control = Control(0.5, 1000000);
+  dcc_tcp_add_trial(flow.tcp(), &control);
+  EXPECT_EQ(control.cwnd_q16, (1 + extra) * DCC_WINDOW_ONE);
+  EXPECT_NEAR(static_cast<double>(control.pacing_bps), 1e6 + extra * kWire * 8e9 / kBase, 1e6);
+  // One that has stopped sends nothing.
+  control = Control(1, 1000000);
+  control.probe_ns = 1000;
+  dcc_tcp_add_trial(flow.tcp(), &control);
+  EXPECT_EQ(control.cwnd_q16, DCC_WINDOW_ONE);
+}
+
 // ---- noise of the hosts
 
 namespace {
@@ -85,7 +264,7 @@ class NoisyFlow {
       ack.send_ns = now_ - ack.rtt_ns;
       ack.acked_bytes = kWire;
       ack.flags = app_limited ? DCC_ACK_APP_LIMITED : 0;
-      dcc_tcp_take_sample(&s_, &ack, false);
+      dcc_tcp_take_sample(&s_, &ack, false, 1);
       if (!s_.line_told) dcc_tcp_note_line(&s_, &ack, 1);
       longest_ns_ = std::max(longest_ns_, s_.path.base_rtt_ns);
     }
@@ -1634,6 +1813,7 @@ TEST(TcpProperty, AnySocketGivesASoundSampleAndWindow) {
       dcc_control c = {};
       c.cwnd_q16 = 1 + any(1ULL << 62);
       c.pacing_bps = any(2) ? s.path.line_rate_bps : 1000 + any(2 * s.path.line_rate_bps);
+      dcc_tcp_add_trial(&s, &c);
       const u32 clamp = 2 + static_cast<u32>(any(1U << 31));
       const u32 burst = 1 + static_cast<u32>(any(44));
       const u32 cwnd = dcc_tcp_window(&s, &c, v.delivered, burst, clamp);
