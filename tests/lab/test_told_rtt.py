@@ -18,8 +18,8 @@ def measured(tmp_path, scenario, *words):
 @pytest.mark.parametrize("base_us,told_ns", [(8, 6000), (20, 16000)])
 def test_a_lone_flow_does_not_leave_the_line_idle(lab, tmp_path, base_us, told_ns):
     """Three of four flows leave after 3 ms."""
-    seen = measured(tmp_path, "host-told", "--cc", ALGORITHMS, "--set", f"topology.base_rtt_ns={base_us * 1000}", "--set", "measure.duration_us=20000",
-                    "--set", f"hosts.sysctl.net.ipv4.delaycc.base_rtt_ns={told_ns}")
+    seen = measured(tmp_path, "host-told", "--cc", ALGORITHMS, "--set", "measure.duration_us=20000",
+                    "--set", f"topology.base_rtt_ns={base_us * 1000}", "--set", f"hosts.sysctl.net.ipv4.delaycc.base_rtt_ns={told_ns}")
     for name, figures in seen.items():
         assert figures["utilisation"]["mean"] > 0.88, (name, figures["utilisation"])
         # ccc's first flow knows the path before the others begin, and they cannot learn it while it fills the line.
