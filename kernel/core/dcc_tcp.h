@@ -216,31 +216,34 @@ struct dcc_tcp_line {
 	u32 window;   /* the greatest window that is proved, in packets */
 };
 
+/* RTTs in a row that are alike, to a band. */
+struct dcc_tcp_alike {
+	u64 since_ns; /* when the first came */
+	u32 least_ns;
+	u32 samples; /* 0: none */
+};
+
 /* What the handshake says of the base RTT. */
 struct dcc_tcp_handshake {
 	u32 rtt_ns;	   /* of its small packets; 0: unknown, ambiguous or refuted */
 	u32 error_ns;	   /* of rtt_ns, either way */
 	u32 least_data_ns; /* while in use: the least RTT of a full packet */
-	u32 idle_rtt_ns;   /* the least of RTTs in a row that may be an idle path's, */
-	u32 idle_samples;  /* their number, */
-	u64 idle_since_ns; /* and when the first came */
+	struct dcc_tcp_alike idle; /* RTTs that may be an idle path's */
 	u8 in_use;	   /* dcc_tcp.least_rtt_ns comes from rtt_ns */
 	u8 starved_rounds; /* in a row */
 };
 
 /* Whether the base RTT that is configured is too short. */
 struct dcc_tcp_doubt {
-	u64 since_ns;  /* when the steady RTTs, the trial or the round began */
-	u64 next_ns;   /* no trial before */
-	u32 least_ns;  /* the least RTT of a full packet; all ones: none yet */
-	u32 steady_ns; /* the least of the steady RTTs; once proved, of the round */
-	u32 flight;    /* packets in flight when the trial began */
-	u8 samples;    /* steady ones; of a trial, those without a queue */
-	u8 most;       /* packets that the trial adds, */
-	u8 extra;      /* and by now; 0: there is none */
-	u8 failed;     /* trials that made a queue, in a row */
-	u8 proved;     /* least_ns is the base RTT */
-	u8 busy;       /* rounds with a queue, in a row, since then */
+	struct dcc_tcp_alike steady; /* of a trial, its samples without a queue; then a round */
+	u64 next_ns;  /* no trial before */
+	u32 least_ns; /* the least RTT of a full packet; all ones: none yet */
+	u32 flight;   /* packets in flight when the trial began */
+	u8 most;      /* packets that the trial adds, */
+	u8 extra;     /* and by now; 0: there is none */
+	u8 failed;    /* trials that made a queue, in a row */
+	u8 proved;    /* least_ns is the base RTT */
+	u8 busy;      /* rounds with a queue, in a row, since then */
 };
 
 /*
@@ -295,12 +298,11 @@ struct dcc_tcp {
 	struct dcc_tcp_known known; /* of the path; least_rtt_ns is 0 once it is refuted */
 	u64 tell_ns;	      /* when the path memory is to hear of the path again; */
 	u32 told_rtt_ns;      /* least_rtt_ns, as it last heard of it */
+	u32 fixed_rtt_ns;     /* the base RTT as configured, not to be measured; 0: it is not */
 	struct dcc_tcp_line line;
 	u64 last_ack_ns;      /* the newest ACK that a core saw; 0: none */
 	u8 line_told;	      /* path.line_rate_bps is configured, not a device's */
-	u32 fixed_rtt_ns;     /* the base RTT as configured */
-	u8 base_fixed;	      /* it is: do not measure it */
-	u8 never_doubts;      /* nor doubt it: flows have to agree on delays exactly */
+	u8 never_doubts;      /* of a configured base RTT: flows have to agree on delays exactly */
 	u8 base_measured;     /* path.base_rtt_ns comes from full packets of data */
 	u8 base_small;	      /* path.base_rtt_ns comes from packets of data that were not full */
 	u8 retransmitted;     /* an RTT up to retrans_seq may be ambiguous */
@@ -358,7 +360,7 @@ static inline void dcc_tcp_clear_doubt(struct dcc_tcp_doubt *d)
 {
 	d->next_ns = 0;
 	d->least_ns = ~0U;
-	d->samples = 0;
+	d->steady.samples = 0;
 	d->extra = 0;
 	d->failed = 0;
 	d->proved = 0;
@@ -373,16 +375,15 @@ static inline void dcc_tcp_set_base_rtt(struct dcc_tcp *s, u32 base_rtt_ns, bool
 {
 	if (base_rtt_ns) {
 		/* What the path has shown of it stays. */
-		if (s->base_fixed && s->fixed_rtt_ns == base_rtt_ns && !moved)
+		if (s->fixed_rtt_ns == base_rtt_ns && !moved)
 			return;
 		s->path.base_rtt_ns = base_rtt_ns;
 		s->path.noise_ns = 0;
 		s->fixed_rtt_ns = base_rtt_ns;
-		s->base_fixed = 1;
 		s->handshake.in_use = 0;
 		dcc_tcp_clear_doubt(&s->doubt);
-	} else if (s->base_fixed || moved) {
-		s->base_fixed = 0;
+	} else if (s->fixed_rtt_ns || moved) {
+		s->fixed_rtt_ns = 0;
 		s->doubt.extra = 0;
 		s->base_measured = 0;
 		s->base_small = 0;
@@ -736,7 +737,7 @@ static inline u32 dcc_tcp_bound_ns(const struct dcc_tcp *s)
  */
 static inline bool dcc_tcp_may_trust(const struct dcc_tcp *s)
 {
-	return !s->base_fixed && s->line_told;
+	return !s->fixed_rtt_ns && s->line_told;
 }
 
 /*
@@ -762,7 +763,7 @@ static inline void dcc_tcp_trust(struct dcc_tcp *s, const struct dcc_tcp_known *
 /* What later connections may know of the path, in *known; false: nothing. */
 static inline bool dcc_tcp_knows(const struct dcc_tcp *s, struct dcc_tcp_known *known)
 {
-	if (s->base_fixed || !s->base_measured)
+	if (s->fixed_rtt_ns || !s->base_measured)
 		return false;
 	known->least_rtt_ns = s->least_rtt_ns;
 	known->noise_ns = s->noise.mean_ns;
@@ -857,7 +858,7 @@ static inline void dcc_tcp_bound_by_handshake(struct dcc_tcp *s)
 	if (!h->in_use) {
 		h->least_data_ns = s->least_rtt_ns;
 		h->starved_rounds = 0;
-		h->idle_samples = 0;
+		h->idle.samples = 0;
 		h->in_use = 1;
 	}
 	s->least_rtt_ns = base_ns;
@@ -869,7 +870,7 @@ static inline void dcc_tcp_bound_by_handshake(struct dcc_tcp *s)
  */
 static inline void dcc_tcp_measure_base_rtt(struct dcc_tcp *s, u32 rtt_ns, bool small)
 {
-	if (s->base_fixed || (small && s->base_measured))
+	if (s->fixed_rtt_ns || (small && s->base_measured))
 		return;
 	rtt_ns = dcc_clamp_u32(rtt_ns, DCC_PATH_RTT_MIN_NS, DCC_PATH_RTT_MAX_NS);
 	if (!(small ? s->base_small : s->base_measured) || rtt_ns < s->least_rtt_ns) {
@@ -908,7 +909,7 @@ static inline void dcc_tcp_note_line(struct dcc_tcp *s, const struct dcc_ack *ac
 	}
 	l->round_ns = ack->now_ns;
 	l->bytes = 0;
-	if (s->base_measured && !s->base_fixed) {
+	if (s->base_measured && !s->fixed_rtt_ns) {
 		dcc_tcp_bound_by_handshake(s);
 		dcc_tcp_apply_noise(s);
 	}
@@ -918,7 +919,7 @@ static inline void dcc_tcp_note_line(struct dcc_tcp *s, const struct dcc_ack *ac
 /* The answer to a small packet: the best base RTT that is known until a full packet's. */
 static inline void dcc_tcp_guess_base_rtt(struct dcc_tcp *s, u32 rtt_ns)
 {
-	if (!s->base_fixed && !s->base_measured &&
+	if (!s->fixed_rtt_ns && !s->base_measured &&
 	    (!s->known.least_rtt_ns || rtt_ns < s->known.least_rtt_ns)) {
 		s->path.base_rtt_ns = dcc_clamp_u32(rtt_ns, DCC_PATH_RTT_MIN_NS,
 						    DCC_PATH_RTT_MAX_NS);
@@ -1123,6 +1124,20 @@ static inline void dcc_tcp_note_noise(struct dcc_tcp *s, const struct dcc_ack *a
 		dcc_tcp_close_round(s, ack->now_ns);
 }
 
+/* One RTT more: alike, or the first of others. */
+static inline void dcc_tcp_count_alike(struct dcc_tcp_alike *a, const struct dcc_ack *ack,
+				       u64 band_ns)
+{
+	if (!a->samples || ack->rtt_ns > a->least_ns + band_ns ||
+	    ack->rtt_ns + band_ns < a->least_ns) {
+		a->since_ns = ack->now_ns;
+		a->least_ns = ack->rtt_ns;
+		a->samples = 0;
+	}
+	a->least_ns = dcc_min_u32(a->least_ns, ack->rtt_ns);
+	a->samples++;
+}
+
 /*
  * While the handshake's RTT is in use: is the path idle?  Then all RTTs of a round trip are the
  * same, to a packet's time, and longer than the handshake says by no more than unknown links make
@@ -1131,23 +1146,15 @@ static inline void dcc_tcp_note_noise(struct dcc_tcp *s, const struct dcc_ack *a
 static DCC_NOINLINE void dcc_tcp_watch_idle(struct dcc_tcp *s, const struct dcc_ack *ack)
 {
 	struct dcc_tcp_handshake *h = &s->handshake;
-	u64 packet_ns = dcc_tcp_slow_packet_ns(s);
 
 	if (ack->rtt_ns > s->least_rtt_ns + dcc_tcp_handshake_slack_ns(s)) {
-		h->idle_samples = 0;
+		h->idle.samples = 0;
 		return;
 	}
-	if (!h->idle_samples || ack->rtt_ns > h->idle_rtt_ns + packet_ns ||
-	    ack->rtt_ns + packet_ns < h->idle_rtt_ns) {
-		h->idle_since_ns = ack->now_ns;
-		h->idle_rtt_ns = ack->rtt_ns;
-		h->idle_samples = 1;
+	dcc_tcp_count_alike(&h->idle, ack, dcc_tcp_slow_packet_ns(s));
+	if (h->idle.samples < DCC_TCP_ROUND_SAMPLES || ack->send_ns < h->idle.since_ns)
 		return;
-	}
-	h->idle_rtt_ns = dcc_min_u32(h->idle_rtt_ns, ack->rtt_ns);
-	if (++h->idle_samples < DCC_TCP_ROUND_SAMPLES || ack->send_ns < h->idle_since_ns)
-		return;
-	s->least_rtt_ns = h->idle_rtt_ns;
+	s->least_rtt_ns = h->idle.least_ns;
 	s->known.least_rtt_ns = 0;
 	h->rtt_ns = 0;
 	h->in_use = 0;
@@ -1155,20 +1162,19 @@ static DCC_NOINLINE void dcc_tcp_watch_idle(struct dcc_tcp *s, const struct dcc_
 }
 
 /* Some packets' time: no queue is told from one that is longer by so little. */
-static inline u32 dcc_tcp_band_ns(const struct dcc_tcp *s, u32 packet_ns)
+static inline u32 dcc_tcp_band_ns(const struct dcc_tcp *s, u64 packet_ns)
 {
-	u64 packets_ns = (u64)DCC_TCP_BAND_PACKETS * packet_ns;
+	u64 most_ns = dcc_max_u64(s->fixed_rtt_ns >> DCC_TCP_BAND_SHIFT, packet_ns);
 
-	return dcc_max_u32(packet_ns, (u32)dcc_min_u64(packets_ns, s->fixed_rtt_ns >>
-								      DCC_TCP_BAND_SHIFT));
+	return dcc_sat_u32(dcc_min_u64(DCC_TCP_BAND_PACKETS * packet_ns, most_ns));
 }
 
 /* Ends a trial.  The next one is so many RTTs away. */
 static inline void dcc_tcp_end_trial(struct dcc_tcp_doubt *d, u64 now_ns, u32 rtts)
 {
 	d->extra = 0;
-	d->samples = 0;
-	d->next_ns = now_ns + (u64)d->steady_ns * rtts;
+	d->steady.samples = 0;
+	d->next_ns = now_ns + (u64)d->steady.least_ns * rtts;
 }
 
 /* A sample while a trial goes on. */
@@ -1176,38 +1182,41 @@ static inline void dcc_tcp_judge_trial(struct dcc_tcp_doubt *d, const struct dcc
 				       u32 flight_packets, u32 band_ns)
 {
 	d->extra = (u8)dcc_min_u32(d->extra + 1U, d->most);
-	d->steady_ns = dcc_min_u32(d->steady_ns, ack->rtt_ns);
-	if (ack->rtt_ns - d->steady_ns > band_ns) {
+	d->steady.least_ns = dcc_min_u32(d->steady.least_ns, ack->rtt_ns);
+	if (ack->rtt_ns - d->steady.least_ns > band_ns) {
 		d->failed = (u8)dcc_min_u32(d->failed + 1U, DCC_TCP_TRIAL_WAIT_SHIFT_MAX);
 		dcc_tcp_end_trial(d, ack->now_ns, DCC_TCP_TRIAL_WAIT_RTTS << d->failed);
-	} else if (ack->send_ns >= d->since_ns &&
+	} else if (ack->send_ns >= d->steady.since_ns &&
 		   flight_packets >= d->flight + d->most - d->most / DCC_TCP_TRIAL_BANDS) {
-		if (++d->samples < DCC_TCP_TRIAL_SAMPLES)
+		if (++d->steady.samples < DCC_TCP_TRIAL_SAMPLES)
 			return;
 		d->proved = 1;
 		d->busy = 0;
-		d->since_ns = ack->now_ns;
+		d->steady.since_ns = ack->now_ns;
 		dcc_tcp_end_trial(d, ack->now_ns, 0);
-	} else if (ack->now_ns - d->since_ns > (u64)d->steady_ns * DCC_TCP_TRIAL_RTTS) {
+	} else if (ack->now_ns - d->steady.since_ns >
+		   (u64)d->steady.least_ns * DCC_TCP_TRIAL_RTTS) {
 		/* The application had nothing to send. */
 		dcc_tcp_end_trial(d, ack->now_ns, DCC_TCP_TRIAL_RTTS);
 	}
 }
 
 /* A sample once the least RTT is proved to be the base RTT.  One decision per RTT. */
-static inline void dcc_tcp_use_proved(struct dcc_tcp *s, const struct dcc_ack *ack, u32 band_ns)
+static inline void dcc_tcp_use_proved(struct dcc_tcp *s, const struct dcc_ack *ack)
 {
 	struct dcc_tcp_doubt *d = &s->doubt;
+	u32 band_ns;
 
-	if (ack->send_ns >= d->since_ns) {
-		if (d->steady_ns <= d->least_ns || d->steady_ns - d->least_ns <= band_ns)
+	if (ack->send_ns >= d->steady.since_ns) {
+		band_ns = dcc_tcp_band_ns(s, dcc_max_u64(dcc_tcp_packet_ns(s), 1));
+		if (d->steady.least_ns <= (u64)d->least_ns + band_ns)
 			d->busy = 0;
 		else if (d->busy < DCC_TCP_BUSY_ROUNDS)
 			d->busy++;
-		d->since_ns = ack->now_ns;
-		d->steady_ns = ack->rtt_ns;
+		d->steady.since_ns = ack->now_ns;
+		d->steady.least_ns = ack->rtt_ns;
 	}
-	d->steady_ns = dcc_min_u32(d->steady_ns, ack->rtt_ns);
+	d->steady.least_ns = dcc_min_u32(d->steady.least_ns, ack->rtt_ns);
 	s->path.base_rtt_ns = d->busy == DCC_TCP_BUSY_ROUNDS ?
 				      s->fixed_rtt_ns :
 				      dcc_min_u32(d->least_ns, DCC_PATH_RTT_MAX_NS);
@@ -1229,38 +1238,33 @@ static DCC_NOINLINE void dcc_tcp_doubt_fixed(struct dcc_tcp *s, const struct dcc
 					     u32 flight_packets)
 {
 	struct dcc_tcp_doubt *d = &s->doubt;
-	u32 packet_ns = (u32)dcc_clamp_u64(dcc_tcp_packet_ns(s), 1, DCC_PATH_RTT_MAX_NS);
 	u64 most_ns = (u64)s->fixed_rtt_ns + s->fixed_rtt_ns / DCC_TCP_DOUBT_PART;
-	u32 band_ns = dcc_tcp_band_ns(s, packet_ns);
+	u64 packet_ns;
+	u32 band_ns;
 
 	if (d->proved) {
-		dcc_tcp_use_proved(s, ack, band_ns);
+		dcc_tcp_use_proved(s, ack);
 		return;
 	}
+	if (!d->extra && ack->rtt_ns > most_ns) {
+		d->steady.samples = 0;
+		return;
+	}
+	packet_ns = dcc_max_u64(dcc_tcp_packet_ns(s), 1);
+	band_ns = dcc_tcp_band_ns(s, packet_ns);
 	if (d->extra) {
 		dcc_tcp_judge_trial(d, ack, flight_packets, band_ns);
 		return;
 	}
-	if (ack->rtt_ns > most_ns) {
-		d->samples = 0;
-		return;
-	}
-	if (!d->samples || dcc_abs_s64((s64)ack->rtt_ns - d->steady_ns) > band_ns) {
-		d->since_ns = ack->now_ns;
-		d->steady_ns = ack->rtt_ns;
-		d->samples = 1;
-		return;
-	}
-	d->steady_ns = dcc_min_u32(d->steady_ns, ack->rtt_ns);
-	d->samples = (u8)dcc_min_u32(d->samples + 1U, DCC_TCP_DOUBT_SAMPLES);
-	if (d->samples < DCC_TCP_DOUBT_SAMPLES || ack->now_ns < d->next_ns ||
-	    ack->send_ns < d->since_ns + (u64)DCC_TCP_DOUBT_RTTS * d->steady_ns)
+	dcc_tcp_count_alike(&d->steady, ack, band_ns);
+	if (d->steady.samples < DCC_TCP_DOUBT_SAMPLES || ack->now_ns < d->next_ns ||
+	    ack->send_ns < d->steady.since_ns + (u64)DCC_TCP_DOUBT_RTTS * d->steady.least_ns)
 		return;
 	d->most = (u8)dcc_div_u64((u64)DCC_TCP_TRIAL_BANDS * band_ns, packet_ns);
 	d->extra = 1;
 	d->flight = flight_packets;
-	d->since_ns = ack->now_ns;
-	d->samples = 0;
+	d->steady.since_ns = ack->now_ns;
+	d->steady.samples = 0;
 }
 
 /* A full packet's RTT while the base RTT is configured. */
@@ -1286,11 +1290,13 @@ static inline void dcc_tcp_take_sample(struct dcc_tcp *s, const struct dcc_ack *
 				       u32 flight_packets)
 {
 	dcc_tcp_accept_rtt(s, ack->rtt_ns, small);
-	if (DCC_UNLIKELY(s->handshake.in_use) && !small)
+	if (small)
+		return;
+	if (DCC_UNLIKELY(s->handshake.in_use))
 		dcc_tcp_watch_idle(s, ack);
-	if (s->base_fixed && !small)
+	if (s->fixed_rtt_ns)
 		dcc_tcp_watch_fixed(s, ack, flight_packets);
-	if (!small && !s->base_fixed && !(ack->flags & DCC_ACK_APP_LIMITED))
+	else if (!(ack->flags & DCC_ACK_APP_LIMITED))
 		dcc_tcp_note_noise(s, ack);
 }
 

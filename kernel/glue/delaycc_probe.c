@@ -314,7 +314,7 @@ static bool delaycc_probe_by_data(const struct sock *sk,
 				  const struct delaycc_probe *p)
 {
 	return p->by_data || p->tries >= DELAYCC_PROBE_TRIES ||
-	       !(ds->tcp.base_fixed || ds->tcp.base_measured) ||
+	       !(ds->tcp.fixed_rtt_ns || ds->tcp.base_measured) ||
 	       tcp_sk(sk)->tcp_clock_cache >= p->own_ns ||
 	       delaycc_probe_needs_tcp(sk);
 }

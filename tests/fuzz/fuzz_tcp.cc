@@ -70,7 +70,7 @@ void Sample(Input& in, dcc_tcp* s, dcc_tcp_view* v) {
     Require(ack.rtt_ns == dcc_sat_u32(ack.now_ns - ack.send_ns));
   Require(ack.inflight_bytes >= s->path.wire_bytes);
   // A base RTT that was told stays. A measured one is a full packet's and the hosts' noise.
-  if (!s->base_fixed && !(ack.flags & (DCC_ACK_NO_RTT | DCC_ACK_DELAYED)) &&
+  if (!s->fixed_rtt_ns && !(ack.flags & (DCC_ACK_NO_RTT | DCC_ACK_DELAYED)) &&
       !dcc_tcp_acked_small(s, v, ack.acked_bytes)) {
     Require(s->least_rtt_ns <= dcc_clamp_u32(ack.rtt_ns, DCC_PATH_RTT_MIN_NS, DCC_PATH_RTT_MAX_NS));
     Require(s->path.base_rtt_ns - s->least_rtt_ns <= DCC_TCP_NOISE_MAX_NS);

@@ -640,17 +640,21 @@ TEST(Gradient, TakesTheLastRttOfPacketsThatLeaveAsOnePiece) {
   EXPECT_DOUBLE_EQ(t.compute().metrics.at("gradient_ewma_mse").value, 0);
 }
 
+void expect_one(const std::vector<Decision>& decisions, const Decision& wanted) {
+  ASSERT_EQ(decisions.size(), 1u);
+  EXPECT_EQ(decisions[0].time_ns, wanted.time_ns);
+  EXPECT_EQ(decisions[0].sport, wanted.sport);
+  EXPECT_EQ(decisions[0].rtt_ns, wanted.rtt_ns);
+  EXPECT_EQ(decisions[0].gradient, wanted.gradient);
+}
+
 TEST(Trace, ReadsDecisionsAndPassesOverTheRest) {
   const auto decisions = parse_trace(
       "# tracer: nop\n#\n"
       "  <idle>-0  [000] ..s..     4.001985: ack: name=oscar sport=10007 dport=5001 rtt_ns=11997 "
       "delay_ns=11990 gradient_q16=-32768 ratio_ppm=1000000 branch=13\n"
       "  <idle>-0  [000] ..s..     4.001990: other: sport=1\n");
-  ASSERT_EQ(decisions.size(), 1u);
-  EXPECT_EQ(decisions[0].time_ns, 4'001'985'000);
-  EXPECT_EQ(decisions[0].sport, 10007);
-  EXPECT_EQ(decisions[0].rtt_ns, 11997);
-  EXPECT_EQ(decisions[0].gradient, -0.5);
+  expect_one(decisions, {4'001'985'000, 11997, -0.5, 10007});
   EXPECT_THROW(parse_trace(" x 4.0: ack: name=oscar sport=1 rtt_ns=2\n"), Error);
 }
 
@@ -659,11 +663,7 @@ TEST(Trace, ReadsWhatProgramsPrintAndNotWhatOthersDo) {
       "  python3-5945    [001] ...11  3813.562869: bpf_trace_printk: ack: name=bpf_swift "
       "sport=36566 dport=46409 rtt_ns=67862 gradient_q16=16384 cwnd_milli=82562 branch=4\n"
       "  python3-5945    [001] ...11  3813.562870: bpf_trace_printk: another program's: ack\n");
-  ASSERT_EQ(decisions.size(), 1u);
-  EXPECT_EQ(decisions[0].time_ns, 3'813'562'869'000);
-  EXPECT_EQ(decisions[0].sport, 36566);
-  EXPECT_EQ(decisions[0].rtt_ns, 67862);
-  EXPECT_EQ(decisions[0].gradient, 0.25);
+  expect_one(decisions, {3'813'562'869'000, 67862, 0.25, 36566});
 }
 
 TEST(Rates, AreBinnedPerGroup) {

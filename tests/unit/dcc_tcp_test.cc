@@ -18,6 +18,7 @@ constexpr u32 kMss = 1448;
 constexpr u32 kHeader = 66;
 constexpr u32 kWire = kMss + kHeader;
 constexpr u32 kBase = 12000;
+constexpr u32 kPacket = kWire * 8 / 100;  // ns on the line
 
 // A socket on an idle path of 12 us at 100 Gbit/s, base RTT configured.
 dcc_tcp Socket() {
@@ -67,7 +68,6 @@ dcc_ack Sample(dcc_tcp* s, const dcc_tcp_view& v, u64 noted_ns) {
 namespace {
 
 constexpr u32 kTold = kBase * 8 / 10;
-constexpr u64 kPacketNs = kWire * 8 / 100;
 
 // A flow with ten packets in flight, and those that a trial adds, on a path of 12 us that is told
 // as 9.6. What it adds becomes a queue where `full`, of a link that others fill.
@@ -86,7 +86,7 @@ class ToldFlow {
       ack.now_ns = now_;
       // The packets that were in flight an RTT ago.
       const u32 extra = i >= 10 ? extra_[i % 10] : 0;
-      ack.rtt_ns = rtt_ns + (full ? extra * kPacketNs : 0);
+      ack.rtt_ns = rtt_ns + (full ? extra * kPacket : 0);
       ack.send_ns = now_ - ack.rtt_ns;
       dcc_tcp_take_sample(&s_, &ack, false, sends_ ? 10 + extra : 10);
       extra_[i % 10] = s_.doubt.extra;
@@ -158,7 +158,7 @@ TEST(TcpTold, CountsAgainInAQueueThatLasts) {
   EXPECT_EQ(flow.base_ns(), kBase);  // it may be the flow's own
   flow.Run(4, kBase + 1000);
   EXPECT_EQ(flow.base_ns(), kTold);
-  flow.Run(3, kBase + kPacketNs);
+  flow.Run(3, kBase + kPacket);
   EXPECT_EQ(flow.base_ns(), kBase);
 }
 
@@ -597,7 +597,6 @@ TEST(TcpPath, ASmallPacketsRttServesOnlyUntilAFullOneWasMeasured) {
 namespace {
 
 constexpr u32 kHandshake = kBase - 350;  // three links
-constexpr u32 kPacket = kWire * 8 / 100;
 
 // A flow that measures its base RTT and knows its handshake's RTT.
 class NewFlow : public NoisyFlow {
