@@ -110,15 +110,21 @@ void add_workload(const Scenario& scenario, const std::vector<WorkloadFlow>& wor
   }
 }
 
+// Sysctls of our modules begin so.
+constexpr char kOurSysctls[] = "net.ipv4.delaycc.";
+
+// What all hosts are told for our modules is told to nobody in a trial without one of them, where
+// these sysctls are not even there. An algorithm's own are its author's business.
 std::map<std::string, std::string> host_sysctls(const Scenario& scenario,
-                                                const AlgorithmSpec& algorithm) {
+                                                const AlgorithmSpec& algorithm, bool with_modules) {
   std::map<std::string, std::string> sysctls = {
       {"net.ipv6.conf.default.disable_ipv6", "1"},  // no router solicitations between our packets
       {"net.ipv4.tcp_no_metrics_save", "1"},        // no flow inherits from one before
       {"net.ipv4.tcp_rmem", "4096 16777216 67108864"},
       {"net.ipv4.tcp_wmem", "4096 4194304 67108864"},
   };
-  for (const auto& [name, value] : scenario.hosts.sysctls) sysctls[name] = value;
+  for (const auto& [name, value] : scenario.hosts.sysctls)
+    if (with_modules || name.rfind(kOurSysctls, 0) != 0) sysctls[name] = value;
   for (const auto& [name, value] : algorithm.sysctls) sysctls[name] = value;
   return sysctls;
 }
@@ -437,7 +443,7 @@ CompiledTrial compile_trial(const Scenario& scenario, const Trial& trial,
       node.sysctls["net.ipv6.conf.default.disable_ipv6"] = "1";
       continue;
     }
-    node.sysctls = host_sysctls(scenario, algorithm);
+    node.sysctls = host_sysctls(scenario, algorithm, !ours.empty());
     if (const auto it = of_senders.find(static_cast<int>(i)); it != of_senders.end())
       for (const auto& [name, value] : it->second) node.sysctls[name] = value;
     // Only with the modules there is somebody to tell.

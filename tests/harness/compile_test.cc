@@ -140,6 +140,22 @@ TEST(Compile, SysctlsOfAnAlgorithmAreItsHostsOnly) {
   }
 }
 
+// They are not there without a module: cubic beside ours is to run.
+TEST(Compile, SysctlsOfAllHostsForOurModulesNeedOne) {
+  Scenario s = scenario();
+  s.hosts.sysctls["net.ipv4.delaycc.line_rate_mbps"] = "7";
+  s.hosts.sysctls["net.ipv4.tcp_ecn"] = "1";
+  for (const char* algorithm : {"oscar", "cubic"}) {
+    const Plan plan = compile_trial(s, trial(algorithm, 0, 1), has_oscar).plan;
+    for (const NodePlan& node : plan.nodes) {
+      if (node.address.empty()) continue;
+      EXPECT_EQ(node.sysctls.count("net.ipv4.delaycc.line_rate_mbps"),
+                std::string(algorithm) == "oscar" ? 1u : 0u);
+      EXPECT_EQ(node.sysctls.at("net.ipv4.tcp_ecn"), "1");
+    }
+  }
+}
+
 TEST(Compile, SysctlsOfAGroupGoToItsSendersAlone) {
   Scenario s = scenario();
   s.algorithm_specs["oscar"].sender_sysctls["burst"] = {{"net.ipv4.delaycc.base_rtt_ns", "7"}};
