@@ -321,12 +321,14 @@ void stress(unsigned seconds, uint64_t seed) {
   if (u.open) {
     wrong(std::to_string(u.open) + " transfers did not end, " + std::to_string(u.still) +
           " of them still for " + std::to_string(STILL_MS / 1000) + " s");
-    for (auto& pair : world.pairs) {
-      enter(pair.a_fd);
-      std::string sockets =
-          read_file("/proc/thread-self/net/tcp") + read_file("/proc/thread-self/net/tcp6");
-      fputs(sockets.c_str(), stdout);
-    }
+    print_unfinished();
+    for (auto& pair : world.pairs)
+      for (int fd : {pair.a_fd, pair.b_fd}) {
+        enter(fd);
+        std::string sockets =
+            read_file("/proc/thread-self/net/tcp") + read_file("/proc/thread-self/net/tcp6");
+        fputs(sockets.c_str(), stdout);
+      }
   }
   end_workers(traffic, traffic_threads, watch);
 

@@ -188,6 +188,8 @@ struct Unfinished {
   unsigned open, still;
 };
 Unfinished unfinished(unsigned still_ms);
+/* Each of them as its side and TCP see it. */
+void print_unfinished();
 /* No new connections from now on. */
 void let_traffic_end();
 void corrupt_bytes();

@@ -122,6 +122,27 @@ class Side : public Worker {
     return u;
   }
 
+  void print_unfinished() {
+    std::lock_guard<std::mutex> guard(mutex_);
+    for (auto c : all_) {
+      if (c->done()) continue;
+      tcp_info info = {};
+      socklen_t size = sizeof info;
+      char algorithm[16] = "";
+      socklen_t longest = sizeof algorithm - 1;
+      getsockopt(c->fd, IPPROTO_TCP, TCP_INFO, &info, &size);
+      getsockopt(c->fd, IPPROTO_TCP, TCP_CONGESTION, algorithm, &longest);
+      printf(
+          "OPEN %s: header %zu bytes, sent %llu of %llu, got %llu of %llu, still for %llu ms, "
+          "waits for %#x; %s, state %u, unacked %u, lost %u, retransmits %u, rto %u us\n",
+          name(), c->header_done, static_cast<unsigned long long>(c->sent),
+          static_cast<unsigned long long>(c->to_send()), static_cast<unsigned long long>(c->got),
+          static_cast<unsigned long long>(c->to_get()),
+          static_cast<unsigned long long>(now_ms() - c->moved_ms), c->events, algorithm,
+          info.tcpi_state, info.tcpi_unacked, info.tcpi_lost, info.tcpi_retransmits, info.tcpi_rto);
+    }
+  }
+
  protected:
   virtual void start() {}
   virtual void finish() {}
@@ -470,6 +491,10 @@ Unfinished unfinished(unsigned still_ms) {
     sum.still += u.still;
   }
   return sum;
+}
+
+void print_unfinished() {
+  for (auto side : sides) side->print_unfinished();
 }
 
 std::vector<Worker*> make_traffic(uint64_t seed, unsigned connections) {
