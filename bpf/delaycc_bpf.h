@@ -59,11 +59,17 @@ struct dcc_link_key {
 
 #define DELAYCC_BPF_LINKS_MAX 1024
 
-/* As a trie of the kernel has it: prefix length, then the address; IPv4 is mapped into IPv6. */
+/*
+ * As a trie of the kernel has it: the prefix's length, then what it is of.  The family keeps IPv4
+ * out of "::/0".
+ */
 struct dcc_path_key {
-	__u32 bits;
-	__u8 address[16];
+	__u32 bits; /* of family and address */
+	__u32 family; /* 4 or 6 */
+	__u8 address[16]; /* IPv4 is mapped into IPv6 */
 };
+
+#define DELAYCC_BPF_PATH_FAMILY_BITS 32
 
 /* As many as the modules' sysctl base_rtt_paths takes. */
 #define DELAYCC_BPF_PATHS_MAX 4096

@@ -358,10 +358,12 @@ static __always_inline void hooks_peer(struct sock *sk, __u8 *address)
 /* Of the longest prefix that has the peer; 0: none. */
 static __always_inline u32 hooks_path_rtt_ns(struct sock *sk)
 {
-	struct dcc_path_key key = { .bits = 128 };
+	struct dcc_path_key key = { .bits = DELAYCC_BPF_PATH_FAMILY_BITS + 128 };
+	const u32 *words = (const u32 *)key.address;
 	u32 *rtt_ns;
 
 	hooks_peer(sk, key.address);
+	key.family = !words[0] && !words[1] && words[2] == bpf_htonl(0xffff) ? 4 : 6;
 	rtt_ns = bpf_map_lookup_elem(&dcc_paths, &key);
 	return rtt_ns ? *rtt_ns : 0;
 }

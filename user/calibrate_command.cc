@@ -13,8 +13,10 @@
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 
+#include "base/ip_prefix.h"
 #include "base/posix.h"
 #include "base/suggest.h"
 #include "calibrate/apply.h"
@@ -127,6 +129,16 @@ std::vector<std::string> chosen_algorithms(const std::vector<std::string>& lists
           fmt::format("--cc: \"{}\" has no settings to calibrate, allowed is one of {}{}", name,
                       fmt::join(all, ", "), nearest_text(name, all)));
   return names;
+}
+
+// What --prefix says; throws ScenarioError.
+std::optional<IpPrefix> chosen_prefix(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  try {
+    return parse_ip_prefix(text);
+  } catch (const PrefixError& e) {
+    throw ScenarioError(std::string("--prefix: ") + e.what());
+  }
 }
 
 double us(int64_t ns) { return static_cast<double>(ns) / 1e3; }
@@ -305,6 +317,7 @@ CLI::App* add_calibrate_command(CLI::App& app, CalibrateArguments& arguments) {
 
 int calibrate(const CalibrateArguments& arguments) {
   const std::vector<std::string> algorithms = chosen_algorithms(arguments.algorithms);
+  const std::optional<IpPrefix> prefix = chosen_prefix(arguments.prefix);
   const bool is_device = if_nametoindex(arguments.target.c_str()) != 0;
   Found found;
   found.address = is_device ? gateway_of(arguments.target) : address_of(arguments.target);
@@ -338,12 +351,17 @@ int calibrate(const CalibrateArguments& arguments) {
   figures.idle_noise_ns = found.idle_noise_ns;
   figures.loaded_noise_ns = found.loaded_noise_ns;
   figures.buffer_bytes = arguments.buffer_bytes;
-  figures.prefix = arguments.prefix;
+  if (prefix) figures.prefix = prefix->text();
   found.settings = derive_settings(figures, algorithms);
   if (line.guess)
     found.settings.warnings.push_back(
         fmt::format("the line rate, {} Mbit/s, is a guess: {}; tell it (--line-rate-mbps)",
                     line.mbps, line.reason));
+  // An address of the link alone has the device with it.
+  if (prefix &&
+      !prefix->contains(parse_ip_prefix(found.address.substr(0, found.address.find('%')))))
+    found.settings.warnings.push_back(fmt::format("{} is not in {}, whose hosts get its base RTT",
+                                                  found.address, figures.prefix));
 
   if (arguments.json)
     fmt::print("{}\n", found_json(found).dump(2));

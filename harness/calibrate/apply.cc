@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calibrate/apply.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <sstream>
 #include <utility>
 
+#include "base/ip_prefix.h"
 #include "base/posix.h"
 
 namespace delaycc {
@@ -34,19 +32,13 @@ struct Path {
   std::string base_rtt_ns;
 };
 
-// A prefix with its address in the C library's words, and with a length. What is no prefix is left
-// for the kernel to refuse.
+// What is no prefix is left for the kernel to refuse.
 std::string plain_prefix(const std::string& prefix) {
-  const size_t slash = std::min(prefix.find('/'), prefix.size());
-  const std::string address = prefix.substr(0, slash);
-  for (const auto& [family, host] : {std::pair(AF_INET, "/32"), std::pair(AF_INET6, "/128")}) {
-    in6_addr bits;
-    char text[INET6_ADDRSTRLEN];
-    if (inet_pton(family, address.c_str(), &bits) == 1)
-      return inet_ntop(family, &bits, text, sizeof(text)) +
-             (slash < prefix.size() ? prefix.substr(slash) : host);
+  try {
+    return parse_ip_prefix(prefix).text();
+  } catch (const PrefixError&) {
+    return prefix;
   }
-  return prefix;
 }
 
 Path path_in(const std::string& line) {

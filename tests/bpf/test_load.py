@@ -130,9 +130,12 @@ def paths():
         seen["set"] = bases()
         delaycc("paths", "oscar", "--delete", "127.0.0.1/32")
         seen["shorter"] = bases()
+        delaycc("paths", "oscar", "--delete", "127.0.0.0/8")
+        seen["other family's"] = bases()
+        delaycc("paths", "oscar", "127.0.0.0/8=4000000")
         seen["errors"] = [delaycc("paths", "oscar", *words, fails=True) for words in
-                          (["10.0.0.1/8=4000"], ["10.0.0.0/33=4000"], ["host=4000"], ["10.0.0.0/8=999"], ["10.0.0.0/8=0"],
-                           ["11.0.0.0/8=4000", "fd00::1/64=4000"])]
+                          (["10.0.0.1/8=4000"], ["10.0.0.0/33=4000"], ["host=4000"], ["::ffff:10.0.0.0/104=4000"], ["10.0.0.0/8=999"],
+                           ["10.0.0.0/8=0"], ["11.0.0.0/8=4000", "fd00::1/64=4000"])]
         seen["kept"] = delaycc("paths", "oscar").split()
         delaycc("paths", "oscar", "--clear")
         seen["cleared"] = delaycc("paths", "oscar").split()
@@ -374,8 +377,10 @@ def test_the_longest_prefix_has_the_base_rtt_and_open_sockets_follow():
     assert seen["listed"] == ["::/0=2000000", "127.0.0.0/8=4000000", "127.0.0.1/32=3000000"]
     assert seen["set"] == {"127.0.0.1": 3000, "[::1]": 2000}
     assert seen["shorter"] == {"127.0.0.1": 4000, "[::1]": 2000}
-    for error, wanted in zip(seen["errors"], ("bits behind", "length is 0 to 32", "no prefix", "allowed is 1000 to", "--delete", "bits behind"),
-                             strict=True):
+    # As with the modules' table.
+    assert seen["other family's"] == {"127.0.0.1": 10000, "[::1]": 2000}
+    wanted_words = ("bits behind", "length is 0 to 32", "no prefix", "no prefix", "allowed is 1000 to", "--delete", "bits behind")
+    for error, wanted in zip(seen["errors"], wanted_words, strict=True):
         assert wanted in error
     assert seen["kept"] == ["::/0=2000000", "127.0.0.0/8=4000000"] and seen["cleared"] == []
 

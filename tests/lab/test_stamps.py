@@ -228,6 +228,9 @@ def test_calibrate_says_what_is_wrong(run):
              "stamp9": (2, "stamp9: is neither a network device here nor a host with an address: "),
              "lo": (2, "lo: has no default route to measure; name a host that is behind it\n"),
              "10.0.1.254 --load 91": (2, "--load: Value 91 not in range 0 to 90"),
+             # Before anything is measured.
+             "10.0.2.99 --prefix 10.0.2.1/24": (2, '--prefix: "10.0.2.1/24": has bits behind the prefix\'s 24\n'),
+             "10.0.2.99 --prefix rack7": (2, '--prefix: "rack7": is no prefix such as 10.0.1.0/24 or fd00:1::/64\n'),
              "10.0.1.254 --cc cubic": (2, '--cc: "cubic" has no settings to calibrate, allowed is one of oscar, ccc, swift, prioplus, ')}
     for (code, words), (found, output, errors, _, _) in zip(cases.values(), run("calibrated", [({}, case.split()) for case in cases])):
         assert (found, output) == (code, "") and errors.startswith(words), errors
@@ -289,7 +292,7 @@ def test_stamps_are_set_back_when_calibrate_is_killed(run):
 
 
 def applied(arguments):
-    """Exit code, errors, all sysctls before and after --apply; the file that --sysctl.d made."""
+    """Of each number of paths in the table and what is asked: exit code, errors, all sysctls before and after; the file that --sysctl.d made."""
     import modules
 
     modules.load("tcp_oscar", "tcp_prioplus")
@@ -302,7 +305,10 @@ def applied(arguments):
 
     results = []
     with a:
-        for more in arguments:
+        for paths, more in arguments:
+            if paths is not None:
+                table = "".join(f"10.{64 + (i >> 8)}.{i & 255}.0/24 8000\n" for i in range(paths))
+                pathlib.Path(modules.DCC, "base_rtt_paths").write_text(table or "\n", encoding="ascii")
             before = values()
             done = subprocess.run(command(["--count", "500", "--apply", "--sysctl.d", "/tmp/90.conf", *more, B]), capture_output=True, text=True,
                                   check=False)
@@ -311,9 +317,10 @@ def applied(arguments):
 
 
 def test_settings_are_applied_all_or_none(run):
-    all_of_them, missing, refused, path, host = run("applied", [
-        [], ["--cc", "oscar,ccc"], ["--cc", "oscar", "--line-rate-mbps", "40000", "--prefix", "10.0.2.1/24"],
-        ["--cc", "oscar", "--prefix", "10.0.2.0/24"], ["--cc", "oscar", "--prefix", "10.0.2.1"]])
+    all_of_them, missing, refused, path, host, elsewhere = run("applied", [
+        (None, []), (None, ["--cc", "oscar,ccc"]), (4096, ["--cc", "oscar", "--line-rate-mbps", "40000", "--prefix", "10.0.2.0/24"]),
+        (0, ["--cc", "oscar", "--prefix", "10.0.2.0/24"]), (None, ["--cc", "oscar", "--prefix", "10.0.2.1"]),
+        (None, ["--cc", "oscar", "--prefix", "10.0.3.0/24"])])
     code, errors, before, after, text = all_of_them
     assert code == 0, errors
     changed = {name: value for name, value in after.items() if before[name] != value}
@@ -329,7 +336,7 @@ def test_settings_are_applied_all_or_none(run):
 
     code, errors, before, after, _ = refused
     assert code == 1 and before == after
-    assert errors.endswith("base_rtt_paths): Invalid argument; the others have the values that they had\n")
+    assert errors.endswith("base_rtt_paths): Argument list too long; the others have the values that they had\n")
 
     code, errors, before, after, _ = path
     assert code == 0, errors
@@ -338,6 +345,11 @@ def test_settings_are_applied_all_or_none(run):
     code, errors, _, after, _ = host
     assert code == 0, errors
     assert set(after["base_rtt_paths"].split()[::2]) == {"10.0.2.0/24", "10.0.2.1/32"}
+
+    # Perhaps these are as far away: it is done, and said.
+    code, errors, _, after, _ = elsewhere
+    assert code == 0 and "warning: 10.0.2.1 is not in 10.0.3.0/24, whose hosts get its base RTT\n" in errors
+    assert set(after["base_rtt_paths"].split()[::2]) == {"10.0.2.0/24", "10.0.2.1/32", "10.0.3.0/24"}
 
 
 def test_a_calibrated_path_stays_in_use_in_spite_of_noise():

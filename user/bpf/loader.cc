@@ -3,7 +3,6 @@
 
 #include "bpf/loader.h"
 
-#include <arpa/inet.h>
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
@@ -30,6 +29,7 @@
 #include <set>
 #include <tuple>
 
+#include "base/ip_prefix.h"
 #include "base/posix.h"
 #include "base/suggest.h"
 #include "dcc_cc.h"
@@ -45,7 +45,6 @@ constexpr char kSockets[] = "dcc_sockets_map";
 constexpr char kStampsProgram[] = "dcc_stamps";
 constexpr uint32_t kKey = 0;
 constexpr size_t kLogLines = 12;
-constexpr uint32_t kMappedBits = 96;  // of an IPv4 address in IPv6
 
 // The last lines that libbpf said: the verifier's refusal.
 std::deque<std::string>& said() {
@@ -638,47 +637,23 @@ void unload_bpf(const BpfAlgorithm& algorithm) {
 namespace {
 
 dcc_path_key path_key(const std::string& text) {
-  const size_t slash = text.find('/');
-  const std::string address = text.substr(0, slash);
-  dcc_path_key key = {};
-  uint32_t most = 128, shift = 0;
-  if (in_addr four; inet_pton(AF_INET, address.c_str(), &four) == 1) {
-    key.address[10] = key.address[11] = 0xff;
-    memcpy(key.address + 12, &four, sizeof(four));
-    most = 32;
-    shift = kMappedBits;
-  } else if (inet_pton(AF_INET6, address.c_str(), key.address) != 1) {
-    throw BpfInputError("\"" + text + "\": is no prefix such as 10.0.1.0/24 or fd00:1::/64");
+  try {
+    const IpPrefix prefix = parse_ip_prefix(text);
+    dcc_path_key key = {};
+    key.bits = DELAYCC_BPF_PATH_FAMILY_BITS + prefix.bits;
+    key.family = prefix.is_ipv4() ? 4 : 6;
+    std::copy(prefix.address.begin(), prefix.address.end(), key.address);
+    return key;
+  } catch (const PrefixError& e) {
+    throw BpfInputError(e.what());
   }
-  uint32_t bits = most;
-  if (slash != std::string::npos) {
-    const char* end = text.data() + text.size();
-    const auto [at, error] = std::from_chars(text.data() + slash + 1, end, bits);
-    if (error != std::errc() || at != end || bits > most)
-      throw BpfInputError(fmt::format("\"{}\": the prefix's length is 0 to {}", text, most));
-  }
-  key.bits = bits + shift;
-  for (uint32_t bit = key.bits; bit < 128; bit++)
-    if (key.address[bit / 8] & (0x80 >> bit % 8))
-      throw BpfInputError(fmt::format("\"{}\": has bits behind the prefix's {}", text, bits));
-  return key;
 }
 
-const uint8_t kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-
-bool is_mapped(const uint8_t (&address)[16]) {
-  return memcmp(address, kMapped, sizeof(kMapped)) == 0;
-}
-
-std::string address_text(const uint8_t (&address)[16]) {
-  char text[INET6_ADDRSTRLEN];
-  return is_mapped(address) ? inet_ntop(AF_INET, address + sizeof(kMapped), text, sizeof(text))
-                            : inet_ntop(AF_INET6, address, text, sizeof(text));
-}
-
-std::string path_text(const dcc_path_key& key) {
-  return fmt::format("{}/{}", address_text(key.address),
-                     is_mapped(key.address) ? key.bits - kMappedBits : key.bits);
+IpPrefix prefix_of(const uint8_t (&address)[16], uint32_t bits) {
+  IpPrefix prefix;
+  std::copy(std::begin(address), std::end(address), prefix.address.begin());
+  prefix.bits = bits;
+  return prefix;
 }
 
 }  // namespace
@@ -698,7 +673,9 @@ std::vector<std::pair<std::string, uint32_t>> bpf_paths(const BpfAlgorithm& algo
     return order != 0 ? order < 0 : a.first.bits < b.first.bits;
   });
   std::vector<std::pair<std::string, uint32_t>> paths;
-  for (const auto& [each, rtt_ns] : found) paths.emplace_back(path_text(each), rtt_ns);
+  for (const auto& [each, rtt_ns] : found)
+    paths.emplace_back(prefix_of(each.address, each.bits - DELAYCC_BPF_PATH_FAMILY_BITS).text(),
+                       rtt_ns);
   return paths;
 }
 
@@ -741,8 +718,8 @@ std::vector<BpfMemory> bpf_memory(const BpfAlgorithm& algorithm) {
     key = next;
     dcc_tcp_memory memory = {};
     if (bpf_map_lookup_elem(map.get(), &key, &memory) < 0) continue;
-    found.push_back({key.netns, address_text(key.address), memory.known.least_rtt_ns,
-                     memory.known.noise_ns, key.wire_bytes,
+    found.push_back({key.netns, prefix_of(key.address, 128).address_text(),
+                     memory.known.least_rtt_ns, memory.known.noise_ns, key.wire_bytes,
                      dcc_tcp_memory_age_ns(&memory, now_ns) / DCC_NS_PER_S});
   }
   std::sort(found.begin(), found.end(), [](const BpfMemory& a, const BpfMemory& b) {
