@@ -28,45 +28,34 @@ std::string read_value(const std::string& path) {
 
 // An entry of the table of paths, "PREFIX NS".
 struct Path {
-  std::string prefix;  // in one way of those in which it can be written
+  IpPrefix prefix;
   std::string base_rtt_ns;
 };
 
-// What is no prefix is left for the kernel to refuse.
-std::string plain_prefix(const std::string& prefix) {
-  try {
-    return parse_ip_prefix(prefix).text();
-  } catch (const PrefixError&) {
-    return prefix;
-  }
-}
-
-Path path_in(const std::string& line) {
-  std::istringstream words(line);
-  Path path;
-  words >> path.prefix >> path.base_rtt_ns;
-  path.prefix = plain_prefix(path.prefix);
-  return path;
+std::vector<Path> paths_in(const std::string& table) {
+  std::vector<Path> paths;
+  std::istringstream words(table);
+  for (std::string prefix, base_rtt_ns; words >> prefix >> base_rtt_ns;)
+    paths.push_back({parse_ip_prefix(prefix), base_rtt_ns});
+  return paths;
 }
 
 // The table with one entry in the place of that of its prefix.
 std::string with_path(const std::string& table, const std::string& entry) {
-  const std::string prefix = path_in(entry).prefix;
+  const Path added = paths_in(entry).at(0);
   std::string result;
-  std::istringstream lines(table);
-  for (std::string line; std::getline(lines, line);)
-    if (path_in(line).prefix != prefix && !line.empty()) result += line + "\n";
+  for (const Path& path : paths_in(table))
+    if (!(path.prefix == added.prefix))
+      result += path.prefix.text() + " " + path.base_rtt_ns + "\n";
   return result + entry;
 }
 
 bool has_path(const std::string& table, const std::string& entry) {
-  const Path wanted = path_in(entry);
-  std::istringstream lines(table);
-  for (std::string line; std::getline(lines, line);)
-    if (const Path path = path_in(line);
-        path.prefix == wanted.prefix && path.base_rtt_ns == wanted.base_rtt_ns)
-      return true;
-  return false;
+  const Path wanted = paths_in(entry).at(0);
+  const std::vector<Path> paths = paths_in(table);
+  return std::any_of(paths.begin(), paths.end(), [&](const Path& path) {
+    return path.prefix == wanted.prefix && path.base_rtt_ns == wanted.base_rtt_ns;
+  });
 }
 
 }  // namespace
