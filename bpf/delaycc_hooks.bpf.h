@@ -792,18 +792,23 @@ __u32 DCC_BPF_PROG(DCC_HOOK(undo_cwnd), struct sock *sk)
 }
 
 /* The open sockets of this algorithm, for `delaycc top`: one struct dcc_flow each. */
-SEC("iter/bpf_sk_storage_map")
-int dcc_flows(struct bpf_iter__bpf_sk_storage_map *ctx)
+SEC("iter/tcp")
+int dcc_flows(struct bpf_iter__tcp *ctx)
 {
-	struct hooks_sock *s = ctx->value;
-	struct sock *sk = ctx->sk;
+	struct sock_common *skc = ctx->sk_common;
 	struct dcc_flow flow = {};
+	struct hooks_sock *s;
 	struct tcp_sock *tp;
+	struct sock *sk;
 
-	if (!s || !sk)
+	if (!skc)
 		return 0;
-	tp = bpf_skc_to_tcp_sock(sk);
+	tp = bpf_skc_to_tcp_sock(skc);
 	if (!tp)
+		return 0;
+	sk = (struct sock *)tp;
+	s = bpf_sk_storage_get(&dcc_sockets_map, sk, NULL, 0);
+	if (!s)
 		return 0;
 	flow.cookie = bpf_get_socket_cookie(sk);
 	flow.line_rate_bps = s->tcp.path.line_rate_bps;

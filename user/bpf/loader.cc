@@ -10,9 +10,12 @@
 #include <fmt/format.h>
 #include <libmnl/libmnl.h>
 #include <linux/net_tstamp.h>
+#include <linux/nsfs.h>
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
+#include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -741,6 +744,51 @@ void forget_bpf_memory(const BpfAlgorithm& algorithm) {
 
 // ---- flows ---------------------------------------------------------------------
 
+namespace {
+
+// The network namespaces that a process is in, or that have a name, but for this thread's own.
+std::vector<Fd> other_namespaces() {
+  std::vector<Fd> found;
+  std::set<ino_t> known = {own_netns()};
+  const auto take = [&](const std::string& path) {
+    struct stat status;
+    if (stat(path.c_str(), &status) < 0 || known.count(status.st_ino)) return;
+    Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!fd || ioctl(fd.get(), NS_GET_NSTYPE) != CLONE_NEWNET) return;
+    known.insert(status.st_ino);
+    found.push_back(std::move(fd));
+  };
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator("/proc", ignored))
+    take((entry.path() / "ns" / "net").string());
+  for (const auto& entry : fs::directory_iterator("/run/netns", ignored))
+    take(entry.path().string());
+  return found;
+}
+
+// Brings the thread back to its network namespace.
+class Return {
+ public:
+  ~Return() { setns(own_.get(), CLONE_NEWNET); }
+
+ private:
+  Fd own_ = open_file("/proc/thread-self/ns/net", O_RDONLY);
+};
+
+// Those of the namespace that this thread is in, as dcc_flows writes them.
+void append_flows(const bpf_link* link, std::string* bytes) {
+  const Fd iterator(bpf_iter_create(bpf_link__fd(link)));
+  if (!iterator) refuse("listing the flows", errno);
+  char buffer[64 * sizeof(dcc_flow)];
+  for (ssize_t n; (n = read(iterator.get(), buffer, sizeof(buffer))) != 0;) {
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+    if (n < 0) refuse("listing the flows", errno);
+    bytes->append(buffer, static_cast<size_t>(n));
+  }
+}
+
+}  // namespace
+
 std::vector<dcc_flow> bpf_flows(const BpfAlgorithm& algorithm, const std::string& file) {
   const Object object = open_object(file);
   const Constants constants = constants_of(object.get(), file);
@@ -758,32 +806,22 @@ std::vector<dcc_flow> bpf_flows(const BpfAlgorithm& algorithm, const std::string
   bpf_map* each = nullptr;
   bpf_object__for_each_map(each, object.get()) {
     const std::string name = bpf_map__name(each);
-    if (name.rfind("dcc_", 0) == 0) bpf_map__set_autocreate(each, false);
+    if (each != map && name.rfind("dcc_", 0) == 0) bpf_map__set_autocreate(each, false);
   }
   if (bpf_map__reuse_fd(map, sockets.get()) < 0) throw Error(other);
   load_object(object.get(), algorithm.kernel + "'s list of flows");
 
-  bpf_iter_link_info info = {};
-  info.map.map_fd = static_cast<uint32_t>(sockets.get());
-  bpf_iter_attach_opts options = {};
-  options.sz = sizeof(options);
-  options.link_info = &info;
-  options.link_info_len = sizeof(info);
   program = bpf_object__find_program_by_name(object.get(), "dcc_flows");
   const std::unique_ptr<bpf_link, int (*)(bpf_link*)> link(
-      bpf_program__attach_iter(program, &options), bpf_link__destroy);
+      bpf_program__attach_iter(program, nullptr), bpf_link__destroy);
   if (!link) refuse("listing the flows", errno);
-  const Fd iterator(bpf_iter_create(bpf_link__fd(link.get())));
-  if (!iterator) refuse("listing the flows", errno);
-  std::vector<dcc_flow> flows;
   std::string bytes;
-  char buffer[64 * sizeof(dcc_flow)];
-  for (ssize_t n; (n = read(iterator.get(), buffer, sizeof(buffer))) != 0;) {
-    if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
-    if (n < 0) refuse("listing the flows", errno);
-    bytes.append(buffer, static_cast<size_t>(n));
-  }
-  flows.resize(bytes.size() / sizeof(dcc_flow));
+  append_flows(link.get(), &bytes);
+  const Return back;
+  // One that this process may not enter is left out.
+  for (const Fd& other : other_namespaces())
+    if (setns(other.get(), CLONE_NEWNET) == 0) append_flows(link.get(), &bytes);
+  std::vector<dcc_flow> flows(bytes.size() / sizeof(dcc_flow));
   memcpy(flows.data(), bytes.data(), flows.size() * sizeof(dcc_flow));
   return flows;
 }
