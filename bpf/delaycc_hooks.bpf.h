@@ -32,8 +32,8 @@
  *     the loader writes, one set for all namespaces.  They can change at any
  *     time, and open sockets follow.  A program sees no route metric.  A device
  *     tells its speed only under the RTNL, so the loader notes the speeds of the
- *     devices that there are.  Without a line rate a socket uses reno, as in the
- *     module on a device without a speed.
+ *     devices that there are in its namespace.  All others are devices that do not
+ *     say it.
  *   - Names.  A struct_ops object registers one name, so the paper's variant
  *     (oscar_paper, patched_timely ...) is a parameter of the loader's, and a
  *     socket that cannot be served runs the kernel's own "reno", not a reno of
@@ -128,6 +128,7 @@ char LICENSE[] SEC("license") = "GPL";
 /* From kernel headers that vmlinux.h cannot carry. */
 #define DCC_TCP_CONG_NON_RESTRICTED 1
 #define DCC_AF_INET6 10
+#define DCC_IFF_LOOPBACK 8
 #define DCC_SOL_TCP 6
 #define DCC_TCP_CONGESTION 13
 
@@ -216,7 +217,7 @@ const volatile char dcc_version[32] = DELAYCC_VERSION;
 /* ---- read by the loader while it runs ------------------------------------ */
 
 __u64 dcc_sockets;   /* served */
-__u64 dcc_refused;   /* use reno, as the line rate is not known */
+__u64 dcc_refused;   /* use reno, as there is no line rate */
 __u64 dcc_acks;      /* that the core saw */
 __u64 dcc_notes_hit; /* of these, with a send time in nanoseconds */
 __u64 dcc_stamps_hit; /* with the device's stamp of when they came */
@@ -330,7 +331,7 @@ static __always_inline struct hooks_settings *hooks_settings(void)
 	return bpf_map_lookup_elem(&dcc_settings, &key);
 }
 
-/* As the loader has noted it when the algorithm was loaded; 0: not known. */
+/* As the loader has noted it when the algorithm was loaded; 0: no route, or the loopback. */
 static __always_inline u64 hooks_link_bps(struct sock *sk)
 {
 	struct dst_entry *dst = BPF_CORE_READ(sk, sk_dst_cache);
@@ -340,7 +341,11 @@ static __always_inline u64 hooks_link_bps(struct sock *sk)
 	};
 	u32 *mbps = bpf_map_lookup_elem(&dcc_links, &key);
 
-	return mbps ? *mbps * 1000000ULL : 0;
+	if (mbps)
+		return *mbps * 1000000ULL;
+	if (!key.ifindex || (BPF_CORE_READ(dst, dev, flags) & DCC_IFF_LOOPBACK))
+		return 0;
+	return DCC_TCP_UNSAID_MBPS * 1000000ULL;
 }
 
 /* The peer's address, IPv4 mapped into IPv6; address is zeroed. */
@@ -492,7 +497,7 @@ void DCC_BPF_PROG(DCC_HOOK(init), struct sock *sk)
 		      tp->snd_cwnd);
 	if (!hooks_read_settings(sk, s, settings)) {
 		if (!dcc_refused)
-			bpf_printk("delaycc: " DELAYCC_BPF_NAME ": no line rate is set, and that of the device is not known, sockets use reno instead");
+			bpf_printk("delaycc: " DELAYCC_BPF_NAME ": no line rate is set, and the loopback has none, sockets use reno instead");
 		__sync_fetch_and_add(&dcc_refused, 1);
 		bpf_sk_storage_delete(&dcc_sockets_map, sk);
 		hooks_use_reno(sk);

@@ -227,7 +227,8 @@ void line_rates() {
     if (told)
       line(true, what, fmt::format("{} Mbit/s, by net.ipv4.delaycc.line_rate_mbps", told));
     else if (!mbps || exists("/sys/class/net/" + name + "/tun_flags"))
-      line(false, what, fmt::format("not known: its sockets use reno; {}", remedy));
+      line(false, what,
+           fmt::format("the device does not say it: 10000 Mbit/s, a guess; {}", remedy));
     else if (!has_hardware(name))
       line(false, what,
            fmt::format("{} Mbit/s, but no hardware has it: a guess; {}", mbps, remedy));

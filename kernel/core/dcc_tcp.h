@@ -39,6 +39,12 @@
 #define DCC_TCP_CA_RECOVERY 3U
 #define DCC_TCP_CA_LOSS 4U
 
+/*
+ * The line rate where nobody tells it and the device does not say its speed, as virtual machines'
+ * NICs and tunnels: what veth devices say.
+ */
+#define DCC_TCP_UNSAID_MBPS 10000U
+
 /* The base RTT before any RTT is known. */
 #define DCC_TCP_FIRST_RTT_NS 1000000U
 

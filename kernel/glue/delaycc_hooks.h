@@ -47,8 +47,8 @@
  *   - Application- or receiver-limited packets show how long the queue is, but
  *     not that the flow should send less; the core gets DCC_ACK_APP_LIMITED.
  *
- * A socket whose device has no known speed, or that gets no memory, uses reno
- * under the name options.reno, and the log says why.
+ * A socket on the loopback whose line rate nobody tells, or that gets no memory,
+ * uses reno under the name options.reno, and the log says why.
  *
  * The state does not fit TCP's 104 bytes, so it is an object of its own.  What
  * `ss -i` shows is in TCP's bytes, because it is read without the lock.

@@ -11,7 +11,8 @@
  * A law that compares a flow's rate with the line rate must know the line
  * rate.  A device reports its speed only under the RTNL, and a connection opens
  * in softirq.  The speeds are therefore collected when devices come up or
- * renegotiate, and kept per namespace, by interface index.
+ * renegotiate, and kept per namespace, by interface index.  One that says none,
+ * such as the NIC of a virtual machine, is taken to have what veth devices say.
  */
 #include <linux/ethtool.h>
 #include <linux/module.h>
@@ -181,37 +182,44 @@ u64 delaycc_probe_slot(const struct net *net, u64 now_ns)
 
 /* One device's speed in the xarray. */
 #define DELAYCC_SPEED_ASSUMED BIT(0) /* without hardware */
-#define DELAYCC_SPEED_SHIFT 1
+#define DELAYCC_SPEED_UNSAID BIT(1) /* DCC_TCP_UNSAID_MBPS */
+#define DELAYCC_SPEED_SHIFT 2
 
 /* Logged once per namespace, for the first such device that a socket uses. */
 static void delaycc_log_assumed(struct delaycc_net *dn,
-				const struct net_device *dev, u32 mbps)
+				const struct net_device *dev,
+				unsigned long speed)
 {
 	if (likely(atomic_read(&dn->assumed)) || atomic_xchg(&dn->assumed, 1))
 		return;
-	pr_notice_ratelimited("delaycc: %s has no hardware; the %u Mbit/s that it says it has are taken for the line rate; if that is wrong, set net.ipv4.delaycc.line_rate_mbps\n",
-			      dev->name, mbps);
+	pr_notice_ratelimited("delaycc: %s %s; %lu Mbit/s are taken for the line rate; if that is wrong, set net.ipv4.delaycc.line_rate_mbps\n",
+			      dev->name,
+			      speed & DELAYCC_SPEED_UNSAID ?
+				      "does not say its speed" :
+				      "has no hardware",
+			      speed >> DELAYCC_SPEED_SHIFT);
 }
 
 /**
- * delaycc_device_mbps() - the speed that a device reports
+ * delaycc_device_mbps() - the speed of a device
  * @net: the namespace that uses it
  * @dev: the device
  *
- * Return: Mbit/s, or 0: not known, as on the loopback and on tunnels.
+ * Return: Mbit/s as the device says; DCC_TCP_UNSAID_MBPS if it says nothing; 0 for
+ * the loopback.
  */
 u32 delaycc_device_mbps(const struct net *net, const struct net_device *dev)
 {
 	struct delaycc_net *dn = delaycc_pernet(net);
 	void *entry = xa_load(&dn->speeds, dev->ifindex);
-	u32 mbps;
+	unsigned long speed;
 
 	if (!xa_is_value(entry))
 		return 0;
-	mbps = xa_to_value(entry) >> DELAYCC_SPEED_SHIFT;
-	if (xa_to_value(entry) & DELAYCC_SPEED_ASSUMED)
-		delaycc_log_assumed(dn, dev, mbps);
-	return mbps;
+	speed = xa_to_value(entry);
+	if (speed & (DELAYCC_SPEED_ASSUMED | DELAYCC_SPEED_UNSAID))
+		delaycc_log_assumed(dn, dev, speed);
+	return speed >> DELAYCC_SPEED_SHIFT;
 }
 
 static int delaycc_lower_is_hardware(struct net_device *lower,
@@ -229,20 +237,30 @@ static bool delaycc_has_hardware(struct net_device *dev)
 	       netdev_walk_all_lower_dev(dev, delaycc_lower_is_hardware, &unused);
 }
 
-/* The device's entry of the xarray; 0: its speed is not known. */
+/* tun says 10 Mbit/s or 10 Gbit/s, by the version of the kernel: it says nothing. */
+static bool delaycc_says_speed(struct net_device *dev,
+			       struct ethtool_link_ksettings *settings)
+{
+	if (dev->rtnl_link_ops && !strcmp(dev->rtnl_link_ops->kind, "tun"))
+		return false;
+	return !__ethtool_get_link_ksettings(dev, settings) &&
+	       settings->base.speed != (u32)SPEED_UNKNOWN &&
+	       settings->base.speed;
+}
+
+/* The device's entry of the xarray; 0: the loopback, which has nothing to control. */
 static unsigned long delaycc_read_speed(struct net_device *dev)
 {
 	struct ethtool_link_ksettings settings;
 	unsigned long speed;
 
-	/* tun reports 10 Mbit/s or 10 Gbit/s, by the version of the kernel. */
-	if (dev->rtnl_link_ops && !strcmp(dev->rtnl_link_ops->kind, "tun"))
+	if (dev->flags & IFF_LOOPBACK)
 		return 0;
-	if (__ethtool_get_link_ksettings(dev, &settings) ||
-	    settings.base.speed == (u32)SPEED_UNKNOWN || !settings.base.speed)
-		return 0;
+	if (!delaycc_says_speed(dev, &settings))
+		return (unsigned long)DCC_TCP_UNSAID_MBPS << DELAYCC_SPEED_SHIFT |
+		       DELAYCC_SPEED_UNSAID;
 	/* All speeds in the cores' range fit, even where an unsigned long has 32 bits. */
-	speed = min_t(u32, settings.base.speed, INT_MAX >> 2);
+	speed = min_t(u32, settings.base.speed, INT_MAX >> 3);
 	speed <<= DELAYCC_SPEED_SHIFT;
 	return delaycc_has_hardware(dev) ? speed : speed | DELAYCC_SPEED_ASSUMED;
 }
@@ -261,6 +279,9 @@ static int delaycc_netdev_event(struct notifier_block *nb, unsigned long event,
 		speed = delaycc_read_speed(dev);
 		before = xa_load(&dn->speeds, dev->ifindex);
 		if (speed == (before ? xa_to_value(before) : 0))
+			break;
+		/* A NIC whose link is down says nothing: it keeps what it said. */
+		if (before && (speed & DELAYCC_SPEED_UNSAID))
 			break;
 		if (!speed)
 			xa_erase(&dn->speeds, dev->ifindex);

@@ -162,7 +162,7 @@ static bool delaycc_path_read(struct sock *sk, struct delaycc_sock *ds)
 
 	ds->tcp.line_told = delaycc_value(values, DELAYCC_LINE_RATE_MBPS) != 0;
 	rate_bps = delaycc_line_rate_bps(sk, dev, values);
-	/* A route to a device without a speed keeps what was known before. */
+	/* A route to the loopback keeps what was known before. */
 	if (rate_bps)
 		ds->tcp.path.line_rate_bps = rate_bps;
 	dcc_tcp_set_grain(&ds->tcp);

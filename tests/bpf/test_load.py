@@ -243,28 +243,64 @@ def life():
     return seen
 
 
-def speeds():
-    """A device that says 10 Gbit/s, to a peer in another namespace, and the loopback, which says nothing."""
-    subprocess.run("ip netns add other && ip link add va type veth peer vb netns other && ip addr add 10.9.0.1/24 dev va && ip link set va up"
-                   " && ip -n other addr add 10.9.0.2/24 dev vb && ip -n other link set vb up", shell=True, check=True)
-    seen = {}
-    with loaded("oscar", *LONG):
-        silent = connect("bpf_oscar")[0]
-        seen["silent"] = runs(silent)
-        seen["counters"] = status()["counters"]
-        accepts = "import socket; s = socket.create_server(('10.9.0.2', 5000)); print(flush=True); s.accept()[0].recv(1)"
-        with subprocess.Popen(["ip", "netns", "exec", "other", sys.executable, "-c", accepts], stdout=subprocess.PIPE) as peer:
-            peer.stdout.readline()
-            client = socket.socket()
+@contextlib.contextmanager
+def to_other():
+    """A connection to a peer in another namespace."""
+    accepts = "import socket; s = socket.create_server(('10.9.0.2', 5000)); print(flush=True); s.accept()[0].recv(1)"
+    with subprocess.Popen(["ip", "netns", "exec", "other", sys.executable, "-c", accepts], stdout=subprocess.PIPE) as peer:
+        peer.stdout.readline()
+        with socket.socket() as client:
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"bpf_oscar")
             client.connect(("10.9.0.2", 5000))
-            seen["by_device"] = [runs(client), flows()[0]["line_rate_bps"]]
-            client.close()
+            yield client
+
+
+def link(words):
+    subprocess.run(words, shell=True, check=True)
+
+
+def link_to_other():
+    link("ip netns add other && ip link add va type veth peer vb netns other && ip addr add 10.9.0.1/24 dev va && ip link set va up"
+         " && ip -n other addr add 10.9.0.2/24 dev vb && ip -n other link set vb up")
+
+
+def namespaces():
+    """A flow of this namespace, one of another that has a name, and one of a namespace that a process is in."""
+    link_to_other()
+    connects = ("import socket, sys; s = socket.socket(); s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b'bpf_oscar'); "
+                "s.connect((sys.argv[1], 5001)); print(flush=True); sys.stdin.read()")
+    listens = "import socket; t = socket.create_server(('127.0.0.1', 5001)); "
+    places = ((["ip", "netns", "exec", "other"], connects, "10.9.0.1"),
+              (["unshare", "-n", "sh", "-c", 'ip link set lo up; exec "$@"', "sh"], listens + connects, "127.0.0.1"))
+    with loaded("oscar", *LINE, *LONG), socket.create_server(("10.9.0.1", 5001)), contextlib.ExitStack() as stack:
+        own = connect("bpf_oscar")
+        for enter, words, server in places:
+            peer = stack.enter_context(subprocess.Popen([*enter, sys.executable, "-c", words, server], stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+            peer.stdout.readline()
+        seen = [flow["netns"] for flow in flows()]
+        for end in own:
+            end.close()
+    return {"netns": seen, "own": os.stat("/proc/self/ns/net").st_ino}
+
+
+def speeds():
+    """A device that says 10 Gbit/s, one that nothing is known of, as it came later, and the loopback."""
+    link_to_other()
+    seen = {}
+    with loaded("oscar", *LONG):
+        seen["loopback"] = runs(connect("bpf_oscar")[0])
+        seen["counters"] = status()["counters"]
+        with to_other() as client:
+            seen["said"] = [runs(client), flows()[0]["line_rate_bps"]]
         seen["settings"] = status()["settings"]["line_rate_mbps"]
         delaycc("set", "oscar", "line_rate_mbps=5000")
         seen["told"] = runs(connect("bpf_oscar")[0])
-    subprocess.run("ip link del va", shell=True, check=True)
-    seen["none"] = delaycc("load", "oscar", fails=True)
+    link("ip link set va down")
+    seen["load"] = delaycc("load", "oscar")
+    link("ip link set va up")
+    with to_other() as client:
+        seen["unsaid"] = [runs(client), flows()[0]["line_rate_bps"]]
+    delaycc("unload", "oscar")
     return seen
 
 
@@ -422,12 +458,18 @@ def test_open_sockets_keep_an_algorithm_that_is_unloaded_or_swapped():
     assert "is the default of this namespace" in seen["default"]
 
 
-def test_without_a_line_rate_the_device_says_it_or_the_socket_is_left_to_reno():
+def test_without_a_line_rate_the_device_says_it_or_ten_gigabits_are_taken_and_the_loopback_has_reno():
     seen = seen_in("speeds")
-    assert seen["silent"] == "reno" and seen["counters"]["refused"] == 1 and seen["counters"]["sockets"] == 0
-    assert seen["by_device"] == ["bpf_oscar", 10**10]
+    assert seen["loopback"] == "reno" and seen["counters"]["refused"] == 1 and seen["counters"]["sockets"] == 0
+    assert seen["said"] == ["bpf_oscar", 10**10]
     assert seen["settings"] == 0 and seen["told"] == "bpf_oscar"
-    assert "no device of this namespace tells its speed" in seen["none"]
+    assert "line rate of va" not in seen["load"] and "line rate of any other device: 10000 Mbit/s, a guess" in seen["load"]
+    assert seen["unsaid"] == ["bpf_oscar", 10**10]
+
+
+def test_flows_of_all_namespaces_are_seen_once():
+    seen = seen_in("namespaces")
+    assert len(seen["netns"]) == len(set(seen["netns"])) == 3 and seen["own"] in seen["netns"]
 
 
 def test_what_the_kernel_or_the_object_lacks_is_said():

@@ -95,9 +95,6 @@ int load(const BpfArguments& arguments) {
   const bool told =
       std::any_of(options.settings.begin(), options.settings.end(),
                   [](const BpfSetting& s) { return s.first == "line_rate_mbps" && s.second > 0; });
-  if (!told && options.speeds_mbps.empty())
-    throw BpfInputError(
-        "no device of this namespace tells its speed: give it, --set line_rate_mbps=10000");
   const BpfAlgorithm algorithm = load_bpf(file, options);
   if (!arguments.cgroup.empty()) {
     try {
@@ -115,6 +112,8 @@ int load(const BpfArguments& arguments) {
   } else {
     for (const auto& [device, mbps] : options.speeds_mbps)
       fmt::print("line rate of {}: {} Mbit/s, as it says\n", device, mbps);
+    fmt::print("line rate of any other device: {} Mbit/s, a guess; --set line_rate_mbps tells it\n",
+               kUnsaidSpeedMbps);
   }
   if (arguments.cgroup.empty())
     fmt::print(

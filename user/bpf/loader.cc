@@ -520,6 +520,8 @@ std::map<std::string, uint32_t> device_speeds_mbps() {
   std::map<std::string, uint32_t> speeds;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator("/sys/class/net", error)) {
+    // tun says 10 Mbit/s or 10 Gbit/s, by the version of the kernel: it says nothing.
+    if (fs::exists(entry.path() / "tun_flags", error)) continue;
     // Devices that are down or have no speed give an error or -1.
     std::ifstream file(entry.path() / "speed");
     int64_t mbps = 0;
@@ -527,6 +529,8 @@ std::map<std::string, uint32_t> device_speeds_mbps() {
   }
   return speeds;
 }
+
+const uint32_t kUnsaidSpeedMbps = DCC_TCP_UNSAID_MBPS;
 
 BpfAlgorithm load_bpf(const std::string& file, const BpfLoadOptions& options) {
   const Object object = open_object(file);

@@ -67,6 +67,9 @@ uint32_t own_netns();
 // Speeds of this namespace's devices that tell one, in Mbit/s, by name.
 std::map<std::string, uint32_t> device_speeds_mbps();
 
+// What programs take for the speed of a device that is none of these, but for the loopback.
+extern const uint32_t kUnsaidSpeedMbps;
+
 struct BpfLoadOptions {
   std::vector<BpfSetting> settings;
   std::map<std::string, uint32_t> speeds_mbps;  // of devices: device_speeds_mbps()
