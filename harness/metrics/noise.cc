@@ -48,7 +48,8 @@ const MetricFamily& noise_family() {
           {"clock_error_us", "us", "Most that two hosts' clocks may differ", Better::kLower,
            kEchoRecords,
            "only between real hosts: the most by which what two hosts do at the same time of the "
-           "plan can be apart, by exchanges of the time over ssh before and after the trial"},
+           "plan can be apart, by exchanges of the time over ssh before and after the trial, or by "
+           "what PTP says of their clocks"},
       },
       {},
       &compute};

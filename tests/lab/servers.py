@@ -16,13 +16,19 @@ SSHD = "/usr/sbin/sshd"
 PORT = 22022
 DATA = {"a": "10.8.0.1", "b": "10.8.0.2"}
 CONTROL = {"a": "10.9.1.2", "b": "10.9.2.2"}
+AHEAD_S = 1000
 
 
 class Bed:
-    """Servers `a` and `b`, joined by the devices `data`; the researcher `me` reaches them over links of their own, toa and tob."""
+    """Servers `a` and `b`, joined by the devices `data`; the researcher `me` reaches them over links of their own, toa and tob.
+
+    Programs of `folder`/bin are the servers' first. The monotonic clock of `b` is AHEAD_S before that of the others, where the kernel has
+    namespaces of time.
+    """
 
     def __init__(self, folder, stack):
         self.folder, self.stack = folder, stack
+        (folder / "bin").mkdir()
         self.pids = {name: self.start("unshare", "--net", "sh", "-c", "echo ready; exec sleep infinity") for name in ("me", "a", "b")}
         self.join("a", "data", f"{DATA['a']}/24", "b", "data", f"{DATA['b']}/24")
         for name, there in CONTROL.items():
@@ -61,19 +67,24 @@ class Bed:
         config = self.folder / f"sshd-{name}"
         config.write_text(f"ListenAddress {CONTROL[name]}\nPort {PORT}\nHostKey {self.folder}/host\n"
                           f"AuthorizedKeysFile {self.folder}/authorized_keys\n"
+                          f"SetEnv PATH={self.folder}/bin:/usr/sbin:/usr/bin:/sbin:/bin\n"
                           "PidFile none\nUsePAM no\nStrictModes no\nPermitRootLogin yes\nPasswordAuthentication no\n")
         # -e: on standard error, "Server listening on ..." first.
-        return self.start(*self.inside(name), SSHD, "-D", "-e", "-f", config)
+        ahead = name == "b" and os.path.exists("/proc/self/ns/time")
+        clock = ["unshare", "--time", "--fork", "--kill-child", "--monotonic", str(AHEAD_S)] if ahead else []
+        return self.start(*self.inside(name), *clock, SSHD, "-D", "-e", "-f", config)
 
     def write_config(self, key):
         hosts = "".join(f"Host server-{name}\n  HostName {address}\n" for name, address in CONTROL.items())
         (self.folder / "config").write_text(f"{hosts}Host *\n  User root\n  Port {PORT}\n  IdentityFile {self.folder}/{key}\n  IdentitiesOnly yes\n"
                                             f"  StrictHostKeyChecking no\n  UserKnownHostsFile {self.folder}/known\n  LogLevel ERROR\n")
 
-    def write_inventory(self, more="", names=("senders[0]", "receivers[0]")):
-        hosts = "".join(f'[[hosts]]\nname = "{name}"\nssh = "server-{host}"\ndevice = "data"\naddress = "{DATA[host]}"\n{more}'
-                        for name, host in zip(names, ("a", "b")))
-        (self.folder / "hosts.toml").write_text(f'ssh_config = "config"\n{hosts}')
+    def write_inventory(self, more="", names=("senders[0]", "receivers[0]"), ptp=()):
+        """`ptp`: the sockets of ptp4l on `a` and `b`."""
+        sockets = dict(zip(CONTROL, (f'ptp_socket = "{socket}"\n' for socket in ptp)))
+        hosts = "".join(f'[[hosts]]\nname = "{name}"\nssh = "server-{host}"\ndevice = "data"\naddress = "{DATA[host]}"\n'
+                        f'{sockets.get(host, "")}{more}' for name, host in zip(names, CONTROL))
+        (self.folder / "hosts.toml").write_text(f'ssh_config = "config"\n{"ptp = true" if ptp else ""}\n{hosts}')
 
     def command(self, *options):
         return [*self.inside("me"), str(DELAYCC), "run", "--backend", "hosts", "--inventory", "hosts.toml", "--quiet", *map(str, options)]

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The backend `hosts`: trials between two servers by ssh, and what is left there however they end. Function only: no figure of time is tested."""
 
+import contextlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -46,6 +48,7 @@ duration_us = 50000
 """
 LONG = ["--cc", "cubic", "--set", "measure.duration_us=200000000", "--out", "long", "case.toml"]
 RUNNER = BUILD / "delaycc-host-runner"
+SBIN = "/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 @pytest.fixture(scope="module", name="bed")
@@ -75,7 +78,7 @@ def test_a_trial_runs_between_two_servers_and_leaves_them_as_they_were(bed):
         assert not {"fct_p50_us", "queue_mean_bytes", "drops", "recover_us", "floor_p50_us"} & set(found)
         assert found["flows"]["mean"] == 1 and found["unfinished"]["mean"] == 0
         assert min(found[metric]["mean"] for metric in ("goodput_gbps", "rtt_p50_us", "path_rtt_us", "clock_error_us")) > 0
-    assert any("fct_mean_us" in note and "clocks of two hosts" in note for note in summary["notes"])
+    assert any("fct_mean_us" in note and "clocks of two hosts, which are not known to be in step" in note for note in summary["notes"])
     assert any("queue_mean_bytes" in note and "which the hosts do not see" in note for note in summary["notes"])
     # A veth has no stamps.
     assert not {"rtt_nic_p50_us", "host_noise_p50_us"} & set(summary["algorithms"]["cubic"])
@@ -223,6 +226,104 @@ def test_a_qdisc_that_somebody_has_set_stays(bed):
     subprocess.run([*bed.inside("a"), "tc", "qdisc", "del", "dev", "data", "root"], check=True)
 
 
+# What pmc prints of the ptp4l of a grandmaster, and of one that follows it.
+PTP = """sending: GET PARENT_DATA_SET
+\t525400.fffe.000001-0 seq 0 RESPONSE MANAGEMENT PARENT_DATA_SET
+\t\tgrandmasterIdentity                   {grandmaster}
+sending: GET CURRENT_DATA_SET
+\t525400.fffe.000001-0 seq 1 RESPONSE MANAGEMENT CURRENT_DATA_SET
+\t\tstepsRemoved     {steps}
+\t\toffsetFromMaster {offset_ns}
+sending: GET PORT_PROPERTIES_NP
+\t525400.fffe.000001-1 seq 2 RESPONSE MANAGEMENT PORT_PROPERTIES_NP
+\t\tportState               {state}
+\t\ttimestamping            {stamping}
+\t\tinterface               data
+"""
+FOLLOWS = dict(grandmaster="525400.fffe.000001", steps=1, offset_ns=-120.0, state="SLAVE", stamping="SOFTWARE")
+LEADS = {**FOLLOWS, "steps": 0, "offset_ns": 0.0, "state": "MASTER"}
+OF_TWO_CLOCKS = {"fct_mean_us", "fct_p50_us", "slowdown_p99"}
+
+
+def keep_clocks(bed, **otherwise):
+    """The servers have a ptp4l each, of which pmc says this: both have one clock, as after hours of PTP."""
+    (bed.folder / "bin/pmc").write_text('#!/bin/sh\nwhile [ "$1" != -s ]; do shift; done\ncat "$2"\n')
+    (bed.folder / "bin/pmc").chmod(0o755)
+    sockets = [bed.folder / f"ptp-{name}" for name in servers.CONTROL]
+    sockets[0].write_text(PTP.format(**LEADS))
+    sockets[1].write_text(PTP.format(**{**FOLLOWS, **otherwise}))
+    bed.write_inventory(ptp=sockets)
+
+
+def test_figures_of_two_clocks_are_there_where_ptp_keeps_the_clocks(bed):
+    before = bed.state()
+    keep_clocks(bed)
+    done = bed.run("--cc", "cubic", "--out", "ptp", "case.toml")
+    assert done.returncode == 0, done.stderr
+    summary = json.loads((bed.folder / "ptp/summary.json").read_text())
+    found = summary["algorithms"]["cubic"]
+    assert OF_TWO_CLOCKS <= set(found), summary
+    assert 0 < found["fct_p50_us"]["mean"] < 45_000 and found["clock_error_us"]["mean"] > 0.1
+    assert any("by clocks that PTP keeps in step" in note for note in summary["notes"])
+    assert not any("not known to be in step" in note for note in summary["notes"])
+    assert "queue_mean_bytes" not in found, "the hosts still do not see a switch's queue"
+    # What was measured without PTP is another trial.
+    bed.write_inventory()
+    assert "1 trials run, 0 taken from" in bed.run("--cc", "cubic", "--out", "ptp", "case.toml").stdout
+    assert not OF_TWO_CLOCKS & set(json.loads((bed.folder / "ptp/summary.json").read_text())["algorithms"]["cubic"])
+    assert bed.state() == before and not bed.runners()
+
+
+NOT_KEPT = {
+    "no port of ptp4l is SLAVE: data is UNCALIBRATED": {"state": "UNCALIBRATED"},
+    "receivers[0] has its time of the grandmaster 525400.fffe.000009, senders[0] of 525400.fffe.000001": {"grandmaster": "525400.fffe.000009"},
+    "ptp4l says that data has a clock of its own, and its driver names none": {"stamping": "HARDWARE"},
+    "by what PTP says two clocks may be ": {"offset_ns": 5e6},
+}
+
+
+@pytest.mark.parametrize("said, otherwise", NOT_KEPT.items(), ids=("uncalibrated", "grandmaster", "hardware", "offset"))
+def test_clocks_that_ptp_does_not_keep_are_refused(bed, said, otherwise):
+    keep_clocks(bed, **otherwise)
+    error = fails(bed)
+    assert "ptp = true" in error and said in error, error
+
+
+def test_a_ptp4l_that_is_not_there_or_silent_is_told_with_the_host(bed):
+    keep_clocks(bed)
+    bed.write_inventory(ptp=(bed.folder / "ptp-a", bed.folder / "nowhere"))
+    assert "receivers[0] (server-b): ptp = true, and PTP does not keep its clock: no ptp4l is there: " in fails(bed)
+    keep_clocks(bed)
+    (bed.folder / "ptp-a").write_text("sending: GET PARENT_DATA_SET\n")
+    assert f"senders[0] (server-a): ptp = true, and PTP does not keep its clock: the ptp4l at {bed.folder}/ptp-a does not answer" in fails(bed)
+
+
+# It must not touch the machine's clock, so it does not lock: its port stays uncalibrated, while all else is as with any other.
+PTP4L = "[global]\nfree_running 1\ntime_stamping software\nslaveOnly {}\nuds_address {}\nlogAnnounceInterval -3\nlogSyncInterval -3\n"
+
+
+@pytest.mark.skipif(not shutil.which("ptp4l", path=SBIN), reason="linuxptp is missing: make setup-test")
+def test_a_real_ptp4l_is_asked(bed, tmp_path):
+    sockets = {name: tmp_path / name for name in servers.CONTROL}
+    with contextlib.ExitStack() as stack:
+        for name, socket in sockets.items():
+            (tmp_path / f"{name}.conf").write_text(PTP4L.format(int(name == "b"), socket))
+            command = [*bed.inside(name), shutil.which("ptp4l", path=SBIN), "-i", "data", "-f", tmp_path / f"{name}.conf"]
+            process = subprocess.Popen(owned.owned(*command), stdout=subprocess.DEVNULL)
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+        ask = ["pmc", "-u", "-b", "0", "-s", str(sockets["b"]), "GET CURRENT_DATA_SET"]
+
+        def follows():
+            done = subprocess.run(ask, capture_output=True, text=True, check=False, env={**os.environ, "PATH": SBIN})
+            return re.search(r"stepsRemoved +1\n", done.stdout)
+
+        owned.wait_for(follows, "a ptp4l that follows the other")
+        (bed.folder / "bin/pmc").unlink(missing_ok=True)
+        bed.write_inventory(ptp=sockets.values())
+        assert "receivers[0] (server-b): ptp = true, and PTP does not keep its clock: no port of ptp4l is SLAVE: data is UNCALIBRATED" in fails(bed)
+
+
 ONE = '[[hosts]]\nname = "senders[0]"\nssh = "root@one"\ndevice = "eth1"\naddress = "10.0.0.1"\n'
 WRONG = {
     "": "hosts.toml:1: hosts: is missing",
@@ -234,6 +335,8 @@ WRONG = {
     ONE + 'qdisc = "cake"\n': 'hosts.toml:6: hosts[0].qdisc: "cake" is unknown, allowed is one of keep, fq, pfifo',
     ONE + 'runner = "runner"\n': 'hosts.toml:6: hosts[0].runner: "runner", allowed is the absolute path',
     ONE + "nic_stamps = 1\n": "hosts.toml:6: hosts[0].nic_stamps: is not a boolean",
+    "ptp = 1\n" + ONE: "hosts.toml:1: ptp: is not a boolean",
+    ONE + 'ptp_socket = "ptp4l"\n': 'hosts.toml:6: hosts[0].ptp_socket: "ptp4l", allowed is the absolute path',
     ONE + "sudo = 3\n": "hosts.toml:6: hosts[0].sudo: is not a boolean",
     ONE + 'adress = "10.0.0.1"\n': "hosts.toml:6: hosts[0].adress: unknown key",
     ONE + ONE.replace("senders", "receivers").replace("10.0.0.1", "10.0.0.2"):

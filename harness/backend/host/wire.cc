@@ -16,6 +16,8 @@ namespace delaycc {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FlowPorts, host_port, return_port, passed)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StampOrder, device, peer)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FoundStamps, kind, why)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PtpOrder, socket)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PtpState, trouble, grandmaster, error_ns, real_ns)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Hello, build, host, kernel, root, algorithms, modules)
 
 namespace {
@@ -121,6 +123,14 @@ std::string found_stamps_to_json(const FoundStamps& found) { return json(found).
 FoundStamps found_stamps_from_json(const std::string& text) {
   return parse<FoundStamps>(text, "stamps");
 }
+
+std::string ptp_order_to_json(const PtpOrder& order) { return json(order).dump(); }
+PtpOrder ptp_order_from_json(const std::string& text) {
+  return parse<PtpOrder>(text, "order of clocks");
+}
+
+std::string ptp_state_to_json(const PtpState& state) { return json(state).dump(); }
+PtpState ptp_state_from_json(const std::string& text) { return parse<PtpState>(text, "clocks"); }
 
 std::string pack_records(const Records& records) {
   const std::string flows = flows_to_json(records.kernel, records.flows, records.calibration);

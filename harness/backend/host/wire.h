@@ -86,6 +86,21 @@ struct FoundStamps {
 std::string found_stamps_to_json(const FoundStamps& found);
 FoundStamps found_stamps_from_json(const std::string& text);  // throws Error
 
+// Whether PTP keeps a host's clock: frame "ptp", both ways.
+struct PtpOrder {
+  std::string socket;  // of the ptp4l there
+};
+std::string ptp_order_to_json(const PtpOrder& order);
+PtpOrder ptp_order_from_json(const std::string& text);  // throws Error
+struct PtpState {
+  std::string trouble;  // why the clock is not kept; empty: it is
+  std::string grandmaster;
+  int64_t error_ns = 0;  // so far the system's clock may be from the grandmaster's
+  int64_t real_ns = 0;   // CLOCK_REALTIME minus CLOCK_MONOTONIC
+};
+std::string ptp_state_to_json(const PtpState& state);
+PtpState ptp_state_from_json(const std::string& text);  // throws Error
+
 // The records of one host: frame "records". Times as in Records.
 std::string pack_records(const Records& records);
 Records unpack_records(const std::string& text);  // throws Error

@@ -14,6 +14,7 @@
 #include "backend/host/kernel_algorithms.h"
 #include "backend/host/wire.h"
 #include "backend/hosts/inventory.h"
+#include "backend/hosts/one_way.h"
 #include "backend/hosts/session.h"
 #include "backend/programs.h"
 #include "base/temporary_directory.h"
@@ -34,10 +35,13 @@ constexpr int kReadyMs = 60'000;
 constexpr int kEchoMs = 60'000;
 constexpr int kStampsMs = 60'000;
 constexpr char kHardware[] = "hardware";
+// A share of the fastest echo's RTT. Clocks that may be further apart tell nothing of one way.
+constexpr double kMostClockError = 0.5;
 // A link between two switches is what a scenario's bottleneck is declared to be.
 constexpr int kMostSwitchLinks = 1;
 
-constexpr char kTwoClocks[] = "by the clocks of two hosts, which are not in step";
+constexpr char kTwoClocks[] =
+    "by the clocks of two hosts, which are not known to be in step (ptp = true in the inventory)";
 constexpr char kInSwitch[] = "of a switch's queue, which the hosts do not see";
 constexpr const char* kNicMetrics[] = {
     "rtt_nic_p50_us",    "rtt_nic_p99_us",     "rtt_nic_p999_us", "host_noise_p50_us",
@@ -45,12 +49,16 @@ constexpr const char* kNicMetrics[] = {
 constexpr char kFine[] =
     "packets are stamped at the hosts, where NICs join them, and not at the bottleneck";
 
-std::map<std::string, std::string> missing_metrics() {
+std::map<std::string, std::string> missing_metrics(bool ptp) {
   std::map<std::string, std::string> result;
   for (const char* name :
        {"queue_mean_bytes", "queue_sd_bytes", "queue_p99_bytes", "queue_min_bytes",
         "queue_max_bytes", "queue_peak_bytes", "drops", "loss_ratio", "suppress_us"})
     result[name] = kInSwitch;
+  result["idle_us"] = kFine;
+  for (const char* name : {"floor_p50_us", "floor_p99_us"})
+    result[name] = "there is no path between the hosts without the network";
+  if (ptp) return result;
   for (const char* kind : {"fct", "slowdown"})
     for (const char* what : {"mean", "p50", "p90", "p95", "p99", "p999"})
       result[std::string(kind) + "_" + what + (kind == std::string("fct") ? "_us" : "")] =
@@ -60,9 +68,6 @@ std::map<std::string, std::string> missing_metrics() {
         "top_utilisation", "priority_utilisation", "priority_fct_gap", "gradient_mse",
         "gradient_ewma_mse", "gradient_gain"})
     result[name] = kTwoClocks;
-  result["idle_us"] = kFine;
-  for (const char* name : {"floor_p50_us", "floor_p99_us"})
-    result[name] = "there is no path between the hosts without the network";
   return result;
 }
 
@@ -195,7 +200,11 @@ class Hosts : public Backend {
         "offloads, routes and delayed ACKs are the hosts' own; rtt_* begin when a segment goes to "
         "the "
         "device"};
-    capabilities_.missing_metrics = missing_metrics();
+    capabilities_.missing_metrics = missing_metrics(inventory_.ptp);
+    if (inventory_.ptp)
+      capabilities_.notes.push_back(
+          "times of two hosts are by clocks that PTP keeps in step; clock_error_us is how far they "
+          "may be apart, and that an unequal path shifts them PTP does not see");
     for (const InventoryHost& host : inventory_.hosts) session(host.name, stop);
     const Hello& first = sessions_.begin()->second->hello();
     algorithms_ = first.algorithms;
@@ -209,6 +218,7 @@ class Hosts : public Backend {
       for (auto it = modules_.begin(); it != modules_.end();)
         it = hello.modules.count(it->first) ? std::next(it) : modules_.erase(it);
     }
+    if (inventory_.ptp) ask_ptp(inventory_sessions(), stop);
     find_stamps(stop);
   }
 
@@ -250,8 +260,7 @@ class Hosts : public Backend {
     std::vector<Session*> sessions;
     for (const int node : nodes)
       sessions.push_back(&session(plan.nodes.at(static_cast<size_t>(node)).name, stop));
-    std::vector<ClockOffset> clocks;
-    for (Session* session : sessions) clocks.push_back(session->compare_clocks(stop));
+    const std::vector<ClockOffset> clocks = compare_clocks(sessions, stop);
 
     TrialEnd end(sessions);
     Order order = order_of(plan, nodes);
@@ -277,6 +286,7 @@ class Hosts : public Backend {
     all.calibration.clock_error_ns = clock_error_ns(clocks, sessions, stop);
     end.now();
     merge(plan, nodes, parts, &all);
+    if (inventory_.ptp) check_one_way(plan, all);
     write_file(directory + "/console.txt", console(sessions));
     return all;
   }
@@ -386,19 +396,90 @@ class Hosts : public Backend {
     return told.calibration;
   }
 
+  std::vector<Session*> inventory_sessions() const {
+    std::vector<Session*> all;
+    for (const auto& [name, session] : sessions_) all.push_back(session.get());
+    return all;
+  }
+
+  // What PTP says of each host. Throws Error when the clocks are not of one grandmaster.
+  static std::vector<PtpState> ask_ptp(const std::vector<Session*>& sessions,
+                                       const std::atomic<bool>& stop) {
+    std::vector<PtpState> states;
+    for (Session* session : sessions) {
+      states.push_back(session->ask_ptp(stop));
+      if (states.back().grandmaster != states.front().grandmaster)
+        throw Error("backend hosts: ptp = true, and " + sessions.front()->host().name +
+                    " has its time of the grandmaster " + states.front().grandmaster + ", " +
+                    session->host().name + " of " + states.back().grandmaster);
+    }
+    return states;
+  }
+
+  // By exchanges over ssh. With PTP the hosts' distances from each other are those of their times
+  // of day, which the exchanges have to bear out.
+  std::vector<ClockOffset> compare_clocks(const std::vector<Session*>& sessions,
+                                          const std::atomic<bool>& stop) const {
+    std::vector<ClockOffset> clocks;
+    for (Session* session : sessions) clocks.push_back(session->compare_clocks(stop));
+    if (!inventory_.ptp) return clocks;
+    const std::vector<PtpState> states = ask_ptp(sessions, stop);
+    const ClockOffset first = clocks.front();
+    for (size_t i = 0; i < clocks.size(); i++) {
+      const int64_t offset_ns = first.offset_ns + states.front().real_ns - states[i].real_ns;
+      const int64_t apart_ns = std::abs(offset_ns - clocks[i].offset_ns);
+      if (apart_ns >
+          first.error_ns + clocks[i].error_ns + states.front().error_ns + states[i].error_ns)
+        throw Error("backend hosts: ptp = true, and by ssh the clock of " +
+                    sessions[i]->host().name + " is " + std::to_string(apart_ns) +
+                    " ns from where PTP has it beside that of " + sessions.front()->host().name);
+      // What all have in common does not matter between hosts.
+      clocks[i] = {offset_ns, states[i].error_ns};
+    }
+    return clocks;
+  }
+
   // How far times of two hosts may be apart: what each clock's comparison leaves open, and what it
   // has moved since.
-  static int64_t clock_error_ns(const std::vector<ClockOffset>& before,
-                                const std::vector<Session*>& sessions,
-                                const std::atomic<bool>& stop) {
+  int64_t clock_error_ns(const std::vector<ClockOffset>& before,
+                         const std::vector<Session*>& sessions,
+                         const std::atomic<bool>& stop) const {
     std::vector<int64_t> errors;
+    const std::vector<ClockOffset> after = compare_clocks(sessions, stop);
+    // That of the first by ssh alone is in all offsets.
+    const int64_t common_ns =
+        inventory_.ptp ? after.front().offset_ns - before.front().offset_ns : 0;
     for (size_t i = 0; i < sessions.size(); i++) {
-      const ClockOffset after = sessions[i]->compare_clocks(stop);
-      const int64_t moved_ns = std::abs(after.offset_ns - before[i].offset_ns);
-      errors.push_back(before[i].error_ns + std::max<int64_t>(moved_ns - after.error_ns, 0));
+      const int64_t moved_ns = std::abs(after[i].offset_ns - before[i].offset_ns - common_ns);
+      errors.push_back(inventory_.ptp ? std::max(before[i].error_ns, after[i].error_ns) + moved_ns
+                                      : before[i].error_ns +
+                                            std::max<int64_t>(moved_ns - after[i].error_ns, 0));
     }
     std::sort(errors.rbegin(), errors.rend());
     return errors.front() + (errors.size() > 1 ? errors[1] : 0);
+  }
+
+  // The packets have to bear out that the clocks are in step: none comes before it leaves, and no
+  // ACK before what it covers.
+  static void check_one_way(const Plan& plan, const Records& records) {
+    const int64_t rtt_ns = records.calibration.base_rtt_ns;
+    const int64_t error_ns = records.calibration.clock_error_ns;
+    if (static_cast<double>(error_ns) > kMostClockError * static_cast<double>(rtt_ns))
+      throw Error("backend hosts: ptp = true, and by what PTP says two clocks may be " +
+                  std::to_string(error_ns) + " ns apart, where the fastest echo takes " +
+                  std::to_string(rtt_ns) + " ns: times of two hosts would tell nothing");
+    const std::vector<OneWay> least = least_one_way(plan, flow_ports(plan), records.packets);
+    for (const FlowPlan& flow : plan.flows) {
+      const OneWay& way = least.at(static_cast<size_t>(flow.id));
+      const int64_t earliest_ns = std::min(way.there_ns.value_or(0), way.back_ns.value_or(0));
+      if (earliest_ns >= -error_ns) continue;
+      const bool there = way.there_ns.value_or(0) == earliest_ns;
+      throw Error("backend hosts: ptp = true, and by the clocks of the hosts " +
+                  std::string(there ? "a packet" : "an ACK") + " of " +
+                  plan.nodes.at(static_cast<size_t>(flow.source)).name + " and " +
+                  plan.nodes.at(static_cast<size_t>(flow.destination)).name + " came " +
+                  std::to_string(-earliest_ns) + " ns before it left: they are not in step");
+    }
   }
 
   static void merge(const Plan& plan, const std::vector<int>& nodes, std::vector<Records>& parts,
@@ -446,7 +527,8 @@ class Hosts : public Backend {
     const InventoryHost& host = session.host();
     const Hello& hello = session.hello();
     std::string text = host.name + " " + hello.host + " " + hello.kernel + " " + host.address +
-                       " " + host.device + " " + host.qdisc + " " + stamps_.at(host.name).kind;
+                       " " + host.device + " " + host.qdisc + " " + stamps_.at(host.name).kind +
+                       (inventory_.ptp ? " ptp" : "");
     for (const auto& [name, unused] : modules)
       if (const auto it = hello.modules.find(name); it != hello.modules.end())
         text += " " + name + " " + it->second;

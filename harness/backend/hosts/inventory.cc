@@ -20,6 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMostBytes = 1 << 20;
 const char kKeep[] = "keep";
+const char kPtpSocket[] = "/var/run/ptp4l";  // ptp4l's own default
 
 bool is_address(const std::string& text) {
   in_addr address;
@@ -66,6 +67,10 @@ InventoryHost read_host(Section& section) {
         "\"" + host.runner + "\", allowed is the absolute path of a delaycc-host-runner there");
   host.sudo = section.boolean("sudo", false);
   host.nic_stamps = section.boolean("nic_stamps", true);
+  host.ptp_socket = section.text("ptp_socket", kPtpSocket);
+  if (!is_word(host.ptp_socket) || host.ptp_socket.front() != '/')
+    section.complain("ptp_socket", "\"" + host.ptp_socket +
+                                       "\", allowed is the absolute path of ptp4l's socket there");
   section.finish();
   return host;
 }
@@ -98,6 +103,7 @@ Inventory read_inventory(const std::string& path) {
                     "there is no file " + inventory.ssh_config +
                         ", allowed is a configuration of ssh, from this file's folder");
   }
+  inventory.ptp = root.boolean("ptp", false);
   for (Section& section : root.sections("hosts")) {
     InventoryHost host = read_host(section);
     for (const InventoryHost& other : inventory.hosts) {

@@ -17,11 +17,13 @@ struct InventoryHost {
   std::string runner;   // installed there; empty: uploaded
   bool sudo = false;
   bool nic_stamps = true;  // may be switched on
+  std::string ptp_socket;  // of the ptp4l there
 };
 
 struct Inventory {
   std::string path;
   std::string ssh_config;  // of ssh -F, absolute; empty: the user's own
+  bool ptp = false;        // PTP keeps the hosts' clocks in step: to be checked
   std::vector<InventoryHost> hosts;
 };
 

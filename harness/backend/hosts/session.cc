@@ -21,6 +21,7 @@ namespace {
 
 constexpr int kHelloMs = 60'000;
 constexpr int kClockMs = 10'000;
+constexpr int kPtpMs = 60'000;
 constexpr int kRestoreMs = 10'000;
 constexpr int kLookMs = 100;  // so often a request to stop is seen
 constexpr int kEndMs = 1'000;
@@ -246,6 +247,14 @@ ClockOffset Session::compare_clocks(const std::atomic<bool>& stop) {
     best.offset_ns = there_ns - (before_ns + least_ns / 2);
   }
   return best;
+}
+
+PtpState Session::ask_ptp(const std::atomic<bool>& stop) {
+  send("ptp", ptp_order_to_json({host_.ptp_socket}));
+  PtpState state = ptp_state_from_json(expect("ptp", kPtpMs, stop));
+  if (!state.trouble.empty())
+    throw error("ptp = true, and PTP does not keep its clock: " + state.trouble);
+  return state;
 }
 
 }  // namespace delaycc

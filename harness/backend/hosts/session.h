@@ -49,6 +49,8 @@ class Session {
   // Throws Error.
   std::string end_trial();
   ClockOffset compare_clocks(const std::atomic<bool>& stop);
+  // Throws Error when PTP does not keep the host's clock.
+  PtpState ask_ptp(const std::atomic<bool>& stop);
   // Nothing more comes from it.
   bool lost() const { return lost_; }
 

@@ -32,6 +32,7 @@
 #include "runner/host/kernel_module.h"
 #include "runner/host/nic_rtts.h"
 #include "runner/host/noise.h"
+#include "runner/host/ptp.h"
 #include "runner/host/settings.h"
 #include "runner/host/tap.h"
 #include "runner/network.h"
@@ -282,6 +283,9 @@ class Server {
     } else if (frame.name == "stamps") {
       send_frame(STDOUT_FILENO, "stamps",
                  found_stamps_to_json(try_device(stamp_order_from_json(frame.payload))));
+    } else if (frame.name == "ptp") {
+      send_frame(STDOUT_FILENO, "ptp",
+                 ptp_state_to_json(find_ptp(ptp_order_from_json(frame.payload))));
     } else if (frame.name == "trial") {
       begin_trial(frame.payload);
     } else if (frame.name == "end") {
