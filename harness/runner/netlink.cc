@@ -2,6 +2,7 @@
 #include "runner/netlink.h"
 
 #include <arpa/inet.h>
+#include <linux/gen_stats.h>
 #include <linux/if_link.h>
 #include <linux/neighbour.h>
 #include <linux/pkt_sched.h>
@@ -389,6 +390,13 @@ void read_options(const nlattr* options, QdiscState* state) {
   }
 }
 
+uint32_t drops_of(const nlattr* statistics) {
+  const auto found =
+      by_type<TCA_STATS_MAX + 1>(static_cast<const char*>(mnl_attr_get_payload(statistics)),
+                                 mnl_attr_get_payload_len(statistics));
+  return structure<gnet_stats_queue>(found[TCA_STATS_QUEUE]).drops;
+}
+
 }  // namespace
 
 std::vector<QdiscState> read_qdiscs() {
@@ -423,6 +431,7 @@ std::vector<QdiscState> read_qdiscs() {
       state.handle = info->tcm_handle;
       if (found[TCA_KIND]) state.kind = mnl_attr_get_str(found[TCA_KIND]);
       if (found[TCA_OPTIONS]) read_options(found[TCA_OPTIONS], &state);
+      if (found[TCA_STATS2]) state.drops = drops_of(found[TCA_STATS2]);
       result.push_back(state);
     }
   }

@@ -102,6 +102,7 @@ struct QdiscState {
   uint64_t rate_bps = 0;     // tbf
   uint32_t limit_bytes = 0;  // tbf, red
   uint32_t mark_bytes = 0;   // red
+  uint32_t drops = 0;        // packets, also those that qdiscs in it have dropped
 };
 
 // All of the namespace that the caller is in. Throws Error.

@@ -75,6 +75,7 @@ std::string flows_to_json(const std::string& kernel, const std::vector<FlowRecor
   nlohmann::json json = {{"version", kRecordsVersion}, {"kernel", kernel}, {"flows", flows}};
   if (calibration.echoes > 0) json["calibration"] = calibration;
   if (calibration.clock_error_ns > 0) json["clock_error_ns"] = calibration.clock_error_ns;
+  if (calibration.qdisc_drops >= 0) json["qdisc_drops"] = calibration.qdisc_drops;
   return json.dump(1) + "\n";
 }
 
@@ -93,6 +94,7 @@ void parse_flows(const std::string& text, const std::string& name, Records* reco
     json.at("flows").get_to(records->flows);
     if (json.contains("calibration")) json.at("calibration").get_to(records->calibration);
     records->calibration.clock_error_ns = json.value("clock_error_ns", int64_t{0});
+    records->calibration.qdisc_drops = json.value("qdisc_drops", int64_t{-1});
   } catch (const nlohmann::json::exception& e) {
     throw Error(name + ": " + e.what());
   }

@@ -92,7 +92,7 @@ struct NicRtt {
 static_assert(sizeof(NicRtt) == 32, "the layout is part of the format");
 
 // What the machine itself added to round-trip times before a trial in wall time, by echoes over the
-// same path. 0 everywhere: not measured.
+// same path (0 everywhere: not measured), and what the kernel says of the trial beside its flows.
 struct Calibration {
   int64_t echoes = 0;
   int64_t base_rtt_ns = 0;   // what the wires of the path take of an echo; real ones: the fastest
@@ -103,6 +103,7 @@ struct Calibration {
   // Between hosts with a clock each: how far times of two of them may be apart at most. 0: one
   // clock.
   int64_t clock_error_ns = 0;
+  int64_t qdisc_drops = -1;  // packets, by the qdiscs' own statistics of all ports; -1: not read
 };
 
 struct Records {

@@ -93,6 +93,9 @@ def test_the_kernel_s_own_qdiscs_give_the_lab_s_figures(lab, tmp_path, numbers):
         assert pairs["goodput_gbps"][1] == pytest.approx(pairs["goodput_gbps"][0], rel=0.05), algorithm
         assert pairs["rtt_p50_us"][1] == pytest.approx(pairs["rtt_p50_us"][0], rel=0.2), algorithm
         assert figure(by_host, algorithm, "noise_p99_us") < 0.2
+        # What the taps take for dropped, and what the qdiscs themselves say. Nothing else drops here.
+        assert figure(by_host, algorithm, "qdisc_drops") == figure(by_host, algorithm, "drops"), algorithm
+    assert figure(by_host, "cubic", "qdisc_drops") > 0
 
 
 def test_an_idle_path_has_the_plan_s_base_rtt(lab, tmp_path):

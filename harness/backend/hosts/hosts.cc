@@ -53,7 +53,7 @@ std::map<std::string, std::string> missing_metrics(bool ptp) {
   std::map<std::string, std::string> result;
   for (const char* name :
        {"queue_mean_bytes", "queue_sd_bytes", "queue_p99_bytes", "queue_min_bytes",
-        "queue_max_bytes", "queue_peak_bytes", "drops", "loss_ratio", "suppress_us"})
+        "queue_max_bytes", "queue_peak_bytes", "drops", "qdisc_drops", "loss_ratio", "suppress_us"})
     result[name] = kInSwitch;
   result["idle_us"] = kFine;
   for (const char* name : {"floor_p50_us", "floor_p99_us"})

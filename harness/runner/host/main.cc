@@ -104,6 +104,21 @@ void check_network(const Plan& plan, const ShapedNetwork& shaped, const std::vec
   });
 }
 
+// What the qdiscs say that they have dropped. One at the root counts what those in it dropped, too.
+int64_t count_drops(const Plan& plan, const std::vector<Fd>& netns) {
+  std::vector<std::vector<QdiscState>> found;
+  for (const Fd& node : netns) {
+    enter_namespace(node);
+    found.push_back(read_qdiscs());
+  }
+  int64_t drops = 0;
+  each_end(plan, [&](const EndPlan& end) {
+    for (const QdiscState& qdisc : found.at(static_cast<size_t>(end.node)))
+      if (qdisc.ifindex == end.ifindex && qdisc.parent == kRoot) drops += qdisc.drops;
+  });
+  return drops;
+}
+
 // Random loss begins with the experiment: no connection is to lack because its SYN was lost.
 void begin_loss(const Plan& plan, const ShapedNetwork& shaped, const std::vector<Fd>& netns) {
   each_end(plan, [&](const EndPlan& end) {
@@ -176,10 +191,11 @@ void run_trial(const std::string& folder) {
   Plan shifted = plan;
   shifted.connect_ns += begin_ns;
   shifted.zero_ns += begin_ns;
-  int64_t offset_ns = 0;
+  int64_t offset_ns = 0, dropped_before = 0;
   Traffic traffic(shifted, netns, [&] {
     offset_ns = realtime_offset_ns();
     trace.clear();
+    dropped_before = count_drops(plan, netns);
     begin_loss(plan, shaped, netns);
   });
   traffic.every(kTakeNs, take);
@@ -187,6 +203,7 @@ void run_trial(const std::string& folder) {
   take();
   for (const auto& [node, tap] : taps) tap.check_complete();
   check_realtime_offset(offset_ns);
+  records.calibration.qdisc_drops = count_drops(plan, netns) - dropped_before;
 
   for (std::vector<SeenPacket>& packets : seen)
     for (SeenPacket& packet : packets) packet.time_ns -= offset_ns + begin_ns;
