@@ -28,10 +28,9 @@ using FlowKey = std::pair<uint16_t, uint16_t>;
 struct PortLog {
   const LoggedPort* port = nullptr;
   std::vector<const PacketRecord*> packets;
-  uint64_t bytes = 0;
-  bool data = false;
-  int64_t first_ns = 0, last_ns = 0;  // of the first packet's service, and of the last's
-  int64_t pauses_ns = 0;              // between two of them, long ones
+  uint64_t bytes = 0;                 // of data packets: an end that sends ACKs alone has none
+  int64_t first_ns = 0, last_ns = 0;  // begin of the first data packet's service, end of the last's
+  int64_t pauses_ns = 0;              // long times without any in service
 };
 
 bool dropped(const PacketRecord& p) { return p.flags & (kPacketDropTail | kPacketDropLoss); }
@@ -52,18 +51,14 @@ Logs sort_packets(const std::vector<PacketRecord>& packets,
     PortLog& log = logs.by_id[p.port_id];
     log.port = &port->second;
     log.packets.push_back(&p);
-    if (!dropped(p)) log.bytes += p.len_bytes;
-    log.data = log.data || p.payload_bytes > 0;
     if (p.payload_bytes == 0) continue;
     if (!dropped(p) && p.depart_ns != kNotDeparted) {
+      log.bytes += p.len_bytes;
       const auto left_ns = static_cast<int64_t>(p.depart_ns);
-      if (log.last_ns == 0) {
-        // Served for so long before it left.
-        const uint64_t service_ns = uint64_t{p.len_bytes} * 8'000'000'000 / log.port->rate_bps;
-        log.first_ns = left_ns - static_cast<int64_t>(service_ns);
-        log.last_ns = left_ns;
-      }
-      if (left_ns - log.last_ns > kPauseNs) log.pauses_ns += left_ns - log.last_ns;
+      const uint64_t service_ns = uint64_t{p.len_bytes} * 8'000'000'000 / log.port->rate_bps;
+      const int64_t begin_ns = left_ns - static_cast<int64_t>(service_ns);
+      if (log.last_ns == 0) log.first_ns = log.last_ns = begin_ns;
+      if (begin_ns - log.last_ns > kPauseNs) log.pauses_ns += begin_ns - log.last_ns;
       log.last_ns = std::max(log.last_ns, left_ns);
     }
     const auto at_ns = static_cast<int64_t>(p.arrival_ns);
@@ -72,10 +67,9 @@ Logs sort_packets(const std::vector<PacketRecord>& packets,
     any = true;
   }
   uint64_t most = 0;
+  for (const auto& [id, log] : logs.by_id) most = std::max(most, log.bytes);
   for (const auto& [id, log] : logs.by_id)
-    if (log.data) most = std::max(most, log.bytes);
-  for (const auto& [id, log] : logs.by_id)
-    if (log.data && log.bytes >= most / kLeastShare) logs.busiest.push_back(&log);
+    if (log.bytes > 0 && log.bytes >= most / kLeastShare) logs.busiest.push_back(&log);
   std::stable_sort(logs.busiest.begin(), logs.busiest.end(),
                    [](const PortLog* a, const PortLog* b) { return a->bytes > b->bytes; });
   return logs;

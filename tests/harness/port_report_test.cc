@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "report/report.h"
 
 namespace delaycc {
@@ -59,10 +61,42 @@ TEST(PortReport, RatesLeavePausesOut) {
                                              data(50'000'000, 50'002'000, 4344, 3000)};
   const std::vector<PortFigures> found = figures(packets);
   ASSERT_EQ(found.size(), 1u);
-  // 6000 bytes; 50.002 ms less the pause of 50 ms from the second's end to the third's.
-  EXPECT_DOUBLE_EQ(found[0].mean_gbps, 6000 * 8 / 3000.0);
+  // 6000 bytes; 50.002 ms less the pause from the second's end to where the third's service begins.
+  EXPECT_DOUBLE_EQ(found[0].mean_gbps, 6000 * 8 / 4000.0);
+  EXPECT_DOUBLE_EQ(found[0].utilisation, 1);
   EXPECT_DOUBLE_EQ(found[0].queue_mean_bytes, 2250);
   EXPECT_DOUBLE_EQ(found[0].queue_max_bytes, 3000);
+}
+
+PacketRecord back(PacketRecord p) {
+  std::swap(p.sport, p.dport);
+  p.port_id = 2;
+  return p;
+}
+
+TEST(PortReport, AnEndThatSendsAcksAndAFewMessagesHasTheRateOfTheMessages) {
+  std::vector<PacketRecord> packets;
+  for (uint32_t i = 0; i < 100; i++) {
+    packets.push_back(data(i * 1000, (i + 1) * 1000, i * 1448, 1500));
+    packets.push_back(ack(i * 1000 + 500, (i + 1) * 1448));
+  }
+  // Two alone, 10 ms apart.
+  for (const uint64_t at_ns : {200'000, 10'200'000})
+    packets.push_back(back(data(at_ns, at_ns + 1000, 7, 1500)));
+  const std::vector<PortFigures> found = figures(packets);
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[1].name, "s1-eth1");
+  EXPECT_DOUBLE_EQ(found[1].utilisation, 1);
+}
+
+TEST(PortReport, AnEndWithNextToNoDataIsNotShown) {
+  std::vector<PacketRecord> packets;
+  for (uint32_t i = 0; i < 2000; i++) {
+    packets.push_back(data(i * 1000, (i + 1) * 1000, i * 1448, 1500));
+    packets.push_back(ack(i * 1000 + 500, (i + 1) * 1448));
+  }
+  packets.push_back(back(data(3'000'000, 3'001'000, 7, 1500)));
+  EXPECT_EQ(figures(packets).size(), 1u);
 }
 
 TEST(PortReport, RttsAreFromTheFirstTransmissionToTheArrivalOfTheAck) {
