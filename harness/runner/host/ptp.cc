@@ -25,7 +25,7 @@ namespace {
 constexpr int kAnswerMs = 5'000;
 constexpr int kAnswerCpuS = 5;
 constexpr int kAttempts = 5;  // pmc waits for a tenth of a second; a busy host takes longer
-constexpr int kClockLooks = 5;
+constexpr size_t kClockLooks = 5;
 constexpr int64_t kSecondNs = 1'000'000'000;
 
 // What ptp4l says of one thing: "portState SLAVE" and so on.
@@ -119,7 +119,7 @@ int64_t device_clock_error_ns(const std::string& device) {
     throw system_error("PTP_SYS_OFFSET", "/dev/ptp" + std::to_string(index));
   const auto ns = [](const ptp_clock_time& time) { return time.sec * kSecondNs + time.nsec; };
   int64_t least_ns = INT64_MAX, apart_ns = 0;
-  for (int i = 0; i < kClockLooks; i++) {
+  for (size_t i = 0; i < kClockLooks; i++) {
     const int64_t before = ns(looks.ts[2 * i]), there = ns(looks.ts[2 * i + 1]),
                   after = ns(looks.ts[2 * i + 2]);
     if (after - before >= least_ns) continue;
