@@ -8,7 +8,7 @@
 #   eth2, eth3         QEMU's igb, on another, where this QEMU has it
 #   stamp0, stamp1     tests/lab/stamped
 #
-# programs: delaycc
+# programs: delaycc delaycc-host-runner chmod cat date
 # modules: e1000e igb i2c-algo-bit dca
 
 # Functions are called by their names:
@@ -80,11 +80,49 @@ test_igb()
 	modprobe igb && stamps_of eth2 eth3 'tx-only: 50 of 50 packets sent and 0 of .* refuses to stamp every packet that comes'
 }
 
+# How far the runner of the backend `hosts` finds the system's clock from the device's, in ns, where ptp4l says that it keeps the latter. A
+# driver sets its clock by the system's, and nothing keeps it afterwards.
+clock_error() # DEVICE
+{
+	mkdir -p /tmp/bin
+	printf '%s\n' '#!/bin/dash' "cat /tmp/ptp" >/tmp/bin/pmc
+	chmod 755 /tmp/bin/pmc
+	cat >/tmp/ptp <<-PTP
+		 x RESPONSE MANAGEMENT PARENT_DATA_SET
+		grandmasterIdentity 525400.fffe.000001
+		 x RESPONSE MANAGEMENT CURRENT_DATA_SET
+		stepsRemoved 1
+		offsetFromMaster 0.0
+		 x RESPONSE MANAGEMENT PORT_PROPERTIES_NP
+		portState SLAVE
+		timestamping HARDWARE
+		interface $1
+	PTP
+	order='{"socket":"/tmp/ptp"}'
+	printf 'ptp %s\n%s' ${#order} "$order" | PATH=/tmp/bin:$PATH delaycc-host-runner --remote >/tmp/frames || return 1
+	sed -n 's/.*"error_ns":\([0-9]*\).*"trouble":"".*/\1/p' /tmp/frames
+}
+
+test_clock_of_igb()
+{
+	ip link set eth2 up && sleep 1 || return 1
+	near=$(clock_error eth2)
+	if [ "${near:-0}" -le 1 ] || [ "$near" -ge 50000000 ]; then
+		no "the driver's own: $near ns"
+		return 1
+	fi
+	later=$(($(date +%s%N) + 300000000))
+	date -s "@$((later / 1000000000)).$(printf %09d $((later % 1000000000)))" >/dev/null || return 1
+	far=$(clock_error eth2)
+	[ "${far:-0}" -gt 250000000 ] && [ "$far" -lt 350000000 ] && return 0
+	no "300 ms ahead: $far ns"
+}
+
 start_machine
 # shellcheck disable=SC2013 # words
 for name in $(sed -n 's/^test_\([a-z0-9_]*\)()$/\1/p' "$0"); do
 	case $name in
-	igb) grep -q with_igb /proc/cmdline || continue ;;
+	igb | clock_of_igb) grep -q with_igb /proc/cmdline || continue ;;
 	esac
 	run "$name"
 done
