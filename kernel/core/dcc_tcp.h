@@ -1147,18 +1147,23 @@ static inline void dcc_tcp_count_alike(struct dcc_tcp_alike *a, const struct dcc
 /*
  * While the handshake's RTT is in use: is the path idle?  Then all RTTs of a round trip are the
  * same, to a packet's time, and longer than the handshake says by no more than unknown links make
- * them.
+ * them.  So may they be in a queue that flows make which start together; but an idle path's are the
+ * least that the flow has seen.
  */
 static DCC_NOINLINE void dcc_tcp_watch_idle(struct dcc_tcp *s, const struct dcc_ack *ack)
 {
 	struct dcc_tcp_handshake *h = &s->handshake;
+	u64 packet_ns;
 
 	if (ack->rtt_ns > s->least_rtt_ns + dcc_tcp_handshake_slack_ns(s)) {
 		h->idle.samples = 0;
 		return;
 	}
-	dcc_tcp_count_alike(&h->idle, ack, dcc_tcp_slow_packet_ns(s));
+	packet_ns = dcc_tcp_slow_packet_ns(s);
+	dcc_tcp_count_alike(&h->idle, ack, packet_ns);
 	if (h->idle.samples < DCC_TCP_ROUND_SAMPLES || ack->send_ns < h->idle.since_ns)
+		return;
+	if (s->line_told && h->idle.least_ns > h->least_data_ns + packet_ns)
 		return;
 	s->least_rtt_ns = h->idle.least_ns;
 	s->known.least_rtt_ns = 0;

@@ -722,6 +722,15 @@ TEST(TcpHandshake, GivesWayToTheLastNanosecondOnTheIdlePath) {
   EXPECT_EQ(flow.base_ns(), kBase);
 }
 
+TEST(TcpHandshake, StaysInALevelQueueThatTheFlowSawBegin) {
+  NewFlow flow;
+  flow.Feed(kBase, 1, 1000);
+  flow.Feed(kBase + 8 * kPacket, 100, 1000);  // flows that start together, for a round trip
+  EXPECT_EQ(flow.base_ns(), kHandshake + 2 * kPacket);
+  flow.Feed(kBase, 100, 1000);
+  EXPECT_EQ(flow.base_ns(), kBase);
+}
+
 TEST(TcpHandshake, InMicrosecondsGivesWayWithinItsError) {
   NewFlow flow(kBase - 1000 - 2 * kPacket - 700, false);
   flow.Feed(kBase, 50, 1000);
