@@ -16,6 +16,9 @@ int subprog_dcc_oscar_measure_drop(struct dcc_oscar *s, const struct dcc_ack *ac
 int subprog_dcc_oscar_decide(struct dcc_oscar *s, const struct dcc_estimate *e,
 			     const struct dcc_ack *ack);
 
+int subprog_dcc_oscar_watch_next_queue(struct dcc_oscar *s, u32 next_queue_ns,
+				       const struct dcc_estimate *e);
+
 #include "dcc_batch.h"
 
 DELAYCC_SUBPROG int subprog_batch_add(struct dcc_batch *b, const struct dcc_ack *ack)
@@ -60,6 +63,14 @@ DELAYCC_SUBPROG int subprog_dcc_oscar_measure_drop(struct dcc_oscar *s, const st
 {
 	if (s && ack)
 		dcc_oscar_measure_drop(s, ack);
+	return 0;
+}
+
+DELAYCC_SUBPROG int subprog_dcc_oscar_watch_next_queue(struct dcc_oscar *s, u32 next_queue_ns,
+						       const struct dcc_estimate *e)
+{
+	if (s && e)
+		dcc_oscar_watch_next_queue(s, next_queue_ns, e);
 	return 0;
 }
 

@@ -104,7 +104,9 @@
  *      packets of the flow saw the drain, and up to four times when they are too few for any
  *      slope (dcc_oscar_margin_q24()).
  *  16. D_target can depend on the flow's share (flow_scaling_ppm; off by default).
- *  17. The automatic D_target is no multiple of the base RTT (dcc_oscar_default_queue_ns()).
+ *  17. The automatic D_target is no multiple of the base RTT (dcc_oscar_default_queue_ns()).  A
+ *      path just short of the next longer queue takes that where flows of longer paths hold it
+ *      (dcc_oscar_watch_next_queue()).
  */
 #ifndef DCC_OSCAR_H
 #define DCC_OSCAR_H
@@ -199,6 +201,7 @@ static DCC_NOINLINE void dcc_oscar_close(struct dcc_oscar *s, const struct dcc_p
 		dcc_batch_init(&s->batch, s->scale.tau_ns, DCC_BATCH_NO_GAP);
 		dcc_oscar_set_gap(s);
 		dcc_oscar_scale_target(s);
+		dcc_oscar_use_queue(s, dcc_oscar_next_queue_ns(&s->scale));
 	} else {
 		DCC_BPF_SUBPROG(dcc_oscar_decide)(s, &e, ack);
 	}

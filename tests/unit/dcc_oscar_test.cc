@@ -430,6 +430,43 @@ TEST(OscarDefault, HandsOutTheIdleShareAtTheAckThatShowsTheQueueEmpty) {
   EXPECT_GT(flow.u(), 0.95);
 }
 
+// A path of 18 us in one queue with paths of 20 us, which hold 12 us of it.
+TEST(OscarDefault, APathJustShortOfTheNextQueueTakesItWhereItStaysAndUntilItIsEmpty) {
+  Flow flow(kOscar, {100000000000, 18000, 1500, 0, 0});
+  ASSERT_EQ(flow.state.scale.target_ns, 24000u);
+  for (int i = 0; i < 63; ++i) flow.Decide(30000, 480, 50000);
+  EXPECT_EQ(flow.state.scale.target_ns, 24000u);
+  flow.Decide(26000, 480, 50000);
+  for (int i = 0; i < 63; ++i) flow.Decide(30000, 480, 50000);
+  EXPECT_EQ(flow.state.scale.target_ns, 24000u) << "not in a row";
+  flow.Decide(30000, 480, 50000);
+  EXPECT_EQ(flow.state.scale.target_ns, 30000u);
+  EXPECT_EQ(flow.state.scale.queue_ns, 12000u);
+  flow.path.base_rtt_ns = 18100;
+  flow.Decide(30000, 480, 50000);
+  EXPECT_EQ(flow.state.scale.target_ns, 30100u) << "it stays with a changed path";
+  for (int i = 0; i < 50; ++i) flow.Decide(22000, 480, 50000);
+  EXPECT_EQ(flow.state.scale.target_ns, 30100u);
+  for (int i = 0; i < 2; ++i) flow.Decide(18100, 480, 50000);
+  EXPECT_EQ(flow.state.scale.target_ns, 24100u);
+}
+
+TEST(Oscar, OnlyAnAutomaticQueueOfAToldLineJustShortOfTheNextOneGetsLonger) {
+  const auto target = [](u32 base_ns, u32 paper, u32 queue_ns, u32 grain_ns) {
+    Flow flow(paper, {100000000000, base_ns, 1500, 0, grain_ns});
+    flow.params.target_queue_ns = queue_ns;
+    dcc_oscar_init(&flow.state, &flow.path, &flow.params, &flow.control);
+    for (int i = 0; i < 100; ++i) flow.Decide(base_ns + 12000, 480, 50000);
+    return flow.state.scale.target_ns - base_ns;
+  };
+  EXPECT_EQ(target(14400, kOscar, 0, 0), 12000u);
+  EXPECT_EQ(target(14300, kOscar, 0, 0), 6000u);
+  EXPECT_EQ(target(12000, kOscar, 0, 0), 6000u);
+  EXPECT_EQ(target(18000, kOscar, 6000, 0), 6000u);
+  EXPECT_EQ(target(18000, kOscar, 0, 4500), 6000u);
+  EXPECT_EQ(target(18000, kOscarPaper, 0, 0), 6000u);
+}
+
 // The ratio of a flow with a share of 40 Gbit/s, after its packets found the queue like this and
 // the last one found none.
 double AfterDrain(double share, const std::vector<u32>& delays_ns) {

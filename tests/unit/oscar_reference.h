@@ -198,11 +198,15 @@ class OscarReference {
                          static_cast<double>(DCC_OSCAR_TARGET_MAX_NS));
     tau_ = params.tau_ns ? params.tau_ns : std::max(500.0, std::floor(base_ / 2));
     const double queue = target_ - base_;
-    empty_ = base_ + std::min(1000.0, std::floor(queue / 4));
+    slack_ = std::min(1000.0, std::floor(queue / 4));
+    empty_ = base_ + slack_;
     queue_ = queue;
+    told_ = !path.grain_ns;
+    own_queue_ = queue;
+    if (told_ && !paper_ && !params.target_queue_ns && !params.target_delay_ns)
+      next_queue_ = DefaultQueue(base_ + std::floor((base_ - path.noise_ns) / 3), path.noise_ns);
     flow_scaling_ = paper_ ? 0 : params.flow_scaling_ppm / 1e6;
     SetTarget(target_);
-    drop_ = std::floor(queue / 5) * 2;
     u_ai_ = params.u_ai_ppm / 1e6;
     u_hai_ = params.u_hai_ppm / 1e6;
     batch_.Configure(static_cast<u64>(tau_), !paper_);
@@ -245,6 +249,8 @@ class OscarReference {
     drained_ = core.steer.drained_ns;
     delay_ = core.last.delay_ns;
     least_ = core.drain.least_ns;
+    near_next_ = core.drain.next_batches;
+    if (next_queue_ > own_queue_) UseQueue(core.drain.next_queue);
     probe_ = core.probe.phase;
     probe_u_ = core.probe.ratio_q24 / kOne;
     probe_from_ = core.probe.from_ns;
@@ -312,9 +318,25 @@ class OscarReference {
 
   void SetTarget(double target) {
     target_ = target;
+    drop_ = std::floor(queue_ / 5) * 2;
     band_ = std::min(500.0, std::floor((target - base_) / 8));
     near_ = std::floor((target - base_) / 3);
     high_ = target + std::floor(target / 8);
+  }
+
+  void UseQueue(bool next) {
+    uses_next_ = next;
+    queue_ = next ? next_queue_ : own_queue_;
+    SetTarget(base_ + queue_);
+    ScaleTarget();
+  }
+
+  // The queue of a path a third longer is this one's while it is there, until it is empty.
+  void WatchNextQueue(const Estimate& e) {
+    if (next_queue_ <= own_queue_) return;
+    const double off = std::fabs(e.delay - base_ - next_queue_);
+    near_next_ = off > std::floor(next_queue_ / 4) ? 0 : near_next_ + 1;
+    if (uses_next_ ? e.delay <= empty_ : near_next_ >= 64) UseQueue(!uses_next_);
   }
 
   // The least of 6 us, 12 us, 24 us ... above 5/16 of a base RTT.
@@ -424,7 +446,7 @@ class OscarReference {
 
   bool ProbeJudge(const dcc_ack& ack) {
     probe_ = DCC_OSCAR_PROBE_NONE;
-    if (probe_delay_ <= 0 || probe_delay_ > base_ + std::floor((empty_ - base_) / 2)) return false;
+    if (probe_delay_ <= 0 || probe_delay_ > base_ + std::floor(slack_ / 2)) return false;
     const double u = std::max(u_, probe_u_);
     raised_ = ack.now_ns;
     delay_ = probe_delay_;
@@ -534,6 +556,7 @@ class OscarReference {
   }
 
   double DecideDefault(const Estimate& e, const dcc_ack& ack) {
+    WatchNextQueue(e);
     if (e.delay <= empty_) {
       const double u = u_ + u_ai_;
       if (e.first > raised_) ProbeBegin(ack.now_ns);
@@ -583,6 +606,9 @@ class OscarReference {
   static constexpr double kOne = 1 << 24;
 
   bool paper_;
+  bool told_ = false, uses_next_ = false;
+  int near_next_ = 0;
+  double own_queue_ = 0, next_queue_ = 0, slack_ = 0;
   double queue_, flow_scaling_;
   double mu_, packet_, base_, target_, tau_, empty_, band_, near_, high_, drop_, u_ai_, u_hai_;
   BatchReference batch_;

@@ -28,6 +28,13 @@
 /* U_AI counts once per decision since the reference state, up to so many times. */
 #define DCC_OSCAR_AI_STEPS 3
 
+/*
+ * So many batches in a row, 32 base RTTs, within such a part of their longer queue say that flows
+ * of longer paths hold it.
+ */
+#define DCC_OSCAR_NEXT_QUEUE_BATCHES 64U
+#define DCC_OSCAR_NEXT_QUEUE_NEAR 4U
+
 /* The mean excess is that of 32 decisions or so. */
 #define DCC_OSCAR_EXCESS_SHIFT 5
 
@@ -279,6 +286,44 @@ static inline bool dcc_oscar_two_loops(struct dcc_oscar *s, const struct dcc_est
 	return true;
 }
 
+/* To be called when the path has changed, with next_queue_ns from dcc_oscar_next_queue_ns(). */
+static inline void dcc_oscar_use_queue(struct dcc_oscar *s, u32 next_queue_ns)
+{
+	struct dcc_oscar_scale *c = &s->scale;
+
+	if (DCC_LIKELY(!next_queue_ns))
+		return;
+	c->queue_ns = s->drain.next_queue ?
+		next_queue_ns : dcc_oscar_default_queue_ns(c->base_ns, c->path.noise_ns);
+	dcc_oscar_set_target(c, c->base_ns + c->queue_ns);
+	dcc_oscar_scale_target(s);
+}
+
+/*
+ * A path that is just short of the next automatic target queue, once per batch.  In one queue with
+ * paths just beyond, which hold that longer queue, its flows would see a queue above their target
+ * for ever, and shrink to nothing.  So they take the longer queue for their own if it stays, until
+ * it is empty.  Hundreds of flows can hold so long a queue by themselves: at worst they have what
+ * a path a third longer would have.
+ */
+static DCC_NOINLINE void dcc_oscar_watch_next_queue(struct dcc_oscar *s, u32 next_queue_ns,
+						    const struct dcc_estimate *e)
+{
+	struct dcc_oscar_scale *c = &s->scale;
+	struct dcc_oscar_drain *d = &s->drain;
+
+	if (!dcc_oscar_within(e->delay_ns, (u64)c->base_ns + next_queue_ns,
+			      next_queue_ns / DCC_OSCAR_NEXT_QUEUE_NEAR))
+		d->next_batches = 0;
+	else if (d->next_batches < DCC_OSCAR_NEXT_QUEUE_BATCHES)
+		d->next_batches++;
+	if (d->next_queue ? e->delay_ns > c->empty_ns :
+			    d->next_batches < DCC_OSCAR_NEXT_QUEUE_BATCHES)
+		return;
+	d->next_queue = !d->next_queue;
+	dcc_oscar_use_queue(s, next_queue_ns);
+}
+
 enum dcc_oscar_phase {
 	DCC_OSCAR_PHASE_EMPTY,
 	DCC_OSCAR_PHASE_FILL,
@@ -304,9 +349,13 @@ static inline enum dcc_oscar_phase dcc_oscar_phase_of(const struct dcc_oscar_sca
 static inline u32 dcc_oscar_decide_default(struct dcc_oscar *s, const struct dcc_estimate *e,
 					   const struct dcc_ack *ack, u32 *branch)
 {
-	enum dcc_oscar_phase phase = dcc_oscar_phase_of(&s->scale, e);
+	u32 next_queue_ns = dcc_oscar_next_queue_ns(&s->scale);
+	enum dcc_oscar_phase phase;
 	u32 us_q24, u_q24, ai_q24;
 
+	if (DCC_UNLIKELY(next_queue_ns))
+		DCC_BPF_SUBPROG(dcc_oscar_watch_next_queue)(s, next_queue_ns, e);
+	phase = dcc_oscar_phase_of(&s->scale, e);
 	if (phase == DCC_OSCAR_PHASE_EMPTY) {
 		*branch = DCC_OSCAR_EMPTY;
 		if (e->first_ns > s->steer.raised_ns && dcc_oscar_probe_begin(s, ack->now_ns))

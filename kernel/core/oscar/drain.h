@@ -39,6 +39,8 @@ static inline void dcc_oscar_drain_init(struct dcc_oscar_drain *d, u32 base_ns)
 		d->point_delivered[i] = 0;
 	}
 	d->head = 0;
+	d->next_queue = 0;
+	d->next_batches = 0;
 }
 
 /*

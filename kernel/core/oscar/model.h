@@ -69,6 +69,8 @@ struct dcc_oscar_drain {
 	u32 least_ns;	     /* the least delay of a batch since the start; 0: none yet */
 	u32 delivered_bytes; /* modulo 2^32; only differences within the ring are used */
 	u8 head;	     /* of the ring */
+	u8 next_queue;	     /* the target queue of longer paths is in use, until it is empty */
+	u8 next_batches;     /* in a row that were near that queue's target */
 	u64 point_send_ns[DCC_OSCAR_POINTS];
 	u32 point_delay_ns[DCC_OSCAR_POINTS]; /* 0: sent before a pause of the flow's own */
 	u32 point_delivered[DCC_OSCAR_POINTS];

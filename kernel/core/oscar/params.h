@@ -27,6 +27,9 @@
 #define DCC_OSCAR_QUEUE_NS 6000U
 #define DCC_OSCAR_QUEUE_BASE_NS 19200U
 
+/* A base RTT short of the next queue's by a quarter at most may share one with longer ones. */
+#define DCC_OSCAR_NEXT_QUEUE_PART 3U
+
 /* Flow scaling: shares up to 1/16 have the whole target queue. */
 #define DCC_OSCAR_FLOW_SCALING_OCTAVES 4U
 
@@ -176,6 +179,24 @@ static inline u32 dcc_oscar_default_queue_ns(u32 base_ns, u32 noise_ns)
 	if (steps)
 		queue_ns <<= 63 - dcc_clz_u64(steps);
 	return queue_ns + dcc_min_u32(noise_ns, base_ns) / 2;
+}
+
+/*
+ * The automatic target queue of a path a third longer; 0: it is no other one.  Not where nobody has
+ * told the line rate, nor for the paper's law.
+ */
+static inline u32 dcc_oscar_next_queue_ns(const struct dcc_oscar_scale *c)
+{
+	u32 noise_ns = c->path.noise_ns, more_ns, next_ns;
+
+	if (DCC_LIKELY(c->base_ns < DCC_OSCAR_QUEUE_BASE_NS / 4 * 3) || c->path.grain_ns ||
+	    c->params.target_queue_ns || c->params.target_delay_ns || c->params.paper)
+		return 0;
+	more_ns = dcc_sub_sat_u32(c->base_ns, noise_ns) / DCC_OSCAR_NEXT_QUEUE_PART;
+	next_ns = dcc_oscar_default_queue_ns(c->base_ns + more_ns, noise_ns);
+	if (next_ns == dcc_oscar_default_queue_ns(c->base_ns, noise_ns))
+		return 0;
+	return next_ns;
 }
 
 /* Values outside their ranges are cut to them: a core must not fail. */
