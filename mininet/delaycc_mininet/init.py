@@ -21,6 +21,8 @@ from delaycc_mininet import labnet  # noqa: E402
 OUT = pathlib.Path("/run/delaycc")
 MS_RDONLY, MS_REC, MS_PRIVATE = 1, 16384, 1 << 18
 PR_SET_TIMERSLACK, RB_POWER_OFF, ENOENT = 29, 0x4321FEDC, 2
+# For programs' own files: /tmp is the host's, read-only, where the command was started there.
+SCRATCH = "/dev/shm"
 # Hidden by what is mounted on them.
 COVERED = ("/tmp", "/run", "/dev", "/proc", "/sys", "/var/tmp", "/var/log")
 RUN = """
@@ -59,10 +61,10 @@ def mounts(folder, kept):
     for kind, where in (("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev"), ("tmpfs", "/tmp"), ("tmpfs", "/run"),
                         ("tmpfs", "/var/tmp"), ("tmpfs", "/var/log")):
         labnet.mount(kind, where)
-    for where in ("/dev/pts", "/dev/shm", "/run/lock", "/run/netns"):
+    for where in ("/dev/pts", SCRATCH, "/run/lock", "/run/netns"):
         os.makedirs(where, exist_ok=True)
     labnet.mount("devpts", "/dev/pts", "ptmxmode=0666")
-    labnet.mount("tmpfs", "/dev/shm")
+    labnet.mount("tmpfs", SCRATCH)
     labnet.mount("tmpfs", "/sys/fs/cgroup")
     os.mkdir("/sys/fs/cgroup/net_prio")
     labnet.check(labnet.libc.mount(b"cgroup", b"/sys/fs/cgroup/net_prio", b"cgroup", 0, b"net_prio"), "mount net_prio")
@@ -88,7 +90,7 @@ def settings(cc):
 
 def run(job):
     """The script as a process of its own, since init has to wait for everybody's children."""
-    environment = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/tmp", "TMPDIR": "/tmp", "USER": "root",
+    environment = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": SCRATCH, "TMPDIR": SCRATCH, "USER": "root",
                    "TERM": "dumb", "LC_ALL": "C.UTF-8", "PYTHONHASHSEED": "0", "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1",
                    "PYTHONPATH": f"{HERE.parent}", "DELAYCC_OUT": str(OUT)}
     if job["pcap"]:

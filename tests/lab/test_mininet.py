@@ -106,6 +106,12 @@ def test_the_script_s_exit_code_is_the_command_s(tmp_path):
     assert (tmp_path / "output.txt").read_text() == "bye\n"
 
 
+def test_programs_can_write_files_of_their_own_where_the_command_is_started_in_tmp(tmp_path):
+    makes = script(tmp_path, "import subprocess; subprocess.run(['mktemp'], check=True)")
+    done = owned.run(["env", "-C", "/tmp", DELAYCC, "mininet", "--out", tmp_path / "out", makes])
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_the_packets_of_each_host_are_kept_with_exact_stamps(tmp_path):
     path = script(tmp_path, """
 net = Mininet(topo=Dumbbell(1, rate="40Gbit", delay="1us"), host=CcHost, link=PortLink)
