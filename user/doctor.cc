@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <ifaddrs.h>
+#include <linux/types.h>
 #include <net/if.h>
 #include <sched.h>
 #include <sys/socket.h>
@@ -16,6 +17,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -24,6 +26,7 @@
 #include "backend/hosts/hosts.h"
 #include "backends.h"
 #include "base/temporary_directory.h"
+#include "bpf/loader.h"
 #include "mininet_command.h"
 #include "plan/plan.h"
 #include "stamps/nic.h"
@@ -221,19 +224,21 @@ bool has_hardware(const std::string& device) {
 void line_rates() {
   const int64_t told = number_in("/proc/sys/net/ipv4/delaycc/line_rate_mbps");
   const char* remedy = "set net.ipv4.delaycc.line_rate_mbps";
+  const std::map<std::string, uint32_t> speeds_mbps = device_speeds_mbps();
   for (const std::string& name : devices()) {
     const std::string what = "line rate " + name;
-    const int64_t mbps = number_in("/sys/class/net/" + name + "/speed");
+    const auto said = speeds_mbps.find(name);
     if (told)
       line(true, what, fmt::format("{} Mbit/s, by net.ipv4.delaycc.line_rate_mbps", told));
-    else if (!mbps || exists("/sys/class/net/" + name + "/tun_flags"))
+    else if (said == speeds_mbps.end())
       line(false, what,
-           fmt::format("the device does not say it: 10000 Mbit/s, a guess; {}", remedy));
+           fmt::format("the device does not say it: {} Mbit/s, a guess; {}", kUnsaidSpeedMbps,
+                       remedy));
     else if (!has_hardware(name))
       line(false, what,
-           fmt::format("{} Mbit/s, but no hardware has it: a guess; {}", mbps, remedy));
+           fmt::format("{} Mbit/s, but no hardware has it: a guess; {}", said->second, remedy));
     else
-      line(true, what, fmt::format("{} Mbit/s, by its driver", mbps));
+      line(true, what, fmt::format("{} Mbit/s, by its driver", said->second));
   }
 }
 
