@@ -84,7 +84,7 @@ check_sparse() {
 check_tidy() {
 	local units
 	mapfile -t units < <(git ls-files 'harness/*.cc' 'user/*.cc')
-	printf '%s\n' "${units[@]}" | xargs -P "$(nproc)" -n 2 clang-tidy -p "$build" --quiet --warnings-as-errors='*' 2>/dev/null
+	harness/tools/tidy.py "$build" "${units[@]}"
 }
 
 check_user_c() {
