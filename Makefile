@@ -127,7 +127,7 @@ test: setup-test ## every test
 	@$(MAKE) --no-print-directory tools lab
 	@$(MAKE) --no-print-directory unit-test
 	-@$(MAKE) --no-print-directory packetdrill-scripts
-	$(PYTEST) $(PARALLEL) -m "not alone" tests/vm tests/lab tests/report tests/tools
+	DELAYCC_QUICK=1 $(PYTEST) $(PARALLEL) -m "not alone" tests/vm tests/lab tests/report tests/tools
 	$(PYTEST) -m alone tests/report tests/bpf tests/smp
 
 .PHONY: unit-test
@@ -174,7 +174,7 @@ bpf-test: tools ## the BPF programs on the running kernel
 
 # 6.1, which is the default, 6.12, 7.2 or 7.3; QEMU=trixie takes the QEMU of that Debian.
 .PHONY: vm-test
-vm-test: ## the modules in Debian's stock kernel under QEMU (KERNEL=6.12, QEMU=trixie)
+vm-test: ## the modules in Debian's stock kernel under QEMU, more of them than `make test` (KERNEL=6.12, QEMU=trixie)
 	DELAYCC_VM_KERNEL=$(KERNEL) DELAYCC_VM_QEMU=$(QEMU) $(PYTEST) tests/vm
 
 .PHONY: harm-table

@@ -76,7 +76,7 @@ build_programs()
 	if [ -d "$kernel/build" ]; then
 		make -s -C "$root/kernel" KDIR="$kernel/build" OUT="$modules" CONFIG_DEBUG_INFO_BTF_MODULES= >"$work/modules.log" 2>&1 ||
 			{ cat "$work/modules.log" >&2; die "the modules do not build for $release"; }
-		built_more=$work/modules-$release
+		built_more=$modules-tests
 		for folder in $more; do
 			name=${folder##*/}
 			mkdir -p "$built_more/$name"
@@ -202,8 +202,16 @@ fi
 repeats=
 if chrt --reset-on-fork --fifo 1 true 2>/dev/null; then
 	processors=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)
-	# Machines side by side spread over the first and the last.
-	if [ $(($$ % 2)) = 0 ]; then processor=${processors%%[-,]*}; else processor=${processors##*[-,]}; fi
+	# Machines side by side take the first and the last, each the one that no other machine has; a
+	# machine holds the lock as long as it runs.
+	each="${processors%%[-,]*} ${processors##*[-,]}"
+	[ $(($$ % 2)) = 0 ] || each="${each#* } ${each% *}"
+	locks=${XDG_CACHE_HOME:-$HOME/.cache}/delaycc/vm
+	mkdir -p "$locks"
+	for processor in $each; do
+		exec 8>"$locks/processor-$processor.lock"
+		! flock -n 8 || break
+	done
 	repeats="chrt --reset-on-fork --fifo 1 taskset --cpu-list $processor"
 fi
 # shellcheck disable=SC2086 # a command
