@@ -130,6 +130,10 @@ test: setup-test ## every test
 	DELAYCC_QUICK=1 $(PYTEST) $(PARALLEL) -m "not alone" tests/vm tests/lab tests/report tests/tools
 	$(PYTEST) -m alone tests/report tests/bpf tests/smp
 
+.PHONY: long-test
+long-test: tools lab ## what `make test` leaves out because a cheaper test of the same stands beside it (10 minutes)
+	$(PYTEST) $(PARALLEL) -m long tests
+
 .PHONY: unit-test
 unit-test: tools ## the C++ tests: core (also with sanitizers and fuzzed) and harness
 	cd $(BUILD) && ctest --output-on-failure -j$(JOBS) --progress

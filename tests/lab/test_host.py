@@ -83,7 +83,7 @@ def figure(summary, algorithm, metric):
 
 # What may differ: fq serves a host's flows in turn where the lab's port is a FIFO, tbf counts whole nanoseconds for a packet, and a loss
 # falls on another packet when one comes 100 ns later. So flows that lose a packet end at other times; what the link carries stays.
-@pytest.mark.parametrize("numbers", (FAST, SLOW), ids=("100gbit-12us", "100mbit-1ms"))
+@pytest.mark.parametrize("numbers", (FAST, pytest.param(SLOW, marks=pytest.mark.long)), ids=("100gbit-12us", "100mbit-1ms"))
 def test_the_kernel_s_own_qdiscs_give_the_lab_s_figures(lab, tmp_path, numbers):
     by_lab, by_host = both(lab, tmp_path, INCAST.format(**numbers))
     for algorithm in ("oscar", "cubic", "dctcp"):
@@ -125,6 +125,7 @@ from_us = {from_us}
 
 
 # Tbf lets a packet go when its serialisation begins; that of a full one is part of the wire.
+@pytest.mark.long
 def test_a_short_packet_takes_as_long_as_a_full_one(lab, tmp_path):
     numbers = dict(senders=1, rtt_ns=1000000, host_gbps=0.2, gbps=0.1, buffer_bytes=100000, from_us=0)
     by_lab, by_host = both(lab, tmp_path, ONE_FLOW.format(**numbers, size_bytes=100))
@@ -133,6 +134,7 @@ def test_a_short_packet_takes_as_long_as_a_full_one(lab, tmp_path):
     assert figure(by_host, "bbr", "rtt_p50_us") == pytest.approx(1000, abs=1)
 
 
+@pytest.mark.long
 def test_bbr_takes_the_longer_handshake_for_the_path_s_rtt(lab, tmp_path):
     numbers = dict(senders=1, rtt_ns=1000000, host_gbps=0.2, gbps=0.1, buffer_bytes=100000, from_us=200000)
     by_lab, by_host = both(lab, tmp_path, ONE_FLOW.format(**numbers, size_bytes=100_000_000))

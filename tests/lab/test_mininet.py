@@ -44,7 +44,8 @@ def test_two_algorithms_share_a_link_of_100_gbit_and_each_run_is_the_same(tmp_pa
 
 
 # Mininet's own, as they are: default switches and controllers, TCLink, limits of processor time.
-@pytest.mark.parametrize("name,shown", (("simpleperf.py", "Results:"), ("emptynet.py", "mininet> \n*** Stopping network")))
+@pytest.mark.parametrize("name,shown", (("simpleperf.py", "Results:"),
+                                        pytest.param("emptynet.py", "mininet> \n*** Stopping network", marks=pytest.mark.long)))
 def test_scripts_of_others_run_as_they_are(tmp_path, name, shown):
     done = mininet(tmp_path / "out", THEIRS / name)
     assert shown in done.stdout, done.stdout
