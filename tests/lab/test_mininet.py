@@ -81,7 +81,7 @@ net.stop()
     assert re.search(r"refused: h1: sysctl net.ipv4.tcp_congestion_control = nosuch: .*; there are .*oscar.*swift", done.stdout)
 
 
-@pytest.mark.parametrize("text,why", (
+REFUSED = (
     ("from mininet.node import RemoteController\nMininet(topo=SingleSwitchTopo(2), controller=RemoteController)",
      "OpenFlow controllers do not run in the lab"),
     ("n = Mininet(topo=SingleSwitchTopo(2)); n['s1'].dpctl('dump-flows')", "dpctl: switches of the lab are Linux bridges"),
@@ -89,10 +89,44 @@ net.stop()
     ("Mininet(topo=Dumbbell(1, rate='fast'))", "rate='fast': not such as 100e9"),
     ("Mininet(topo=Dumbbell(1, rate='100Gbit', bw=10))", "rate and bw are two words for one thing"),
     ("Mininet(topo=Dumbbell(1, loss=101))", "loss in per cent=101.0: out of range, allowed is 0 to 100"),
-    ("Mininet(topo=FatTree(3))", "k=3: has to be even")))
-def test_what_the_lab_does_not_have_is_refused_with_the_reason(tmp_path, text, why):
-    done = mininet(tmp_path / "out", script(tmp_path, text), code=1)
-    assert why in done.stdout
+    ("Mininet(topo=FatTree(3))", "k=3: has to be even"))
+
+
+@pytest.fixture(scope="module", name="refused")
+def fixture_refused(tmp_path_factory):
+    """For each of REFUSED what it printed and its exit code: as a process of its own, all of them in one lab, whose Python starts once."""
+    folder = tmp_path_factory.mktemp("refused")
+    path = script(folder, f"""
+import os, sys
+for n, text in enumerate({[text for text, _ in REFUSED]!r}):
+    print("BEGIN", n, flush=True)
+    child = os.fork()
+    if not child:
+        os.dup2(1, 2)
+        try:
+            exec(text)
+        except BaseException:
+            sys.excepthook(*sys.exc_info())
+            sys.stdout.flush()
+            os._exit(1)
+        os._exit(0)
+    print("END", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+""")
+    done = mininet(folder / "out", path)
+    found = re.findall(r"^BEGIN (\d+)\n(.*?)^END (\d+)$", done.stdout, re.MULTILINE | re.DOTALL)
+    assert [int(n) for n, _, _ in found] == list(range(len(REFUSED))), done.stdout
+    return [(output, int(code)) for _, output, code in found]
+
+
+@pytest.mark.parametrize("number", range(len(REFUSED)), ids=[why.split(":", maxsplit=1)[0] for _, why in REFUSED])
+def test_what_the_lab_does_not_have_is_refused_with_the_reason(refused, number):
+    output, code = refused[number]
+    assert REFUSED[number][1] in output and code == 1, output
+
+
+def test_a_script_that_is_refused_fails(tmp_path):
+    text, why = REFUSED[-1]
+    assert why in mininet(tmp_path / "out", script(tmp_path, text), code=1).stdout
 
 
 def test_mistakes_on_the_command_line_are_named(tmp_path):
@@ -224,7 +258,7 @@ DUMBBELL = dict(kind="dumbbell", shape="senders = 3", link="", long="senders[0]"
 LEAF_SPINE = dict(kind="leaf-spine", shape="leaves = 2\nspines = 2\nhosts = 3", link="", long="leaf0[0]", burst="leaf0[1-2]", to="leaf1[0]")
 
 
-@pytest.mark.parametrize("shape", (DUMBBELL, LEAF_SPINE), ids=("dumbbell", "leaf-spine"))
+@pytest.mark.parametrize("shape", (DUMBBELL, pytest.param(LEAF_SPINE, marks=pytest.mark.long)), ids=("dumbbell", "leaf-spine"))
 def test_a_scenario_s_script_does_what_the_scenario_does(tmp_path, shape):
     scenario, exported = tmp_path / "exported.toml", tmp_path / "exported.py"
     scenario.write_text(SCENARIO.format(**shape))
