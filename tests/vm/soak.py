@@ -15,7 +15,7 @@ connection begins at 500 times the path's rate. What a machine printed is kept i
 
 The machine's clock counts instructions, so that a busy host changes nothing; its processors take turns. That needs the QEMU of Debian 13 (qemu.sh).
 
-    soak.py [--minutes N] [--seconds N] [--jobs N] [--kinds NAME,...]
+    soak.py [--minutes N] [--seconds N] [--pause N] [--jobs N] [--kinds NAME,...]
 """
 
 import argparse
@@ -64,6 +64,7 @@ class Machine:
     seed: int
     seconds: int
     cycles: int = CYCLES
+    pause: int = 0
 
     @property
     def name(self):
@@ -72,7 +73,7 @@ class Machine:
     @property
     def words(self):
         words = f"soak_seconds={self.seconds} soak_cycles={self.cycles} soak_seed={self.seed}"
-        return words + KINDS[self.kind]
+        return words + (f" soak_pause={self.pause}" if self.pause else "") + KINDS[self.kind]
 
     @property
     def environment(self):
@@ -94,10 +95,10 @@ def sha256(*parts):
     return digest.hexdigest()
 
 
-def machines(minutes, seconds, kinds=tuple(KINDS)):
+def machines(minutes, seconds, kinds=tuple(KINDS), pause=0):
     """In the order in which they run: after one of each kind there is something to compare."""
     rounds = max(1, -(-minutes * 60 // (seconds * CYCLES)))
-    return [Machine(kind, seed, seconds) for seed in range(1, rounds + 1) for kind in kinds]
+    return [Machine(kind, seed, seconds, pause=pause) for seed in range(1, rounds + 1) for kind in kinds]
 
 
 def prepare():
@@ -232,6 +233,12 @@ def positive(text):
     return int(text)
 
 
+def up_to_60(text):
+    if not text.isdigit() or int(text) > 60:
+        raise argparse.ArgumentTypeError(f'"{text}" is not a number from 0 to 60')
+    return int(text)
+
+
 def some_kinds(text):
     kinds = text.split(",")
     for kind in kinds:
@@ -245,6 +252,8 @@ def main():
     parser.add_argument("--minutes", type=positive, default=60, metavar="N",
                         help="of the machines' clock for each kind (%(default)s)")
     parser.add_argument("--seconds", type=positive, default=75, metavar="N", help=f"of a cycle; each machine has {CYCLES} (%(default)s)")
+    parser.add_argument("--pause", type=up_to_60, default=0, metavar="N",
+                        help="seconds between two uses of a program, 0 to 60: 10 take a third of the processor time (%(default)s)")
     parser.add_argument("--jobs", type=positive, default=1, metavar="N", help="machines at a time (%(default)s)")
     parser.add_argument("--kinds", type=some_kinds, default=tuple(KINDS), metavar="NAME,...", help=f"of {', '.join(KINDS)} (all)")
     arguments = parser.parse_args()
@@ -253,8 +262,8 @@ def main():
     except (NotHere, ValueError) as why:
         sys.exit(f"soak.py: {why}")
     try:
-        outcomes = run_all(machines(arguments.minutes, arguments.seconds, arguments.kinds), arguments.jobs, lambda line: print(line, flush=True),
-                           WORK / "results", identity())
+        chosen = machines(arguments.minutes, arguments.seconds, arguments.kinds, arguments.pause)
+        outcomes = run_all(chosen, arguments.jobs, lambda line: print(line, flush=True), WORK / "results", identity())
     except KeyboardInterrupt:
         print("interrupted; the next call goes on from here", file=sys.stderr)
         # No thread waits for its machine, which ends with it.

@@ -14,8 +14,9 @@
 #   xfer            streams that are compared byte by byte
 #
 # Words on the kernel's command line: soak_seconds=N (60), soak_cycles=N (2), soak_seed=N (1),
-# soak_algorithms=NAME,... (all of ours and cubic), soak_line_mbps=N (the line rate that is told;
-# else a device's own counts, and that of veth is 10 Gbit/s).
+# soak_pause=N (0: seconds between two uses of a program), soak_algorithms=NAME,... (all of ours and
+# cubic), soak_line_mbps=N (the line rate that is told; else a device's own counts, and that of veth
+# is 10 Gbit/s).
 #
 # A cycle makes the network, runs the programs for so long, ends them, and removes network and
 # modules.  Lines on the console:
@@ -40,6 +41,7 @@
 seconds=60
 cycles=2
 seed=1
+pause=0
 algorithms=
 rate=20
 line_mbps=
@@ -143,9 +145,7 @@ use_scp()
 	rm -f /in/file /in/back
 	in_a scp -q -O -S /usr/bin/remote /srv/file root@10.0.0.2:/in/file 2>/tmp/scp && in_a scp -q -O -S /usr/bin/remote root@10.0.0.2:/in/file /in/back 2>/tmp/scp ||
 		no "scp: $(tail -n 1 /tmp/scp)" || return 1
-	[ "$(cksum </in/back)" = "$sum" ] || no "scp brings another file" || return 1
-	# Its cryptography would be a quarter of what the machine computes.
-	sleep 5
+	[ "$(cksum </in/back)" = "$sum" ] || no "scp brings another file"
 }
 
 use_xfer()
@@ -168,6 +168,7 @@ again() # NAME
 		why=
 		if use_$1; then
 			did=$((did + 1))
+			sleep "$pause"
 		else
 			wrong "$why"
 			sleep 1
@@ -245,7 +246,7 @@ for word in $(cat /proc/cmdline); do
 	soak_*=*) eval "${word%%=*}='${word#*=}'" ;;
 	esac
 done
-seconds=${soak_seconds:-$seconds} cycles=${soak_cycles:-$cycles} seed=${soak_seed:-$seed}
+seconds=${soak_seconds:-$seconds} cycles=${soak_cycles:-$cycles} seed=${soak_seed:-$seed} pause=${soak_pause:-$pause}
 algorithms=${soak_algorithms:-} line_mbps=${soak_line_mbps:-}
 case ,$algorithms, in *,bbr,*) modprobe tcp_bbr ;; esac
 if [ -z "$algorithms" ]; then

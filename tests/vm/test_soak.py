@@ -51,6 +51,12 @@ def test_a_stop_counts_that_is_longer_than_those_of_cubic_to_the_same_server():
     assert soak.stalls(cubic, cubic) == []
 
 
+def test_a_pause_makes_another_machine_and_none_is_the_one_of_before():
+    plain, paused = soak.machines(1, 75, ("ours",))[0], soak.machines(1, 75, ("ours",), 10)[0]
+    assert plain.words == "soak_seconds=75 soak_cycles=2 soak_seed=1 soak_line_mbps=20"
+    assert paused.words == "soak_seconds=75 soak_cycles=2 soak_seed=1 soak_pause=10 soak_line_mbps=20"
+
+
 def test_resets_count_where_cubic_has_none():
     ours, cubic = outcome("REFUSED curl", "REFUSED wrk", "LATE wrk"), outcome()
     assert (ours.refused, ours.late, ours.faults) == (2, 1, [])
