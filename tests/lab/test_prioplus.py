@@ -117,8 +117,11 @@ def in_lab_priorities(fq, offload):
     return shares
 
 
-@pytest.mark.parametrize("offload", (False, True), ids=("packets", "super-packets"))
-@pytest.mark.parametrize("fq", (False, True), ids=("no qdisc", "fq"))
+@pytest.mark.parametrize("fq, offload", (
+    pytest.param(False, True, id="no qdisc-super-packets"),
+    pytest.param(True, False, id="fq-packets"),
+    pytest.param(False, False, id="no qdisc-packets", marks=pytest.mark.long),
+    pytest.param(True, True, id="fq-super-packets", marks=pytest.mark.long)))
 def test_the_higher_priority_has_the_link_while_it_sends(lab, fq, offload):
     before, during, after = in_lab(lab, "in_lab_priorities", fq, offload)
     line = RATE_BPS / 8 * 0.01 * 1448 / 1514  # payload in 10 ms

@@ -110,8 +110,10 @@ def in_lab_short_responses(response, think_ns, seconds):
 
 
 # A head and a body, each less than a packet; a packet and a part; a client that answers only after a while.
-@pytest.mark.parametrize("response,think_ns", (((238, 615), THINK_NS), ((2000,), THINK_NS), ((238, 615), 3_000_000)),
-                         ids=("two writes", "two packets", "two writes, then a pause"))
+@pytest.mark.parametrize("response,think_ns", (
+    pytest.param((238, 615), THINK_NS, id="two writes", marks=pytest.mark.long),
+    pytest.param((2000,), THINK_NS, id="two packets"),
+    pytest.param((238, 615), 3_000_000, id="two writes, then a pause")))
 def test_short_responses_do_not_wait_for_delayed_acknowledgments(lab, response, think_ns):
     answered = in_lab(lab, "in_lab_short_responses", response, think_ns, 0.5, seconds=400)
     assert len(answered) >= 10
