@@ -127,7 +127,7 @@ test: setup-test ## every test
 	@$(MAKE) --no-print-directory tools lab
 	@$(MAKE) --no-print-directory unit-test
 	-@$(MAKE) --no-print-directory packetdrill-scripts
-	DELAYCC_QUICK=1 $(PYTEST) $(PARALLEL) -m "not alone" tests/vm tests/lab tests/report tests/tools
+	DELAYCC_QUICK=1 $(PYTEST) $(PARALLEL) -m "not alone and not long" tests/vm tests/lab tests/report tests/tools
 	$(PYTEST) -m alone tests/report tests/bpf tests/smp
 
 .PHONY: long-test

@@ -17,14 +17,6 @@ def pytest_configure(config):
             os._exit(1)
 
 
-def pytest_collection_modifyitems(items):
-    """`make test` leaves out what takes long and has a cheaper test of the same beside it; `make long-test` runs it."""
-    if os.environ.get("DELAYCC_QUICK"):
-        for item in items:
-            if item.get_closest_marker("long"):
-                item.add_marker(pytest.mark.skip(reason="long: `make long-test` runs it"))
-
-
 @pytest.fixture(scope="session", autouse=True)
 def temporary_files_go_with_the_session(tmp_path_factory):
     """Even where it is killed: pytest keeps the folders of three sessions, and removes older ones."""

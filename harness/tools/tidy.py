@@ -40,9 +40,8 @@ def preprocessed(entry):
             continue
         if word not in ("-c", "-MD", "-MMD"):
             words.append(word)
-    words[0] = "clang++" if entry["file"].endswith((".cc", ".cpp")) else "clang"
-    # Without lines' marks, which have paths; with all comments.
-    done = run([*words, "-E", "-P", "-CC", "-w"], cwd=entry["directory"])
+    # Without lines' marks, which have paths; with comments, but for those in macros, which Boost makes strings of.
+    done = run(["clang++", *words[1:], "-E", "-P", "-C", "-w"], cwd=entry["directory"])
     return done.stdout if done.returncode == 0 else None
 
 

@@ -124,11 +124,6 @@ def test_what_the_lab_does_not_have_is_refused_with_the_reason(refused, number):
     assert REFUSED[number][1] in output and code == 1, output
 
 
-def test_a_script_that_is_refused_fails(tmp_path):
-    text, why = REFUSED[-1]
-    assert why in mininet(tmp_path / "out", script(tmp_path, text), code=1).stdout
-
-
 def test_mistakes_on_the_command_line_are_named(tmp_path):
     assert "needs a script" in mininet(tmp_path, code=2).stderr
     assert "--nosuch is no option of delaycc mininet" in mininet(tmp_path, "--nosuch", "x.py", code=2).stderr

@@ -56,6 +56,13 @@ def project(tmp_path):
     return Project(tmp_path)
 
 
+def test_a_macro_with_a_comment_may_become_a_string(project):
+    (project.root / "a.cc").write_text("#define S_(...) #__VA_ARGS__\n#define S(x) S_(x)\n#define NAME b.h /**/\n#include S(NAME)\n")
+    (project.root / "b.h").write_text("int b;\n")
+    project.check()
+    assert project.check()[2] == []
+
+
 def test_what_was_clean_is_not_looked_at_again(project):
     assert project.check()[::2] == (0, ["a.cc", "b.cc"])
     code, output, looked_at = project.check()

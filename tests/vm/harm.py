@@ -73,13 +73,17 @@ class Cell:
         return max(RTTS * self.rtt_us // 1000, PACKETS * FRAME_BYTES * 8 // (self.mbps * 1000), SHORTEST_MS)
 
     @property
+    def warm_ms(self):
+        return self.measure_ms // 4
+
+    @property
     def frames(self):
         """What the line carries until the measurement's end."""
-        return (self.measure_ms + self.measure_ms // 4) * 1000 * self.mbps // (8 * FRAME_BYTES)
+        return (self.warm_ms + self.measure_ms) * 1000 * self.mbps // (8 * FRAME_BYTES)
 
     @property
     def bulk_word(self):
-        return f"{self.mbps}:{self.rtt_us}:{self.loss}:{self.queue_packets}:{self.measure_ms // 4}:{self.measure_ms}"
+        return f"{self.mbps}:{self.rtt_us}:{self.loss}:{self.queue_packets}:{self.warm_ms}:{self.measure_ms}"
 
     @property
     def request_word(self):

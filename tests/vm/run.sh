@@ -206,10 +206,8 @@ if chrt --reset-on-fork --fifo 1 true 2>/dev/null; then
 	# machine holds the lock as long as it runs.
 	each="${processors%%[-,]*} ${processors##*[-,]}"
 	[ $(($$ % 2)) = 0 ] || each="${each#* } ${each% *}"
-	locks=${XDG_CACHE_HOME:-$HOME/.cache}/delaycc/vm
-	mkdir -p "$locks"
 	for processor in $each; do
-		exec 8>"$locks/processor-$processor.lock"
+		exec 8>"${kernel%/*}/processor-$processor.lock"
 		! flock -n 8 || break
 	done
 	repeats="chrt --reset-on-fork --fifo 1 taskset --cpu-list $processor"

@@ -227,16 +227,13 @@ def run_all(chosen, jobs, say, folder, same, start=boot):
     return outcomes
 
 
-def positive(text):
-    if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f'"{text}" is not a number from 1 on')
-    return int(text)
-
-
-def up_to_60(text):
-    if not text.isdigit() or int(text) > 60:
-        raise argparse.ArgumentTypeError(f'"{text}" is not a number from 0 to 60')
-    return int(text)
+def number(least, most=None):
+    """What argparse calls for a number from least to most, or on."""
+    def read(text):
+        if not text.isdigit() or int(text) < least or most is not None and int(text) > most:
+            raise argparse.ArgumentTypeError(f'"{text}" is not a number from {least} {"on" if most is None else f"to {most}"}')
+        return int(text)
+    return read
 
 
 def some_kinds(text):
@@ -249,12 +246,12 @@ def some_kinds(text):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--minutes", type=positive, default=60, metavar="N",
+    parser.add_argument("--minutes", type=number(1), default=60, metavar="N",
                         help="of the machines' clock for each kind (%(default)s)")
-    parser.add_argument("--seconds", type=positive, default=75, metavar="N", help=f"of a cycle; each machine has {CYCLES} (%(default)s)")
-    parser.add_argument("--pause", type=up_to_60, default=0, metavar="N",
+    parser.add_argument("--seconds", type=number(1), default=75, metavar="N", help=f"of a cycle; each machine has {CYCLES} (%(default)s)")
+    parser.add_argument("--pause", type=number(0, 60), default=0, metavar="N",
                         help="seconds between two uses of a program, 0 to 60: 10 take a third of the processor time (%(default)s)")
-    parser.add_argument("--jobs", type=positive, default=1, metavar="N", help="machines at a time (%(default)s)")
+    parser.add_argument("--jobs", type=number(1), default=1, metavar="N", help="machines at a time (%(default)s)")
     parser.add_argument("--kinds", type=some_kinds, default=tuple(KINDS), metavar="NAME,...", help=f"of {', '.join(KINDS)} (all)")
     arguments = parser.parse_args()
     try:
