@@ -45,14 +45,18 @@
  *   7. sqcc: above T_high R becomes R T_high / RTT (at least R / 8) at once, but once per
  *      RTT, and not while the RTT falls by itself.  The paper's decrease is 0.8 % per segment.
  *   8. sqcc: an RTT less than half-way from the base to T_low says that the line is nearly
- *      idle.  A flow that knows N goes an eighth of the way to C / N per RTT; a flow that
- *      estimates N adds a 32nd of its rate at most every millisecond (at 10 Gbit/s), and while
- *      the line stays idle after 1/2, 1/4 and so on of one, down to once per RTT; when the
- *      queue shows it takes an eighth back.
+ *      idle; for a flow that estimates N and has more than C / 64, one below the T_low of a
+ *      lone flow.  A flow that knows N goes an eighth of the way to C / N per RTT.  A flow that
+ *      estimates N adds a 32nd of its rate, but not more than C / 384, at most every
+ *      millisecond (at 10 Gbit/s), and while the line stays idle after 1/4, 1/16 and so on of
+ *      one, down to once per RTT; then with every step twice as much of the line, and up to an
+ *      eighth of its rate.  When the queue shows it takes an eighth back, after steps of an
+ *      eighth a quarter.
  *   9. sqcc: the window is for an RTT of at most 2 T_low, which bounds what a wrong rate
  *      can put into the queue.
  *  10. Where nobody has told the line rate, a segment counts as half of the path's grain at least
- *      where the thresholds are set.  The times of the rules stay those of the line's segment.
+ *      where the thresholds are set, and in sqcc as half of the hosts' noise, where that is
+ *      measured.  The times of the rules stay those of the line's segment.
  *
  * The estimate of N (the paper: "estimated by the sender")
  *   - The RTT is the only signal that all flows share.  C / R does not pull towards fairness,
@@ -95,7 +99,7 @@
 
 #define DCC_SQCC_FLOWS_MAX 65535U
 
-/* A segment takes at least this part of the path's grain. */
+/* A segment takes at least this part of the path's grain, and of the hosts' noise. */
 #define DCC_SQCC_GRAIN_PART 2U
 
 /* Decades (lg N) in Q16. */
@@ -112,8 +116,12 @@
 #define DCC_SQCC_FILTER_SPANS 80  /* the mean RTT: 4 ms */
 #define DCC_SQCC_REPORTED_SPANS 40	  /* the mean of the reported count: 2 ms */
 #define DCC_SQCC_FILL_SPANS 20	  /* between two steps on an empty queue: 1 ms */
-#define DCC_SQCC_FILLS_MAX 16	  /* halvings of that */
+#define DCC_SQCC_FILLS_MAX 24	  /* steps that are counted */
 #define DCC_SQCC_FILLS_FAST 8	  /* from here on they leave about an RTT */
+#define DCC_SQCC_FILL_SHIFT 5	  /* a step of a guess is a 32nd of R */
+#define DCC_SQCC_FILL_SHIFT_LEAST 3	  /* and an eighth at most */
+#define DCC_SQCC_FILL_MANY 64	  /* who has less of the line is one of many */
+#define DCC_SQCC_FILL_LINE_PART 384	  /* the first ones are of so much of the line at most */
 #define DCC_SQCC_HOLD_SPANS 2000  /* a decade of the estimate is forgotten in: 100 ms */
 #define DCC_SQCC_DOUBT_SPANS 1280 /* contradiction for so long: 64 ms */
 
@@ -275,7 +283,9 @@ static inline bool dcc_sqcc_stale(const struct dcc_sqcc *s, const struct dcc_pat
  */
 static inline void dcc_sqcc_thresholds(struct dcc_sqcc *s, const struct dcc_sqcc_params *p)
 {
-	u64 span_ns = dcc_max_u64(s->seg_ns, s->path.grain_ns / DCC_SQCC_GRAIN_PART);
+	u32 noise_ns = p->paper ? 0 : s->path.noise_ns;
+	u64 span_ns = dcc_max_u64(s->seg_ns, dcc_max_u32(s->path.grain_ns, noise_ns) /
+						     DCC_SQCC_GRAIN_PART);
 	u64 seg_ns = dcc_min_u64(span_ns, DCC_RATE_THRESHOLD_MAX_NS);
 	u64 low_ns = s->base_ns + dcc_div_u64(seg_ns * 9, 10);
 	u64 high_ns;
@@ -291,7 +301,7 @@ static inline void dcc_sqcc_thresholds(struct dcc_sqcc *s, const struct dcc_sqcc
 	s->span_ns = (s->t_high_ns - s->t_low0_ns) / 9;
 	s->lone_ns = s->t_low0_ns + (u32)((u64)s->span_ns * 3 / 4);
 	s->decade_ns = (u32)dcc_div_u64((u64)s->span_ns * 5, 12) + 1;
-	if (s->path.grain_ns)
+	if (s->path.grain_ns || noise_ns)
 		s->span_ns = (u32)dcc_min_u64(s->span_ns, s->seg_ns);
 }
 
@@ -664,23 +674,62 @@ static inline bool dcc_sqcc_cut(struct dcc_sqcc *s, const struct dcc_ack *ack, u
 }
 
 /*
- * sqcc, every sample: the queue is all but empty.  Who knows N and has
- * less than C / N goes an eighth of the way there, once per RTT: if N is right,
- * all flows together do not exceed the line.  Who has to guess adds a 32nd of
- * its rate, at most every S * 20.  While no RTT goes by without such a sample it
- * waits for half as long each time, down to an RTT.  That keeps the rates'
- * proportions.  Until a step shows in the queue some more are taken: an eighth
- * is taken back when no sample of an RTT was one of an idle line.
+ * A guess's step on an idle line is at most R >> this.  It doubles with every second
+ * step that an RTT brings, while all flows' steps together put less into the queue in
+ * an RTT than it has at T_low.
+ */
+static inline u32 dcc_sqcc_fill_shift(const struct dcc_sqcc *s)
+{
+	u64 queue_ns = dcc_sub_sat_u32(s->t_low0_ns, s->base_ns);
+	u32 doublings = dcc_sub_sat_u32(s->fills, DCC_SQCC_FILLS_FAST) / 2;
+	u32 shift = DCC_SQCC_FILL_SHIFT;
+
+	while (doublings && shift > DCC_SQCC_FILL_SHIFT_LEAST &&
+	       queue_ns << shift > 2 * (u64)s->base_ns) {
+		doublings--;
+		shift--;
+	}
+	return shift;
+}
+
+/*
+ * A guess's step on an idle line.  That of a small flow is a part of R, since nobody
+ * knows how many there are.  That of a flow which has more is a part of the line, so that
+ * shares become equal; it doubles with every step that an RTT brings.
+ */
+static inline u64 dcc_sqcc_fill_step_q8(const struct dcc_sqcc *s)
+{
+	u32 doublings = dcc_sub_sat_u32(s->fills, DCC_SQCC_FILLS_FAST);
+
+	return dcc_min_u64(s->rate_q8 >> dcc_sqcc_fill_shift(s),
+			   (s->line_q8 / DCC_SQCC_FILL_LINE_PART) << doublings);
+}
+
+/*
+ * sqcc, every sample: the queue is all but empty.  Who knows N and has less than
+ * C / N goes an eighth of the way there, once per RTT: if N is right, all flows
+ * together do not exceed the line.  Who has to guess takes a step at most every
+ * S * 20.  While no RTT goes by without such a sample it waits for a quarter as long
+ * each time, down to an RTT, and then takes longer steps.  Until a step shows in the
+ * queue some more are taken: an eighth is taken back when no sample of an RTT was one of
+ * an idle line, and a quarter after the longest steps.
  */
 static inline bool dcc_sqcc_fill(struct dcc_sqcc *s, const struct dcc_ack *ack)
 {
-	u64 pause_ns = ack->rtt_ns, step_q8 = s->rate_q8 / 32;
+	u32 idle_ns = s->base_ns + dcc_sub_sat_u32(s->t_low_ns, s->base_ns) / 2;
+	u64 pause_ns = ack->rtt_ns, step_q8;
 
-	if (DCC_LIKELY(ack->rtt_ns >= s->base_ns + dcc_sub_sat_u32(s->t_low_ns, s->base_ns) / 2)) {
+	/* Of few flows: a base RTT that is told too low by as much hides no idle line. */
+	if (!s->share_q8 && s->rate_q8 > s->line_q8 / DCC_SQCC_FILL_MANY)
+		idle_ns = dcc_max_u32(idle_ns, s->t_low0_ns);
+	if (DCC_LIKELY(ack->rtt_ns >= idle_ns)) {
 		if (DCC_LIKELY(s->fills < DCC_SQCC_FILLS_FAST) ||
 		    ack->now_ns - s->empty_ns <= ack->rtt_ns)
 			return false;
-		dcc_sqcc_set_rate(s, s->rate_q8 - s->rate_q8 / 8);
+		step_q8 = s->rate_q8 / 8;
+		if (dcc_sqcc_fill_shift(s) == DCC_SQCC_FILL_SHIFT_LEAST)
+			step_q8 *= 2;
+		dcc_sqcc_set_rate(s, s->rate_q8 - step_q8);
 		s->fills = 0;
 		s->last.branch = DCC_SQCC_FILL;
 		return true;
@@ -690,13 +739,19 @@ static inline bool dcc_sqcc_fill(struct dcc_sqcc *s, const struct dcc_ack *ack)
 	if (ack->now_ns - s->empty_ns > ack->rtt_ns)
 		s->fills = 0;
 	s->empty_ns = ack->now_ns;
+	if (!s->share_q8 && s->rate_q8 >= s->line_q8) {
+		/* Nothing that could be taken back. */
+		s->fills = 0;
+		return false;
+	}
 	if (s->share_q8) {
 		if (s->rate_q8 >= s->share_q8)
 			return false;
 		step_q8 = (s->share_q8 - s->rate_q8 + 7) / 8;
 	} else {
+		step_q8 = dcc_sqcc_fill_step_q8(s);
 		pause_ns = dcc_max_u64(pause_ns,
-				       (u64)s->span_ns * DCC_SQCC_FILL_SPANS >> s->fills);
+				       (u64)s->span_ns * DCC_SQCC_FILL_SPANS >> 2 * s->fills);
 	}
 	if (ack->now_ns >= s->filled_ns && ack->now_ns - s->filled_ns < pause_ns)
 		return false;

@@ -421,19 +421,84 @@ TEST(SqccDefault, OnALineThatStaysIdleAGuessingFlowGrowsFasterAndFaster) {
   const auto idle = [&flow](int us) {
     for (int i = 0; i < us; i += 5) flow.Ack(6000, 5000);
   };
-  idle(900);
-  EXPECT_NEAR(flow.mbps(), 100 * std::pow(33.0 / 32, 4), 2);  // after 0, 500, 750 and 875 us
+  idle(300);
+  EXPECT_NEAR(flow.mbps(), 100 * std::pow(33.0 / 32, 2), 1);  // after 0 and 250 us
   idle(200);
   const double before = flow.mbps();
   idle(60);
   EXPECT_GT(flow.mbps(), before * std::pow(33.0 / 32, 5));  // once per two samples
-  // A queue, for longer than an RTT: an eighth less, and from the beginning.
+  EXPECT_NEAR(flow.mbps(), before * std::pow(9.0 / 8, 6), before / 50) << "by longer steps";
+  // A queue, for longer than an RTT: a quarter less, and from the beginning.
   const double most = flow.mbps();
-  for (int i = 0; i < 10; ++i) flow.Ack(40000, 5000);
+  for (int i = 0; i < 20; ++i) flow.Ack(90000, 5000);
   const double queued = flow.mbps();
-  EXPECT_NEAR(queued, most * 7 / 8, 0.01);
-  idle(900);
+  EXPECT_NEAR(queued, most * 3 / 4, 0.01);
+  idle(300);
   EXPECT_LE(flow.mbps(), queued * std::pow(33.0 / 32, 2));
+}
+
+// Steps of the line, not of what a flow has: what two flows have comes nearer.
+TEST(SqccDefault, OnAnIdleLineALargeFlowGrowsByLessOfWhatItHas) {
+  double grown[2];
+  for (const bool large : {false, true}) {
+    Flow flow(Params());
+    flow.state.rate_q8 = (large ? 6000000000ULL : 500000000ULL) * 256;
+    flow.state.due_ns = flow.now_ns + 1000000000;
+    flow.state.decided_ns = 1;
+    const double before = flow.mbps();
+    for (int i = 0; i < 60; ++i) flow.Ack(6000, 5000);
+    grown[large] = flow.mbps() / before;
+  }
+  EXPECT_NEAR(grown[0], std::pow(33.0 / 32, 2), 0.01);
+  EXPECT_NEAR(grown[1], 1 + 2 / (384 * 0.6), 0.001);
+}
+
+// It is alone, and others join: what it has is not from its last steps.
+TEST(SqccDefault, AGuessingFlowThatHasTheWholeLineTakesNothingBackWhenTheQueueShows) {
+  Flow flow(Params());
+  flow.state.rate_q8 = 9000000000ULL * 256;
+  flow.state.due_ns = flow.now_ns + 1000000000;
+  flow.state.decided_ns = 1;
+  for (int i = 0; i < 1000; ++i) flow.Ack(6000, 5000);
+  EXPECT_EQ(flow.mbps(), 10000);
+  for (int i = 0; i < 20; ++i) flow.Ack(90000, 5000);
+  EXPECT_EQ(flow.mbps(), 10000);
+}
+
+// T_low's queue is 45 us; a 16th of the line brings more in an RTT of 1 ms.
+TEST(SqccDefault, OnALongPathAGuessingFlowTakesShortStepsAlone) {
+  dcc_path path = TenGigabit();
+  path.base_rtt_ns = 1000000;
+  Flow flow(Params(), path);
+  flow.state.rate_q8 = 1000000000ULL * 256;
+  flow.state.due_ns = flow.now_ns + 1000000000;
+  flow.state.decided_ns = 1;
+  const auto idle = [&flow](int us) {
+    for (int i = 0; i < us; i += 250) flow.Ack(1001000, 250000);
+  };
+  idle(16000);
+  const double before = flow.mbps();
+  idle(10000);
+  EXPECT_GT(flow.mbps(), before * std::pow(33.0 / 32, 7));
+  EXPECT_LT(flow.mbps(), before * std::pow(33.0 / 32, 11));
+  const double most = flow.mbps();
+  for (int i = 0; i < 10; ++i) flow.Ack(1090000, 250000);
+  EXPECT_NEAR(flow.mbps(), most * 7 / 8, 0.01);
+}
+
+TEST(SqccDefault, HalfOfTheHostsNoiseIsASegmentAtLeast) {
+  dcc_path path = TenGigabit();
+  const Flow quiet(Params(), path);
+  path.noise_ns = 2 * quiet.state.seg_ns;
+  EXPECT_EQ(Flow(Params(), path).state.t_high_ns, quiet.state.t_high_ns);
+  path.noise_ns = 4 * quiet.state.seg_ns;
+  const Flow noisy(Params(), path);
+  EXPECT_NEAR(noisy.state.t_low0_ns - path.base_rtt_ns, 1.8 * quiet.state.seg_ns, 1);
+  EXPECT_NEAR(noisy.state.t_high_ns - noisy.state.t_low0_ns, 18 * quiet.state.seg_ns, 1);
+  EXPECT_EQ(noisy.state.span_ns, quiet.state.seg_ns) << "the times of the rules";
+  dcc_sqcc_params paper = Params();
+  paper.paper = 1;
+  EXPECT_EQ(Flow(paper, path).state.t_high_ns, quiet.state.t_high_ns);
 }
 
 TEST(SqccDefault, AFlowThatKnowsNKeepsItsShareWhenTheQueueShows) {

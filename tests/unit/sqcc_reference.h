@@ -22,13 +22,14 @@ class SqccReference {
         full_(p.parts == DCC_SQCC_PARTS_ALL) {
     // In whole nanoseconds, as the core has them.
     seg_ = std::max(1.0, std::floor(p.seg_bytes * 8e9 / line_));
-    const double wide = std::max(seg_, std::floor(path.grain_ns / 2.0));
+    const u32 noise = smooth_ ? path.noise_ns : 0;
+    const double wide = std::max(seg_, std::floor(std::max(path.grain_ns, noise) / 2.0));
     low0_ = p.t_low_ns ? p.t_low_ns : std::clamp(base_ + std::floor(0.9 * wide), 1e3, 2e9);
     high_ = std::clamp(p.t_high_ns > low0_ ? p.t_high_ns : low0_ + 9 * wide, low0_ + 9, 2e9 + 9);
     span_ = std::floor((high_ - low0_) / 9);
     lone_ = low0_ + std::floor(0.75 * span_);
     decade_ = std::floor(span_ * 5 / 12) + 1;
-    if (path.grain_ns) span_ = std::min(span_, seg_);
+    if (path.grain_ns || noise) span_ = std::min(span_, seg_);
     const double share = smooth_ ? 4 : 1;
     beta_ = p.beta_ppm / 1e6 / share;
     delta0_ = (p.delta_kbps ? p.delta_kbps * 1e3 : line_ / 1000) / share;
@@ -196,34 +197,52 @@ class SqccReference {
     return true;
   }
 
+  // 1/32; it doubles after 10 and after 12 steps, while the one before brings less than T_low's
+  // queue in two base RTTs.
+  double FillStep() const {
+    double step = 1.0 / 32;
+    for (u32 fills = 10; fills <= fills_ && fills <= 12; fills += 2) {
+      if (std::max(0.0, low0_ - base_) <= 2 * base_ * step) break;
+      step *= 2;
+    }
+    return step;
+  }
+
   bool Fill(const dcc_ack& ack) {
     const double half = base_ + std::max(0.0, low_ - base_) / 2;
+    const bool few = share_ <= 0 && rate_ > line_ / 64;
+    if (std::fabs(rate_ - line_ / 64) < 0.001 * rate_) knife_edge_ = true;
+    const double idle = few ? std::max(half, low0_) : half;
     if (!smooth_) return false;
-    if (std::fabs(rtt_ - half) <= 2) knife_edge_ = true;  // T_low is the core's
+    if (std::fabs(rtt_ - idle) <= 2) knife_edge_ = true;  // T_low is the core's
     const bool long_ago = ack.now_ns < empty_ || ack.now_ns - empty_ > ack.rtt_ns;
-    if (rtt_ >= half) {
+    if (rtt_ >= idle) {
       if (fills_ < 8 || !long_ago) return false;
-      SetRate(rate_ * 7 / 8);
+      SetRate(rate_ * (FillStep() == 1.0 / 8 ? 3.0 / 4 : 7.0 / 8));
       fills_ = 0;
       return true;
     }
     if (ack.flags & DCC_ACK_APP_LIMITED) return false;
     if (long_ago) fills_ = 0;
     empty_ = ack.now_ns;
-    double step = rate_ / 32;
+    double step =
+        std::min(rate_ * FillStep(), line_ / 384 * std::pow(2.0, fills_ < 8 ? 0 : fills_ - 8));
     if (share_ > 0) {
       if (std::fabs(share_ - rate_) < 0.01 * rate_) knife_edge_ = true;
       if (rate_ >= share_) return false;
       step = (share_ - rate_) / 8;
+    } else if (rate_ >= line_) {
+      fills_ = 0;
+      return false;
     }
-    const double pause = share_ > 0 ? rtt_ : std::max(rtt_, 20 * span_ / std::pow(2.0, fills_));
+    const double pause = share_ > 0 ? rtt_ : std::max(rtt_, 20 * span_ / std::pow(4.0, fills_));
     if (filled_ &&
         std::fabs(static_cast<double>(ack.now_ns - *filled_) - pause) < 40 + 1e-3 * pause)
       knife_edge_ = true;
     if (Within(filled_, ack.now_ns, pause)) return false;
     SetRate(rate_ + step);
     filled_ = ack.now_ns;
-    if (share_ <= 0) fills_ = std::min(fills_ + 1, 16u);
+    if (share_ <= 0) fills_ = std::min(fills_ + 1, 24u);
     return true;
   }
 
