@@ -6,7 +6,8 @@ usage: host_table.py [--trials N] [--jobs N] [--seed N] [--cc NAME,...] [--lab D
 
 A table per scenario and metric: a row for each case, a column for each algorithm, a cell with the mean over the trials.  With --against, the
 --out of an earlier run (of another law: --lab), a cell that moved by more than a hundredth shows both, the earlier one first.  A scenario
-that was run before, with the same words, is read and not run again.  --page writes into the page, else the tables go to standard output.
+that was run before, with the same words, is read and not run again.  --page writes into the page, else the tables go to standard output;
+with --cc it writes those algorithms' columns and leaves the others, which a change of one law does not touch.
 """
 
 import argparse
@@ -104,6 +105,33 @@ def table(summary, before, scenario, metric):
     return "\n".join(lines)
 
 
+def cells(line):
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+
+
+def merged(text, shown, swept):
+    """The table that is shown, with the columns of text in place of its own. Both have swept columns of parameters and the same cases."""
+    fresh, lines = [cells(line) for line in text.splitlines()], [cells(line) for line in shown.splitlines()]
+    if [row[:swept] for row in fresh] != [row[:swept] for row in lines]:
+        sys.exit("host_table.py: the page has other cases than were run: leave --cc out")
+    for column, name in enumerate(fresh[0][swept:], swept):
+        if name not in lines[0]:
+            sys.exit(f"host_table.py: the page has no column {name}: leave --cc out")
+        for row, new in zip(lines, fresh):
+            row[lines[0].index(name)] = new[column]
+    return "\n".join("| " + " | ".join(row) + " |" for row in lines)
+
+
+def put(page, options, scenario, metric, text):
+    mark = f"<!-- {scenario} {metric}: from harness/tools/host_table.py -->\n"
+    shown = re.search(f"{re.escape(mark)}(.*?)\n<!-- end -->", page, flags=re.S)
+    if not shown:
+        sys.exit(f"host_table.py: {PAGE} has no {mark}")
+    if options.cc:
+        text = merged(text, shown[1], sum(len(values) > 1 for values in CASES[scenario][0].values()))
+    return page[:shown.start(1)] + text + page[shown.end(1):]
+
+
 def main():
     options = arguments()
     page = PAGE.read_text(encoding="utf-8") if options.page else ""
@@ -115,11 +143,8 @@ def main():
         before = json.loads(earlier.read_text(encoding="utf-8")) if earlier and earlier.exists() else None
         for metric in CASES[scenario][1]:
             text = table(summary, before, scenario, metric)
-            mark = f"<!-- {scenario} {metric}: from harness/tools/host_table.py -->\n"
             if options.page:
-                page, count = re.subn(f"{re.escape(mark)}.*?<!-- end -->", lambda _, t=text, m=mark: f"{m}{t}\n<!-- end -->", page, flags=re.S)
-                if count != 1:
-                    sys.exit(f"host_table.py: {PAGE} has no {mark}")
+                page = put(page, options, scenario, metric, text)
             else:
                 print(f"## {scenario} {metric}\n{text}\n", flush=True)
     if options.page:
