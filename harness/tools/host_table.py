@@ -125,8 +125,8 @@ def merged(text, shown, swept):
 def put(page, options, scenario, metric, text):
     mark = f"<!-- {scenario} {metric}: from harness/tools/host_table.py -->\n"
     shown = re.search(f"{re.escape(mark)}(.*?)\n<!-- end -->", page, flags=re.S)
-    if not shown:
-        sys.exit(f"host_table.py: {PAGE} has no {mark}")
+    if not shown or page.count(mark) > 1:
+        sys.exit(f"host_table.py: {PAGE} has not one {mark}")
     if options.cc:
         text = merged(text, shown[1], sum(len(values) > 1 for values in CASES[scenario][0].values()))
     return page[:shown.start(1)] + text + page[shown.end(1):]

@@ -116,7 +116,7 @@
 #define DCC_SQCC_FILTER_SPANS 80  /* the mean RTT: 4 ms */
 #define DCC_SQCC_REPORTED_SPANS 40	  /* the mean of the reported count: 2 ms */
 #define DCC_SQCC_FILL_SPANS 20	  /* between two steps on an empty queue: 1 ms */
-#define DCC_SQCC_FILLS_MAX 24	  /* steps that are counted */
+#define DCC_SQCC_FILLS_MAX 16	  /* steps that are counted; none is longer from 14 on */
 #define DCC_SQCC_FILLS_FAST 8	  /* from here on they leave about an RTT */
 #define DCC_SQCC_FILL_SHIFT 5	  /* a step of a guess is a 32nd of R */
 #define DCC_SQCC_FILL_SHIFT_LEAST 3	  /* and an eighth at most */
@@ -674,6 +674,19 @@ static inline bool dcc_sqcc_cut(struct dcc_sqcc *s, const struct dcc_ack *ack, u
 }
 
 /*
+ * Is the queue all but empty?  Half-way to T_low says so.  For a guess of one of few
+ * flows all below a lone flow's T_low does, so that a base RTT that is told too low by
+ * as much hides no idle line.
+ */
+static inline bool dcc_sqcc_is_idle(const struct dcc_sqcc *s, u32 rtt_ns)
+{
+	if (rtt_ns < s->base_ns + dcc_sub_sat_u32(s->t_low_ns, s->base_ns) / 2)
+		return true;
+	return rtt_ns < s->t_low0_ns && !s->share_q8 &&
+	       s->rate_q8 > s->line_q8 / DCC_SQCC_FILL_MANY;
+}
+
+/*
  * A guess's step on an idle line is at most R >> this.  It doubles with every second
  * step that an RTT brings, while all flows' steps together put less into the queue in
  * an RTT than it has at T_low.
@@ -706,7 +719,7 @@ static inline u64 dcc_sqcc_fill_step_q8(const struct dcc_sqcc *s)
 }
 
 /*
- * sqcc, every sample: the queue is all but empty.  Who knows N and has less than
+ * sqcc, every sample: the line is idle.  Who knows N and has less than
  * C / N goes an eighth of the way there, once per RTT: if N is right, all flows
  * together do not exceed the line.  Who has to guess takes a step at most every
  * S * 20.  While no RTT goes by without such a sample it waits for a quarter as long
@@ -716,20 +729,15 @@ static inline u64 dcc_sqcc_fill_step_q8(const struct dcc_sqcc *s)
  */
 static inline bool dcc_sqcc_fill(struct dcc_sqcc *s, const struct dcc_ack *ack)
 {
-	u32 idle_ns = s->base_ns + dcc_sub_sat_u32(s->t_low_ns, s->base_ns) / 2;
 	u64 pause_ns = ack->rtt_ns, step_q8;
+	bool longest;
 
-	/* Of few flows: a base RTT that is told too low by as much hides no idle line. */
-	if (!s->share_q8 && s->rate_q8 > s->line_q8 / DCC_SQCC_FILL_MANY)
-		idle_ns = dcc_max_u32(idle_ns, s->t_low0_ns);
-	if (DCC_LIKELY(ack->rtt_ns >= idle_ns)) {
+	if (DCC_LIKELY(!dcc_sqcc_is_idle(s, ack->rtt_ns))) {
 		if (DCC_LIKELY(s->fills < DCC_SQCC_FILLS_FAST) ||
 		    ack->now_ns - s->empty_ns <= ack->rtt_ns)
 			return false;
-		step_q8 = s->rate_q8 / 8;
-		if (dcc_sqcc_fill_shift(s) == DCC_SQCC_FILL_SHIFT_LEAST)
-			step_q8 *= 2;
-		dcc_sqcc_set_rate(s, s->rate_q8 - step_q8);
+		longest = dcc_sqcc_fill_shift(s) == DCC_SQCC_FILL_SHIFT_LEAST;
+		dcc_sqcc_set_rate(s, s->rate_q8 - s->rate_q8 / (longest ? 4 : 8));
 		s->fills = 0;
 		s->last.branch = DCC_SQCC_FILL;
 		return true;
@@ -739,16 +747,16 @@ static inline bool dcc_sqcc_fill(struct dcc_sqcc *s, const struct dcc_ack *ack)
 	if (ack->now_ns - s->empty_ns > ack->rtt_ns)
 		s->fills = 0;
 	s->empty_ns = ack->now_ns;
-	if (!s->share_q8 && s->rate_q8 >= s->line_q8) {
-		/* Nothing that could be taken back. */
-		s->fills = 0;
-		return false;
-	}
 	if (s->share_q8) {
 		if (s->rate_q8 >= s->share_q8)
 			return false;
 		step_q8 = (s->share_q8 - s->rate_q8 + 7) / 8;
 	} else {
+		if (s->rate_q8 >= s->line_q8) {
+			/* Nothing that could be taken back. */
+			s->fills = 0;
+			return false;
+		}
 		step_q8 = dcc_sqcc_fill_step_q8(s);
 		pause_ns = dcc_max_u64(pause_ns,
 				       (u64)s->span_ns * DCC_SQCC_FILL_SPANS >> 2 * s->fills);

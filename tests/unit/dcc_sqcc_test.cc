@@ -51,6 +51,16 @@ class Flow {
     Ack(rtt_ns, due - now_ns, flows, flags, bytes);
     ASSERT_EQ(state.decided_ns, now_ns);
   }
+  // From this rate on, for a second, nothing but the rule for an idle line.
+  void OnlyFill(u64 rate_bps) {
+    state.rate_q8 = rate_bps * 256;
+    state.due_ns = now_ns + 1000000000;
+    state.decided_ns = 1;
+  }
+  // For so long.
+  void Acks(u32 us, u32 rtt_ns, u64 each_ns = 5000) {
+    for (u64 ns = 0; ns < us * 1000ULL; ns += each_ns) Ack(rtt_ns, each_ns);
+  }
   double mbps() const { return static_cast<double>(state.rate_q8) / 256e6; }
   double delta_mbps() const { return static_cast<double>(state.delta_q8) / 256e6; }
   double t_low_us() const { return state.t_low_ns / 1e3; }
@@ -406,34 +416,27 @@ TEST(SqccDefault, OnAnIdleLineGoesQuicklyToItsShareAndNotBeyond) {
 
 TEST(SqccDefault, OnAnIdleLineAGuessingFlowGrowsByA32ndPerMillisecond) {
   Flow flow(Params());
-  flow.state.rate_q8 = 100000000ULL * 256;
-  flow.state.due_ns = flow.now_ns + 1000000000;  // nothing but that rule
-  flow.state.decided_ns = 1;
-  for (int i = 0; i < 320; ++i) flow.Ack(6000, 100000);
+  flow.OnlyFill(100000000ULL);
+  flow.Acks(32000, 6000, 100000);
   EXPECT_NEAR(flow.mbps(), 100 * std::pow(33.0 / 32, 32), 10);
 }
 
 TEST(SqccDefault, OnALineThatStaysIdleAGuessingFlowGrowsFasterAndFaster) {
   Flow flow(Params());
-  flow.state.rate_q8 = 100000000ULL * 256;
-  flow.state.due_ns = flow.now_ns + 1000000000;
-  flow.state.decided_ns = 1;
-  const auto idle = [&flow](int us) {
-    for (int i = 0; i < us; i += 5) flow.Ack(6000, 5000);
-  };
-  idle(300);
+  flow.OnlyFill(100000000ULL);
+  flow.Acks(300, 6000);
   EXPECT_NEAR(flow.mbps(), 100 * std::pow(33.0 / 32, 2), 1);  // after 0 and 250 us
-  idle(200);
+  flow.Acks(200, 6000);
   const double before = flow.mbps();
-  idle(60);
+  flow.Acks(60, 6000);
   EXPECT_GT(flow.mbps(), before * std::pow(33.0 / 32, 5));  // once per two samples
   EXPECT_NEAR(flow.mbps(), before * std::pow(9.0 / 8, 6), before / 50) << "by longer steps";
   // A queue, for longer than an RTT: a quarter less, and from the beginning.
   const double most = flow.mbps();
-  for (int i = 0; i < 20; ++i) flow.Ack(90000, 5000);
+  flow.Acks(100, 90000);
   const double queued = flow.mbps();
   EXPECT_NEAR(queued, most * 3 / 4, 0.01);
-  idle(300);
+  flow.Acks(300, 6000);
   EXPECT_LE(flow.mbps(), queued * std::pow(33.0 / 32, 2));
 }
 
@@ -442,11 +445,9 @@ TEST(SqccDefault, OnAnIdleLineALargeFlowGrowsByLessOfWhatItHas) {
   double grown[2];
   for (const bool large : {false, true}) {
     Flow flow(Params());
-    flow.state.rate_q8 = (large ? 6000000000ULL : 500000000ULL) * 256;
-    flow.state.due_ns = flow.now_ns + 1000000000;
-    flow.state.decided_ns = 1;
+    flow.OnlyFill(large ? 6000000000ULL : 500000000ULL);
     const double before = flow.mbps();
-    for (int i = 0; i < 60; ++i) flow.Ack(6000, 5000);
+    flow.Acks(300, 6000);
     grown[large] = flow.mbps() / before;
   }
   EXPECT_NEAR(grown[0], std::pow(33.0 / 32, 2), 0.01);
@@ -456,12 +457,10 @@ TEST(SqccDefault, OnAnIdleLineALargeFlowGrowsByLessOfWhatItHas) {
 // It is alone, and others join: what it has is not from its last steps.
 TEST(SqccDefault, AGuessingFlowThatHasTheWholeLineTakesNothingBackWhenTheQueueShows) {
   Flow flow(Params());
-  flow.state.rate_q8 = 9000000000ULL * 256;
-  flow.state.due_ns = flow.now_ns + 1000000000;
-  flow.state.decided_ns = 1;
-  for (int i = 0; i < 1000; ++i) flow.Ack(6000, 5000);
+  flow.OnlyFill(9000000000ULL);
+  flow.Acks(5000, 6000);
   EXPECT_EQ(flow.mbps(), 10000);
-  for (int i = 0; i < 20; ++i) flow.Ack(90000, 5000);
+  flow.Acks(100, 90000);
   EXPECT_EQ(flow.mbps(), 10000);
 }
 
@@ -470,19 +469,14 @@ TEST(SqccDefault, OnALongPathAGuessingFlowTakesShortStepsAlone) {
   dcc_path path = TenGigabit();
   path.base_rtt_ns = 1000000;
   Flow flow(Params(), path);
-  flow.state.rate_q8 = 1000000000ULL * 256;
-  flow.state.due_ns = flow.now_ns + 1000000000;
-  flow.state.decided_ns = 1;
-  const auto idle = [&flow](int us) {
-    for (int i = 0; i < us; i += 250) flow.Ack(1001000, 250000);
-  };
-  idle(16000);
+  flow.OnlyFill(1000000000ULL);
+  flow.Acks(16000, 1001000, 250000);
   const double before = flow.mbps();
-  idle(10000);
+  flow.Acks(10000, 1001000, 250000);
   EXPECT_GT(flow.mbps(), before * std::pow(33.0 / 32, 7));
   EXPECT_LT(flow.mbps(), before * std::pow(33.0 / 32, 11));
   const double most = flow.mbps();
-  for (int i = 0; i < 10; ++i) flow.Ack(1090000, 250000);
+  flow.Acks(2500, 1090000, 250000);
   EXPECT_NEAR(flow.mbps(), most * 7 / 8, 0.01);
 }
 
@@ -496,20 +490,16 @@ TEST(SqccDefault, HalfOfTheHostsNoiseIsASegmentAtLeast) {
   EXPECT_NEAR(noisy.state.t_low0_ns - path.base_rtt_ns, 1.8 * quiet.state.seg_ns, 1);
   EXPECT_NEAR(noisy.state.t_high_ns - noisy.state.t_low0_ns, 18 * quiet.state.seg_ns, 1);
   EXPECT_EQ(noisy.state.span_ns, quiet.state.seg_ns) << "the times of the rules";
-  dcc_sqcc_params paper = Params();
-  paper.paper = 1;
-  EXPECT_EQ(Flow(paper, path).state.t_high_ns, quiet.state.t_high_ns);
+  EXPECT_EQ(Flow(Params(kPaper), path).state.t_high_ns, quiet.state.t_high_ns);
 }
 
 TEST(SqccDefault, AFlowThatKnowsNKeepsItsShareWhenTheQueueShows) {
   Flow flow(Fixed(100));
-  flow.state.rate_q8 = 10000000ULL * 256;
-  flow.state.due_ns = flow.now_ns + 1000000000;
-  flow.state.decided_ns = 1;
-  for (int i = 0; i < 200; ++i) flow.Ack(6000, 5000);
+  flow.OnlyFill(10000000ULL);
+  flow.Acks(1000, 6000);
   const double share = flow.mbps();
   EXPECT_GT(share, 95);
-  for (int i = 0; i < 10; ++i) flow.Ack(40000, 5000);
+  flow.Acks(50, 40000);
   EXPECT_EQ(flow.mbps(), share);
 }
 

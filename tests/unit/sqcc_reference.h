@@ -209,11 +209,11 @@ class SqccReference {
   }
 
   bool Fill(const dcc_ack& ack) {
+    if (!smooth_) return false;
     const double half = base_ + std::max(0.0, low_ - base_) / 2;
     const bool few = share_ <= 0 && rate_ > line_ / 64;
     if (std::fabs(rate_ - line_ / 64) < 0.001 * rate_) knife_edge_ = true;
     const double idle = few ? std::max(half, low0_) : half;
-    if (!smooth_) return false;
     if (std::fabs(rtt_ - idle) <= 2) knife_edge_ = true;  // T_low is the core's
     const bool long_ago = ack.now_ns < empty_ || ack.now_ns - empty_ > ack.rtt_ns;
     if (rtt_ >= idle) {
@@ -242,7 +242,7 @@ class SqccReference {
     if (Within(filled_, ack.now_ns, pause)) return false;
     SetRate(rate_ + step);
     filled_ = ack.now_ns;
-    if (share_ <= 0) fills_ = std::min(fills_ + 1, 24u);
+    if (share_ <= 0) fills_ = std::min(fills_ + 1, 16u);
     return true;
   }
 
