@@ -715,7 +715,7 @@ static inline u64 dcc_sqcc_fill_step_q8(const struct dcc_sqcc *s)
 	u32 doublings = dcc_sub_sat_u32(s->fills, DCC_SQCC_FILLS_FAST);
 
 	return dcc_min_u64(s->rate_q8 >> dcc_sqcc_fill_shift(s),
-			   (s->line_q8 / DCC_SQCC_FILL_LINE_PART) << doublings);
+			   dcc_div_u64(s->line_q8, DCC_SQCC_FILL_LINE_PART) << doublings);
 }
 
 /*
@@ -737,7 +737,7 @@ static inline bool dcc_sqcc_fill(struct dcc_sqcc *s, const struct dcc_ack *ack)
 		    ack->now_ns - s->empty_ns <= ack->rtt_ns)
 			return false;
 		longest = dcc_sqcc_fill_shift(s) == DCC_SQCC_FILL_SHIFT_LEAST;
-		dcc_sqcc_set_rate(s, s->rate_q8 - s->rate_q8 / (longest ? 4 : 8));
+		dcc_sqcc_set_rate(s, s->rate_q8 - (s->rate_q8 >> (longest ? 2 : 3)));
 		s->fills = 0;
 		s->last.branch = DCC_SQCC_FILL;
 		return true;
