@@ -640,6 +640,12 @@ static inline void dcc_tcp_apply_noise(struct dcc_tcp *s)
 	s->path.noise_ns = dcc_sub_sat_u32(s->path.base_rtt_ns, s->least_rtt_ns);
 }
 
+/* A measured RTT as one that a path may have. */
+static inline u32 dcc_tcp_path_rtt_ns(u32 rtt_ns)
+{
+	return dcc_clamp_u32(rtt_ns, DCC_PATH_RTT_MIN_NS, DCC_PATH_RTT_MAX_NS);
+}
+
 /*
  * The shortest queue that says anything where line_rate_bps is a device's.
  *
@@ -878,7 +884,7 @@ static inline void dcc_tcp_measure_base_rtt(struct dcc_tcp *s, u32 rtt_ns, bool 
 {
 	if (s->fixed_rtt_ns || (small && s->base_measured))
 		return;
-	rtt_ns = dcc_clamp_u32(rtt_ns, DCC_PATH_RTT_MIN_NS, DCC_PATH_RTT_MAX_NS);
+	rtt_ns = dcc_tcp_path_rtt_ns(rtt_ns);
 	if (!(small ? s->base_small : s->base_measured) || rtt_ns < s->least_rtt_ns) {
 		s->least_rtt_ns = rtt_ns;
 		s->handshake.in_use = 0;
@@ -1039,7 +1045,7 @@ static inline void dcc_tcp_judge_handshake(struct dcc_tcp *s, u64 bps)
 	}
 	if (++h->starved_rounds < DCC_TCP_STARVED_ROUNDS)
 		return;
-	s->least_rtt_ns = r->least_rtt_ns;
+	s->least_rtt_ns = dcc_tcp_path_rtt_ns(r->least_rtt_ns);
 	s->known_wrong = s->known.least_rtt_ns != 0;
 	s->known.least_rtt_ns = 0;
 	h->rtt_ns = 0;
@@ -1165,7 +1171,7 @@ static DCC_NOINLINE void dcc_tcp_watch_idle(struct dcc_tcp *s, const struct dcc_
 		return;
 	if (s->line_told && h->idle.least_ns > h->least_data_ns + packet_ns)
 		return;
-	s->least_rtt_ns = h->idle.least_ns;
+	s->least_rtt_ns = dcc_tcp_path_rtt_ns(h->idle.least_ns);
 	s->known.least_rtt_ns = 0;
 	h->rtt_ns = 0;
 	h->in_use = 0;

@@ -722,6 +722,15 @@ TEST(TcpHandshake, GivesWayToTheLastNanosecondOnTheIdlePath) {
   EXPECT_EQ(flow.base_ns(), kBase);
 }
 
+// A clock that stood still; the path memory keeps what this says.
+TEST(TcpHandshake, GivesWayToNothingBelowTheLeastRttOfAPath) {
+  NewFlow flow(1);
+  flow.tcp()->least_rtt_ns = DCC_PATH_RTT_MIN_NS;
+  flow.Feed(1, 100, 1000);
+  EXPECT_EQ(flow.tcp()->handshake.in_use, 0);
+  EXPECT_EQ(flow.tcp()->least_rtt_ns, DCC_PATH_RTT_MIN_NS);
+}
+
 TEST(TcpHandshake, StaysInALevelQueueThatTheFlowSawBegin) {
   NewFlow flow;
   flow.Feed(kBase, 1, 1000);
