@@ -49,9 +49,9 @@
  *      lone flow.  A flow that knows N goes an eighth of the way to C / N per RTT.  A flow that
  *      estimates N adds a 32nd of its rate, but not more than C / 384, at most every
  *      millisecond (at 10 Gbit/s), and while the line stays idle after 1/4, 1/16 and so on of
- *      one, down to once per RTT; then with every step twice as much of the line, and up to an
- *      eighth of its rate.  When the queue shows it takes an eighth back, after steps of an
- *      eighth a quarter.
+ *      one, down to once per RTT; then, from the fourth of those on, with every step twice as much
+ *      of the line, and up to an eighth of its rate.  When the queue shows, its growth says how
+ *      much is above the line: twice as much is taken back, an eighth at least, half at most.
  *   9. sqcc: the window is for an RTT of at most 2 T_low, which bounds what a wrong rate
  *      can put into the queue.
  *  10. Where nobody has told the line rate, a segment counts as half of the path's grain at least
@@ -117,7 +117,8 @@
 #define DCC_SQCC_REPORTED_SPANS 40	  /* the mean of the reported count: 2 ms */
 #define DCC_SQCC_FILL_SPANS 20	  /* between two steps on an empty queue: 1 ms */
 #define DCC_SQCC_FILLS_MAX 16	  /* steps that are counted; none is longer from 14 on */
-#define DCC_SQCC_FILLS_FAST 8	  /* from here on they leave about an RTT */
+#define DCC_SQCC_FILLS_PER_RTT 5	  /* so many at least, once one comes after an RTT */
+#define DCC_SQCC_FILLS_FAST 8	  /* from here on steps are longer */
 #define DCC_SQCC_FILL_SHIFT 5	  /* a step of a guess is a 32nd of R */
 #define DCC_SQCC_FILL_SHIFT_LEAST 3	  /* and an eighth at most */
 #define DCC_SQCC_FILL_MANY 64	  /* who has less of the line is one of many */
@@ -209,6 +210,7 @@ struct dcc_sqcc {
 	u64 cut_ns;	/* last cut because of T_high */
 	u64 filled_ns;	/* last step towards the share of an idle line */
 	u64 empty_ns;	/* newest sample of an idle line */
+	u32 empty_rtt_ns; /* its RTT */
 	u32 fills;	/* steps of a guess since the line is idle */
 	u64 loss_ns;	/* last reaction to a loss */
 	struct dcc_gradient gradient;
@@ -562,6 +564,7 @@ static inline void dcc_sqcc_forget(struct dcc_sqcc *s)
 	s->cut_ns = 0;
 	s->filled_ns = 0;
 	s->empty_ns = 0;
+	s->empty_rtt_ns = 0;
 	s->fills = 0;
 	s->loss_ns = 0;
 	s->sample_ns = s->base_ns;
@@ -719,25 +722,38 @@ static inline u64 dcc_sqcc_fill_step_q8(const struct dcc_sqcc *s)
 }
 
 /*
+ * What a guess keeps when its steps show in the queue, Q24.  The queue's growth per time since the
+ * line was last idle is the part by which all rates together exceed the line.  The RTT tells
+ * what they were an RTT ago, before the last steps; so twice as much is taken back.  Half of
+ * the hosts' noise may look like growth.
+ */
+static inline u32 dcc_sqcc_kept_q24(const struct dcc_sqcc *s, const struct dcc_ack *ack)
+{
+	u64 time_ns = ack->now_ns - s->empty_ns;
+	u64 grown_ns = dcc_sub_sat_u64(ack->rtt_ns, (u64)s->empty_rtt_ns + s->path.noise_ns / 2);
+	u32 kept_q24 = dcc_ratio_q24(time_ns, dcc_add_sat_u64(time_ns, 2 * grown_ns));
+
+	return dcc_clamp_u32(kept_q24, DCC_RATIO_ONE / 2, DCC_RATIO_ONE - DCC_RATIO_ONE / 8);
+}
+
+/*
  * sqcc, every sample: the line is idle.  Who knows N and has less than
  * C / N goes an eighth of the way there, once per RTT: if N is right, all flows
  * together do not exceed the line.  Who has to guess takes a step at most every
  * S * 20.  While no RTT goes by without such a sample it waits for a quarter as long
  * each time, down to an RTT, and then takes longer steps.  Until a step shows in the
- * queue some more are taken: an eighth is taken back when no sample of an RTT was one of
- * an idle line, and a quarter after the longest steps.
+ * queue some more are taken, so some are taken back when no sample of an RTT was one of an
+ * idle line.
  */
 static inline bool dcc_sqcc_fill(struct dcc_sqcc *s, const struct dcc_ack *ack)
 {
 	u64 pause_ns = ack->rtt_ns, step_q8;
-	bool longest;
 
 	if (DCC_LIKELY(!dcc_sqcc_is_idle(s, ack->rtt_ns))) {
 		if (DCC_LIKELY(s->fills < DCC_SQCC_FILLS_FAST) ||
 		    ack->now_ns - s->empty_ns <= ack->rtt_ns)
 			return false;
-		longest = dcc_sqcc_fill_shift(s) == DCC_SQCC_FILL_SHIFT_LEAST;
-		dcc_sqcc_set_rate(s, s->rate_q8 - (s->rate_q8 >> (longest ? 2 : 3)));
+		dcc_sqcc_set_rate(s, dcc_scale_q24(s->rate_q8, dcc_sqcc_kept_q24(s, ack)));
 		s->fills = 0;
 		s->last.branch = DCC_SQCC_FILL;
 		return true;
@@ -747,6 +763,7 @@ static inline bool dcc_sqcc_fill(struct dcc_sqcc *s, const struct dcc_ack *ack)
 	if (ack->now_ns - s->empty_ns > ack->rtt_ns)
 		s->fills = 0;
 	s->empty_ns = ack->now_ns;
+	s->empty_rtt_ns = ack->rtt_ns;
 	if (s->share_q8) {
 		if (s->rate_q8 >= s->share_q8)
 			return false;
@@ -765,8 +782,11 @@ static inline bool dcc_sqcc_fill(struct dcc_sqcc *s, const struct dcc_ack *ack)
 		return false;
 	dcc_sqcc_set_rate(s, s->rate_q8 + step_q8);
 	s->filled_ns = ack->now_ns;
-	if (!s->share_q8)
+	if (!s->share_q8) {
 		s->fills = dcc_min_u32(s->fills + 1, DCC_SQCC_FILLS_MAX);
+		if (pause_ns == ack->rtt_ns)
+			s->fills = dcc_max_u32(s->fills, DCC_SQCC_FILLS_PER_RTT);
+	}
 	s->last.delay_ns = ack->rtt_ns;
 	s->last.branch = DCC_SQCC_FILL;
 	return true;

@@ -431,13 +431,41 @@ TEST(SqccDefault, OnALineThatStaysIdleAGuessingFlowGrowsFasterAndFaster) {
   flow.Acks(60, 6000);
   EXPECT_GT(flow.mbps(), before * std::pow(33.0 / 32, 5));  // once per two samples
   EXPECT_NEAR(flow.mbps(), before * std::pow(9.0 / 8, 6), before / 50) << "by longer steps";
-  // A queue, for longer than an RTT: a quarter less, and from the beginning.
+  // A queue that grows as fast as time goes by: half of it, and from the beginning.
   const double most = flow.mbps();
   flow.Acks(100, 90000);
   const double queued = flow.mbps();
-  EXPECT_NEAR(queued, most * 3 / 4, 0.01);
+  EXPECT_NEAR(queued, most / 2, 0.01);
   flow.Acks(300, 6000);
   EXPECT_LE(flow.mbps(), queued * std::pow(33.0 / 32, 2));
+}
+
+// 25 us in 100 us: a quarter above the line, and as much again.
+TEST(SqccDefault, WhatAGuessingFlowTakesBackIsTwiceWhatTheQueuesGrowthSays) {
+  for (const u32 noise_ns : {0u, 20000u}) {
+    Flow flow(Params());
+    flow.OnlyFill(1000000000ULL);
+    flow.Acks(500, 40000);
+    ASSERT_GE(flow.state.fills, u32{DCC_SQCC_FILLS_FAST});
+    ASSERT_EQ(flow.state.empty_rtt_ns, 40000u);
+    const double most = flow.mbps();
+    flow.path.noise_ns = flow.state.path.noise_ns = noise_ns;  // thresholds as they were
+    flow.Ack(65000, 100000);
+    const double grown_us = 25 - noise_ns / 2e3;
+    EXPECT_NEAR(flow.mbps(), most * 100 / (100 + 2 * grown_us), most / 1000) << noise_ns;
+    EXPECT_EQ(flow.state.fills, 0u);
+  }
+}
+
+TEST(SqccDefault, WhereAnRttIsLongAGuessingFlowHasLongerStepsAfterAsManyRtts) {
+  dcc_path path = TenGigabit();
+  path.base_rtt_ns = 300000;
+  Flow flow(Params(), path);
+  flow.OnlyFill(1000000000ULL);
+  flow.Ack(300000, 2000000);
+  EXPECT_EQ(flow.state.fills, 1u);
+  flow.Ack(300000, 300000);
+  EXPECT_EQ(flow.state.fills, u32{DCC_SQCC_FILLS_PER_RTT});
 }
 
 // Steps of the line, not of what a flow has: what two flows have comes nearer.

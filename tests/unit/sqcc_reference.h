@@ -23,6 +23,7 @@ class SqccReference {
     // In whole nanoseconds, as the core has them.
     seg_ = std::max(1.0, std::floor(p.seg_bytes * 8e9 / line_));
     const u32 noise = smooth_ ? path.noise_ns : 0;
+    noise_ = noise;
     const double wide = std::max(seg_, std::floor(std::max(path.grain_ns, noise) / 2.0));
     low0_ = p.t_low_ns ? p.t_low_ns : std::clamp(base_ + std::floor(0.9 * wide), 1e3, 2e9);
     high_ = std::clamp(p.t_high_ns > low0_ ? p.t_high_ns : low0_ + 9 * wide, low0_ + 9, 2e9 + 9);
@@ -58,6 +59,7 @@ class SqccReference {
     if (core.cut_ns) cut_ = core.cut_ns;
     fills_ = core.fills;
     empty_ = core.empty_ns;
+    empty_rtt_ = core.empty_rtt_ns;
     AdoptRounding(core);
   }
   // What the core keeps in whole units and decides by.
@@ -218,13 +220,16 @@ class SqccReference {
     const bool long_ago = ack.now_ns < empty_ || ack.now_ns - empty_ > ack.rtt_ns;
     if (rtt_ >= idle) {
       if (fills_ < 8 || !long_ago) return false;
-      SetRate(rate_ * (FillStep() == 1.0 / 8 ? 3.0 / 4 : 7.0 / 8));
+      const double time = static_cast<double>(ack.now_ns - empty_);
+      const double grown = std::max(0.0, rtt_ - empty_rtt_ - noise_ / 2);
+      SetRate(rate_ * std::clamp(time / (time + 2 * grown), 1.0 / 2, 7.0 / 8));
       fills_ = 0;
       return true;
     }
     if (ack.flags & DCC_ACK_APP_LIMITED) return false;
     if (long_ago) fills_ = 0;
     empty_ = ack.now_ns;
+    empty_rtt_ = rtt_;
     double step =
         std::min(rate_ * FillStep(), line_ / 384 * std::pow(2.0, fills_ < 8 ? 0 : fills_ - 8));
     if (share_ > 0) {
@@ -242,7 +247,10 @@ class SqccReference {
     if (Within(filled_, ack.now_ns, pause)) return false;
     SetRate(rate_ + step);
     filled_ = ack.now_ns;
-    if (share_ <= 0) fills_ = std::min(fills_ + 1, 16u);
+    if (share_ <= 0) {
+      fills_ = std::min(fills_ + 1, 16u);
+      if (pause == rtt_) fills_ = std::max(fills_, 5u);
+    }
     return true;
   }
 
@@ -290,6 +298,7 @@ class SqccReference {
   std::optional<u64> decided_, loss_, seen_, reported_, cut_, filled_;
   u64 empty_ = 0;
   u32 fills_ = 0;
+  double empty_rtt_ = 0, noise_ = 0;
 };
 
 }  // namespace delaycc_test
