@@ -743,15 +743,15 @@ static inline u32 dcc_sqcc_kept_q24(const struct dcc_sqcc *s, const struct dcc_a
  * S * 20.  While no RTT goes by without such a sample it waits for a quarter as long
  * each time, down to an RTT, and then takes longer steps.  Until a step shows in the
  * queue some more are taken, so some are taken back when no sample of an RTT was one of an
- * idle line.
+ * idle line, but not while the RTT falls: so it does behind a packet that a host held back.
  */
-static inline bool dcc_sqcc_fill(struct dcc_sqcc *s, const struct dcc_ack *ack)
+static inline bool dcc_sqcc_fill(struct dcc_sqcc *s, const struct dcc_ack *ack, u32 before_ns)
 {
 	u64 pause_ns = ack->rtt_ns, step_q8;
 
 	if (DCC_LIKELY(!dcc_sqcc_is_idle(s, ack->rtt_ns))) {
 		if (DCC_LIKELY(s->fills < DCC_SQCC_FILLS_FAST) ||
-		    ack->now_ns - s->empty_ns <= ack->rtt_ns)
+		    ack->now_ns - s->empty_ns <= ack->rtt_ns || ack->rtt_ns < before_ns)
 			return false;
 		dcc_sqcc_set_rate(s, dcc_scale_q24(s->rate_q8, dcc_sqcc_kept_q24(s, ack)));
 		s->fills = 0;
@@ -830,7 +830,7 @@ static inline bool dcc_sqcc_ack(struct dcc_sqcc *s, const struct dcc_path *path,
 	s->sample_ns = ack->rtt_ns;
 
 	decided |= dcc_sqcc_reported_start(s, ack) || dcc_sqcc_cut(s, ack, before_ns) ||
-		  dcc_sqcc_fill(s, ack);
+		  dcc_sqcc_fill(s, ack, before_ns);
 	/* due_ns lies more than an interval ahead only when the clock went back. */
 	if (ack->now_ns >= s->due_ns || ack->now_ns < s->decided_ns) {
 		DCC_BPF_SUBPROG(dcc_sqcc_decide)(s, ack);

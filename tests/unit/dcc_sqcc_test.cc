@@ -450,7 +450,11 @@ TEST(SqccDefault, WhatAGuessingFlowTakesBackIsTwiceWhatTheQueuesGrowthSays) {
     ASSERT_EQ(flow.state.empty_rtt_ns, 40000u);
     const double most = flow.mbps();
     flow.path.noise_ns = flow.state.path.noise_ns = noise_ns;  // thresholds as they were
-    flow.Ack(65000, 100000);
+    flow.Ack(66000, 50000);
+    EXPECT_EQ(flow.mbps(), most) << "not yet an RTT";
+    flow.Ack(65000, 50000);
+    EXPECT_EQ(flow.mbps(), most) << "the RTT falls";
+    flow.Ack(65000, 1);
     const double grown_us = 25 - noise_ns / 2e3;
     EXPECT_NEAR(flow.mbps(), most * 100 / (100 + 2 * grown_us), most / 1000) << noise_ns;
     EXPECT_EQ(flow.state.fills, 0u);

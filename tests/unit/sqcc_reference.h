@@ -81,7 +81,7 @@ class SqccReference {
     Learn(ack);
     const double before = rtt_;
     rtt_ = ack.rtt_ns;
-    bool decided = ToldStart(ack) || Cut(ack, before) || Fill(ack);
+    bool decided = ToldStart(ack) || Cut(ack, before) || Fill(ack, before);
     const bool back = decided_ && ack.now_ns < *decided_;
     if (!decided_ || ack.now_ns >= due_ || back) {
       Decide(ack, back);
@@ -210,7 +210,7 @@ class SqccReference {
     return step;
   }
 
-  bool Fill(const dcc_ack& ack) {
+  bool Fill(const dcc_ack& ack, double before) {
     if (!smooth_) return false;
     const double half = base_ + std::max(0.0, low_ - base_) / 2;
     const bool few = share_ <= 0 && rate_ > line_ / 64;
@@ -219,7 +219,7 @@ class SqccReference {
     if (std::fabs(rtt_ - idle) <= 2) knife_edge_ = true;  // T_low is the core's
     const bool long_ago = ack.now_ns < empty_ || ack.now_ns - empty_ > ack.rtt_ns;
     if (rtt_ >= idle) {
-      if (fills_ < 8 || !long_ago) return false;
+      if (fills_ < 8 || !long_ago || rtt_ < before) return false;
       const double time = static_cast<double>(ack.now_ns - empty_);
       const double grown = std::max(0.0, rtt_ - empty_rtt_ - noise_ / 2);
       SetRate(rate_ * std::clamp(time / (time + 2 * grown), 1.0 / 2, 7.0 / 8));
