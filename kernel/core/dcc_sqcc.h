@@ -49,8 +49,8 @@
  *      lone flow.  A flow that knows N goes an eighth of the way to C / N per RTT.  A flow that
  *      estimates N adds a 32nd of its rate, but not more than C / 384, at most every
  *      millisecond (at 10 Gbit/s), and while the line stays idle after 1/4, 1/16 and so on of
- *      one, down to once per RTT; then, from the fourth of those on, with every step twice as much
- *      of the line, and up to an eighth of its rate.  When the queue shows, its growth says how
+ *      one, down to once per RTT; then, after four of those, with every step twice as much of the
+ *      line, and up to an eighth of its rate.  When the queue shows, its growth says how
  *      much is above the line: twice as much is taken back, an eighth at least, half at most.
  *   9. sqcc: the window is for an RTT of at most 2 T_low, which bounds what a wrong rate
  *      can put into the queue.
@@ -118,7 +118,7 @@
 #define DCC_SQCC_FILL_SPANS 20	  /* between two steps on an empty queue: 1 ms */
 #define DCC_SQCC_FILLS_MAX 16	  /* steps that are counted; none is longer from 14 on */
 #define DCC_SQCC_FILLS_PER_RTT 5	  /* so many at least, once one comes after an RTT */
-#define DCC_SQCC_FILLS_FAST 8	  /* from here on steps are longer */
+#define DCC_SQCC_FILLS_FAST 8	  /* from here on they double */
 #define DCC_SQCC_FILL_SHIFT 5	  /* a step of a guess is a 32nd of R */
 #define DCC_SQCC_FILL_SHIFT_LEAST 3	  /* and an eighth at most */
 #define DCC_SQCC_FILL_MANY 64	  /* who has less of the line is one of many */

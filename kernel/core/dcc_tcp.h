@@ -457,6 +457,12 @@ static inline void dcc_tcp_note_least(struct dcc_tcp *s, u32 least_us)
 	dcc_tcp_set_handshake(s, least_ns);
 }
 
+/* A measured RTT as one that a path may have. */
+static inline u32 dcc_tcp_path_rtt_ns(u64 rtt_ns)
+{
+	return (u32)dcc_clamp_u64(rtt_ns, DCC_PATH_RTT_MIN_NS, DCC_PATH_RTT_MAX_NS);
+}
+
 /*
  * Begins with an established socket; of v only the socket's fields count.  srtt_us is TCP's RTT, 0:
  * unknown; least_us is its least RTT, all ones: unknown; sent_ns is when the last packet left, on a
@@ -480,8 +486,7 @@ static inline void dcc_tcp_begin(struct dcc_tcp *s, const struct dcc_tcp_view *v
 		dcc_tcp_note_handshake(s, v, srtt_us, sent_ns);
 	if (s->handshake.rtt_ns)
 		rtt_ns = dcc_min_u64(rtt_ns, s->handshake.rtt_ns);
-	s->path.base_rtt_ns =
-		(u32)dcc_clamp_u64(rtt_ns, DCC_PATH_RTT_MIN_NS, DCC_PATH_RTT_MAX_NS);
+	s->path.base_rtt_ns = dcc_tcp_path_rtt_ns(rtt_ns);
 	s->rtt_ns = s->path.base_rtt_ns;
 	s->bytes_acked = v->bytes_acked;
 	s->sacked_out = v->sacked_out;
@@ -640,12 +645,6 @@ static inline void dcc_tcp_apply_noise(struct dcc_tcp *s)
 	s->path.noise_ns = dcc_sub_sat_u32(s->path.base_rtt_ns, s->least_rtt_ns);
 }
 
-/* A measured RTT as one that a path may have. */
-static inline u32 dcc_tcp_path_rtt_ns(u32 rtt_ns)
-{
-	return dcc_clamp_u32(rtt_ns, DCC_PATH_RTT_MIN_NS, DCC_PATH_RTT_MAX_NS);
-}
-
 /*
  * The shortest queue that says anything where line_rate_bps is a device's.
  *
@@ -706,7 +705,7 @@ static inline u32 dcc_tcp_handshake_base_ns(const struct dcc_tcp *s)
 {
 	u64 base_ns = s->handshake.rtt_ns + DCC_TCP_HANDSHAKE_LINKS * dcc_tcp_slow_packet_ns(s);
 
-	return (u32)dcc_clamp_u64(base_ns, DCC_PATH_RTT_MIN_NS, DCC_PATH_RTT_MAX_NS);
+	return dcc_tcp_path_rtt_ns(base_ns);
 }
 
 /* By how much more the base RTT may be longer than that. */
@@ -933,8 +932,7 @@ static inline void dcc_tcp_guess_base_rtt(struct dcc_tcp *s, u32 rtt_ns)
 {
 	if (!s->fixed_rtt_ns && !s->base_measured &&
 	    (!s->known.least_rtt_ns || rtt_ns < s->known.least_rtt_ns)) {
-		s->path.base_rtt_ns = dcc_clamp_u32(rtt_ns, DCC_PATH_RTT_MIN_NS,
-						    DCC_PATH_RTT_MAX_NS);
+		s->path.base_rtt_ns = dcc_tcp_path_rtt_ns(rtt_ns);
 		s->path.noise_ns = 0;
 	}
 }
