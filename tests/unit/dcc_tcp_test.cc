@@ -726,6 +726,9 @@ TEST(TcpHandshake, GivesWayToTheLastNanosecondOnTheIdlePath) {
 TEST(TcpHandshake, GivesWayToNothingBelowTheLeastRttOfAPath) {
   NewFlow flow(1);
   flow.tcp()->least_rtt_ns = DCC_PATH_RTT_MIN_NS;
+  flow.tcp()->handshake.least_data_ns = DCC_PATH_RTT_MIN_NS;
+  flow.tcp()->handshake.in_use = 1;
+  flow.tcp()->base_measured = 1;
   flow.Feed(1, 100, 1000);
   EXPECT_EQ(flow.tcp()->handshake.in_use, 0);
   EXPECT_EQ(flow.tcp()->least_rtt_ns, DCC_PATH_RTT_MIN_NS);
