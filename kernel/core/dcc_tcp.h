@@ -97,19 +97,26 @@
  * Noise of hosts (dcc_tcp_note_noise()).  A round has so many samples at least.  It is noisy if the
  * RTT changes, from one sample to the next, by a packet's time on the line and by more than a
  * quarter of the time between two samples.  So many noisy rounds in a row are proof of noise, if
- * samples come at least twice in a base RTT, and each one's mean RTT is longer than its least by an
- * eighth of the flow's least RTT.
+ * samples come at least twice in a base RTT, and each one's mean RTT is longer than its least by a
+ * 16th of the flow's least RTT.
  *
  * A round is low if its rate is at most two thirds of the best one.  Low and noisy rounds are proof
  * of any noise, also two of them that last so many RTTs.  One is, if its rate is less than an
  * eighth of the best one: the flow is starved, and its rounds are long.
+ *
+ * Little noise (dcc_tcp_is_little_noise()) is so many packets' time at most, and such a part of the
+ * least RTT.  It takes so many rounds, of less than such a part of the best rate.
  */
 #define DCC_TCP_ROUND_SAMPLES 12U
 #define DCC_TCP_STEP_PART 4U
 #define DCC_TCP_NOISY_ROUNDS 6U
-#define DCC_TCP_NOISY_SPREAD_PART 8U
+#define DCC_TCP_NOISY_SPREAD_PART 16U
 #define DCC_TCP_LOW_RTTS 16U
 #define DCC_TCP_STARVED_PART 8U
+#define DCC_TCP_LITTLE_PACKETS 8U
+#define DCC_TCP_LITTLE_PART 2U
+#define DCC_TCP_LITTLE_ROUNDS 2U
+#define DCC_TCP_LITTLE_RATE_PART 2U
 
 /*
  * Rare samples (dcc_tcp_round_saw_no_queue()): a round is long if it takes so many RTTs.  Its
@@ -1024,6 +1031,20 @@ static inline bool dcc_tcp_round_saw_no_queue(bool is_long, u32 excess_ns, u32 s
 }
 
 /*
+ * Is what a round's RTTs are longer than the flow's least one by little noise?  Where a packet takes
+ * about as long as the noise, or samples are rare, noise changes the RTT no more than a queue does
+ * (dcc_tcp_round_is_noisy()).  But in a queue that stays all RTTs are long, while of noise half is
+ * gone in some sample of a round.  A queue that comes and goes looks the same, and is short.
+ */
+static inline bool dcc_tcp_is_little_noise(const struct dcc_tcp *s, u32 excess_ns, u32 spread_ns)
+{
+	u64 most_ns = dcc_min_u64(DCC_TCP_LITTLE_PACKETS * dcc_tcp_packet_ns(s),
+				  s->least_rtt_ns / DCC_TCP_LITTLE_PART);
+
+	return excess_ns <= most_ns && spread_ns >= excess_ns / 2;
+}
+
+/*
  * After a round at bps, while the handshake's RTT is in use: is the base RTT too short?  A
  * middlebox may have answered the handshake, a slow link may be on the path, or a receiver may
  * gather packets of data.  A law then sees a queue that no cut drains.  It cuts until the flow is
@@ -1062,6 +1083,7 @@ static DCC_NOINLINE void dcc_tcp_close_round(struct dcc_tcp *s, u64 now_ns)
 	bool is_long = dcc_tcp_round_is_long(s, now_ns);
 	bool noisy = dcc_tcp_round_is_noisy(s, now_ns) &&
 		     (dense || dcc_tcp_round_saw_no_queue(is_long, excess_ns, spread_ns));
+	bool little = dcc_tcp_is_little_noise(s, excess_ns, spread_ns);
 	u64 bps = dcc_muldiv_u64(r->acked_bytes, DCC_BITS_PER_BYTE * DCC_NS_PER_S,
 				 dcc_max_u64(now_ns - r->start_ns, 1));
 
@@ -1078,11 +1100,13 @@ static DCC_NOINLINE void dcc_tcp_close_round(struct dcc_tcp *s, u64 now_ns)
 			n->noisy.count = 0;
 		}
 	}
-	if (!noisy || bps > n->best_bps / 3 * 2) {
+	if (noisy ? bps > n->best_bps / 3 * 2 :
+		    !little || bps >= n->best_bps / DCC_TCP_LITTLE_RATE_PART) {
 		n->low.count = 0;
 	} else {
 		dcc_tcp_count_round(&n->low, r->start_ns, excess_ns, spread_ns);
-		if (dcc_tcp_low_is_proof(n, now_ns, bps, mean_ns)) {
+		if ((noisy || n->low.count >= DCC_TCP_LITTLE_ROUNDS) &&
+		    dcc_tcp_low_is_proof(n, now_ns, bps, mean_ns)) {
 			dcc_tcp_learn_noise(n, &n->low);
 			n->low.count = 0;
 			/* For more noise the rate has to fall once more. */
@@ -1092,7 +1116,7 @@ static DCC_NOINLINE void dcc_tcp_close_round(struct dcc_tcp *s, u64 now_ns)
 	/* No noise is longer than all that is above the least RTT. */
 	if (excess_ns < n->mean_ns)
 		n->mean_ns -= (n->mean_ns - excess_ns) / 4;
-	if (!noisy)
+	if (!noisy && !little)
 		n->mean_ns -= n->mean_ns >> (is_long ? DCC_TCP_LONG_ROUND_DECAY_SHIFT :
 						       DCC_TCP_NOISE_DECAY_SHIFT);
 	dcc_tcp_apply_noise(s);

@@ -341,11 +341,34 @@ TEST(TcpNoise, AStoppedFlowLearnsIt) {
 
 TEST(TcpNoise, LittleOfItIsBelievedAtALowRate) {
   NoisyFlow flow;
-  flow.Feed(kBase, 500, 1000, kBase + 3000);
+  flow.Feed(kBase, 1000, 500, kBase + 1500);
   EXPECT_EQ(flow.longest_ns(), kBase);  // at its best rate a flow may have made a queue
-  flow.Feed(kBase, 500, 2000, kBase + 3000);
-  EXPECT_GT(flow.base_ns(), kBase + 900);  // the mean is 1.5 us
-  EXPECT_LE(flow.base_ns(), kBase + 1800);
+  flow.Feed(kBase, 500, 900, kBase + 1500);
+  EXPECT_GT(flow.base_ns(), kBase + 400);  // the mean is .75 us
+  EXPECT_LE(flow.base_ns(), kBase + 900);
+}
+
+TEST(TcpNoise, SomePacketsOfItAreBelievedThoughSamplesAreRare) {
+  NoisyFlow flow;
+  flow.Feed(kBase, 500, 1000);
+  // Every second base RTT one: from one to the next a queue could change as much.
+  flow.Feed(kBase, 500, 2 * kBase, kBase + 1000);
+  EXPECT_GT(flow.longest_ns(), kBase + 150);  // the mean is .5 us, and a round is of both
+  EXPECT_LE(flow.longest_ns(), kBase + 700);
+}
+
+TEST(TcpNoise, SomePacketsOfAQueueThatStaysAreNone) {
+  NoisyFlow flow;
+  flow.Feed(kBase, 500, 1000);
+  flow.Feed(kBase + 500, 500, 2 * kBase, kBase + 900);
+  EXPECT_EQ(flow.longest_ns(), kBase);
+}
+
+TEST(TcpNoise, SomePacketsOfItAreNoneNearTheBestRate) {
+  NoisyFlow flow;
+  flow.Feed(kBase, 500, 4000);
+  flow.Feed(kBase, 500, 6000, kBase + 900);
+  EXPECT_EQ(flow.longest_ns(), kBase);
 }
 
 TEST(TcpNoise, OneRoundOfAStarvedFlowIsEnough) {
