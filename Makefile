@@ -178,7 +178,7 @@ bpf-test: tools ## the BPF programs on the running kernel
 
 # 6.1, which is the default, 6.12, 7.2 or 7.3; QEMU=trixie takes the QEMU of that Debian.
 .PHONY: vm-test
-vm-test: ## the modules in Debian's stock kernel under QEMU, more of them than `make test` (KERNEL=6.12, QEMU=trixie)
+vm-test: setup-test tools ## the modules in Debian's stock kernel under QEMU, more of them than `make test` (KERNEL=6.12, QEMU=trixie)
 	DELAYCC_VM_KERNEL=$(KERNEL) DELAYCC_VM_QEMU=$(QEMU) $(PYTEST) tests/vm
 
 .PHONY: harm-table
