@@ -441,8 +441,7 @@ static __always_inline bool hooks_read_settings(struct sock *sk, struct hooks_so
 	s->generation = settings->head.generation;
 	s->params = settings->params;
 	DELAYCC_BPF_SOCKET_PARAMS(sk, &s->params);
-	s->tcp.line_told = settings->head.line_rate_mbps != 0;
-	s->tcp.path.line_rate_bps = dcc_min_u64(line_rate_bps, DCC_PATH_RATE_MAX_BPS);
+	dcc_tcp_set_line(&s->tcp, line_rate_bps, settings->head.line_rate_mbps != 0);
 	if (!base_rtt_ns)
 		base_rtt_ns = settings->head.base_rtt_ns;
 	dcc_tcp_set_base_rtt(&s->tcp, base_rtt_ns, false);

@@ -209,6 +209,18 @@
  */
 #define DCC_TCP_PROVED_SHIFT 3
 
+/*
+ * A path may also be faster than the device says (dcc_tcp_follow_line()).  A round raises the line
+ * rate by such a part of the device's, twice as much each time, but not by more than such a part of
+ * the one in use; or it takes such a part of what has been raised back.
+ */
+#define DCC_TCP_BPS_PER_KBPS 1000ULL
+#define DCC_TCP_LINE_RAISE_SHIFT 3
+#define DCC_TCP_LINE_RAISE_MOST_SHIFT 2
+#define DCC_TCP_LINE_FALL_SHIFT 4
+/* The rate may then double this often, from 1 Mbit/s to 800 Gbit/s. */
+#define DCC_TCP_LINE_RAISES_MAX 20U
+
 /* The samples of one RTT or more. */
 struct dcc_tcp_round {
 	u64 start_ns;
@@ -227,6 +239,7 @@ struct dcc_tcp_line {
 	u64 bytes;    /* delivered in it */
 	u64 best_bps; /* the greatest rate of a round, on its way down; 0: none yet */
 	u32 window;   /* the greatest window that is proved, in packets */
+	u32 least_rtt_ns; /* of the round; all ones: none yet */
 };
 
 /* RTTs in a row that are alike, to a band. */
@@ -324,6 +337,8 @@ struct dcc_tcp {
 	u8 times_retrans;     /* RTTs of retransmissions count (by RACK, in us) */
 	u8 loss_seen;	      /* recovery began; the core's _loss() is still to be called */
 	u8 known_wrong;	      /* what was known of the path is refuted; until dcc_tcp_told() */
+	u8 raises;	      /* rounds in a row that have raised path.line_rate_bps */
+	u32 line_kbps;	      /* the line rate as it is configured, or as the device says it */
 };
 
 /* A socket and its rate sample at an ACK, as integers; the kernel's names where it has one. */
@@ -366,6 +381,23 @@ static inline void dcc_tcp_set_packet(struct dcc_tcp *s, u32 mss, u32 header_byt
 	s->header_bytes = header_bytes;
 	s->path.wire_bytes = dcc_clamp_u32(s->mss + header_bytes, DCC_PATH_WIRE_MIN_BYTES,
 					   DCC_PATH_WIRE_MAX_BYTES);
+}
+
+/*
+ * The line rate: told, that is configured, or else a device's.  What the path has shown of it stays
+ * while that is the same.
+ */
+static inline void dcc_tcp_set_line(struct dcc_tcp *s, u64 rate_bps, bool told)
+{
+	u32 kbps = (u32)dcc_div_u64(dcc_min_u64(rate_bps, DCC_PATH_RATE_MAX_BPS),
+				    DCC_TCP_BPS_PER_KBPS);
+
+	if (s->line_kbps == kbps && s->line_told == told)
+		return;
+	s->line_kbps = kbps;
+	s->line_told = told;
+	s->path.line_rate_bps = kbps * DCC_TCP_BPS_PER_KBPS;
+	s->raises = 0;
 }
 
 /* Of a path that the connection has not seen yet. */
@@ -907,8 +939,36 @@ static inline void dcc_tcp_measure_base_rtt(struct dcc_tcp *s, u32 rtt_ns, bool 
 }
 
 /*
+ * A round that has delivered bps is complete: what is the line rate, if the device's is too low?
+ *
+ * veth and virtio devices say 10 Gbit/s, or nothing, whatever they carry, and a law never sends faster
+ * than the line.  If a flow has the line rate in use, to two thirds, and there is no queue, the path
+ * carries more.  The rate rises by equal steps for all, and falls by a part in a queue, or where the
+ * law takes less of it: so those who have raised it, and those who come later and have not, come to
+ * the same (Chiu and Jain, additive increase and multiplicative decrease).  It never falls below the
+ * device's.
+ */
+static inline void dcc_tcp_follow_line(struct dcc_tcp *s, u64 bps)
+{
+	u64 device_bps = s->line_kbps * DCC_TCP_BPS_PER_KBPS, rate_bps = s->path.line_rate_bps;
+	u64 more_bps;
+
+	if (bps < rate_bps / 3 * 2 ||
+	    s->line.least_rtt_ns > (u64)s->path.base_rtt_ns + s->path.grain_ns / 2) {
+		s->raises = 0;
+		more_bps = dcc_sub_sat_u64(rate_bps, device_bps);
+		s->path.line_rate_bps = rate_bps - (more_bps >> DCC_TCP_LINE_FALL_SHIFT);
+		return;
+	}
+	more_bps = dcc_min_u64((device_bps >> DCC_TCP_LINE_RAISE_SHIFT) << s->raises,
+			       rate_bps >> DCC_TCP_LINE_RAISE_MOST_SHIFT);
+	s->path.line_rate_bps = dcc_min_u64(rate_bps + more_bps, DCC_PATH_RATE_MAX_BPS);
+	s->raises = (u8)dcc_min_u32(s->raises + 1U, DCC_TCP_LINE_RAISES_MAX);
+}
+
+/*
  * What an ACK says of a path whose line rate nobody has told: the window proved, the best rate of a
- * round trip, and what follows for grain and base RTT.  For each sample with an RTT.
+ * round trip, and what follows for line rate, grain and base RTT.  For each sample with an RTT.
  */
 static inline void dcc_tcp_note_line(struct dcc_tcp *s, const struct dcc_ack *ack,
 				     u32 flight_packets)
@@ -918,13 +978,16 @@ static inline void dcc_tcp_note_line(struct dcc_tcp *s, const struct dcc_ack *ac
 
 	dcc_tcp_prove_window(s, ack->rtt_ns, flight_packets);
 	l->bytes += ack->acked_bytes;
+	l->least_rtt_ns = dcc_min_u32(l->least_rtt_ns, ack->rtt_ns);
 	if (DCC_LIKELY(l->round_ns && ack->send_ns < l->round_ns))
 		return;
 	if (l->round_ns && !(ack->flags & DCC_ACK_APP_LIMITED)) {
 		bps = dcc_muldiv_u64(l->bytes, DCC_BITS_PER_BYTE * DCC_NS_PER_S,
 				     dcc_max_u64(ack->now_ns - l->round_ns, 1));
 		l->best_bps = dcc_max_u64(l->best_bps - (l->best_bps >> DCC_TCP_BEST_SHIFT), bps);
+		dcc_tcp_follow_line(s, bps);
 	}
+	l->least_rtt_ns = ~0U;
 	l->round_ns = ack->now_ns;
 	l->bytes = 0;
 	if (s->base_measured && !s->fixed_rtt_ns) {

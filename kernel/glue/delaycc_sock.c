@@ -160,11 +160,11 @@ static bool delaycc_path_read(struct sock *sk, struct delaycc_sock *ds)
 			     delaycc_configured_base_ns(sk, dst, values),
 			     dev && ds->ifindex && dev->ifindex != ds->ifindex);
 
-	ds->tcp.line_told = delaycc_value(values, DELAYCC_LINE_RATE_MBPS) != 0;
 	rate_bps = delaycc_line_rate_bps(sk, dev, values);
 	/* A route to the loopback keeps what was known before. */
 	if (rate_bps)
-		ds->tcp.path.line_rate_bps = rate_bps;
+		dcc_tcp_set_line(&ds->tcp, rate_bps,
+				 delaycc_value(values, DELAYCC_LINE_RATE_MBPS) != 0);
 	dcc_tcp_set_grain(&ds->tcp);
 
 	ds->max_tso_segs = delaycc_value(values, DELAYCC_MAX_TSO_SEGS);

@@ -50,6 +50,9 @@ void CheckPath(const dcc_tcp& s) {
   Require(s.path.wire_bytes >= DCC_PATH_WIRE_MIN_BYTES &&
           s.path.wire_bytes <= DCC_PATH_WIRE_MAX_BYTES);
   Require(s.rtt_ns >= 1 && s.mss >= 1);
+  Require(s.path.line_rate_bps >= s.line_kbps * DCC_TCP_BPS_PER_KBPS &&
+          s.path.line_rate_bps <= DCC_PATH_RATE_MAX_BPS);
+  Require(!s.line_told || s.path.line_rate_bps == s.line_kbps * DCC_TCP_BPS_PER_KBPS);
 }
 
 void Sample(Input& in, dcc_tcp* s, dcc_tcp_view* v) {
@@ -117,8 +120,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   dcc_tcp_view v = {};
   const u8 first = in.Take<u8>();
   s.times_retrans = first % 2;
-  s.line_told = 1;
-  s.path.line_rate_bps = dcc_clamp_u64(in.Take<u64>(), 1000000, kLineRateMaxBps);
+  dcc_tcp_set_line(&s, dcc_clamp_u64(in.Take<u64>(), 1000000, kLineRateMaxBps), !(first & 8));
   dcc_tcp_set_packet(&s, in.Take<u16>(), in.Take<u8>());
   TakeView(in, &v);
   const u32 srtt_us = in.Take<u32>();
@@ -134,7 +136,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     CheckPath(s);
   }
   while (!in.empty()) {
-    switch (in.Take<u8>() % 8) {
+    switch (in.Take<u8>() % 9) {
       case 0: {
         const u8 how = in.Take<u8>();
         const u32 told_ns =
@@ -161,6 +163,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         break;
       case 5:
         Control(in, s);
+        break;
+      case 6:
+        dcc_tcp_set_line(&s, dcc_clamp_u64(in.Take<u64>(), 1000000, kLineRateMaxBps),
+                         in.Take<u8>() % 2 != 0);
+        dcc_tcp_set_grain(&s);
         break;
       default:
         Sample(in, &s, &v);

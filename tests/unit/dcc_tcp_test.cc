@@ -25,7 +25,7 @@ dcc_tcp Socket() {
   dcc_tcp s = {};
   dcc_tcp_view v = {};
   dcc_tcp_begin(&s, &v, 20, ~0u, 0, 10);
-  s.path.line_rate_bps = kLine;
+  dcc_tcp_set_line(&s, kLine, false);
   dcc_tcp_set_packet(&s, kMss, kHeader);
   dcc_tcp_set_base_rtt(&s, kBase, false);
   return s;
@@ -1548,18 +1548,21 @@ class UntoldFlow {
     dcc_tcp_set_base_rtt(&s_, 0, false);
     Round(10000000);
   }
-  // A round trip in which the flow gets so many bits per second.
-  void Round(u64 bps, bool app_limited = false) {
+  // A round trip in which the flow gets so many bits per second, in a queue of queue_ns.
+  void Round(u64 bps, bool app_limited = false, u32 queue_ns = 0) {
     const u64 gap_ns = kWire * 8000000000ull / bps;
-    for (const u64 end_ns = now_ns_ + 2 * base_ns_ + 2 * gap_ns; now_ns_ < end_ns;) {
+    const u32 rtt_ns = base_ns_ + queue_ns;
+    const u64 round_ns = s_.line.round_ns;
+    const u64 end_ns = now_ns_ + 2 * rtt_ns + 2 * gap_ns;
+    while (s_.line.round_ns == round_ns && now_ns_ < end_ns) {
       now_ns_ += gap_ns;
       dcc_tcp_view v = Ack();
       v.now_ns = now_ns_;
       v.now_us = now_ns_ / 1000;
-      v.rtt_us = static_cast<s32>(base_ns_ / 1000);
+      v.rtt_us = static_cast<s32>(rtt_ns / 1000);
       v.bytes_acked = bytes_ += kMss;
       v.is_app_limited = app_limited;
-      Sample(&s_, v, now_ns_ - base_ns_);
+      Sample(&s_, v, now_ns_ - rtt_ns);
     }
   }
   dcc_tcp& s() { return s_; }
@@ -1571,6 +1574,69 @@ class UntoldFlow {
 };
 
 }  // namespace
+
+TEST(TcpLine, RisesWhereThePathCarriesMoreThanTheDeviceSays) {
+  UntoldFlow flow(5000000);
+  dcc_tcp_set_line(&flow.s(), 100000000, false);
+  flow.Round(65000000);  // less than two thirds in use
+  EXPECT_EQ(flow.s().path.line_rate_bps, 100000000u);
+  flow.Round(90000000);
+  EXPECT_EQ(flow.s().path.line_rate_bps, 112500000u);
+  flow.Round(90000000);
+  EXPECT_EQ(flow.s().path.line_rate_bps, 137500000u);
+  flow.Round(90000000);  // no longer in use: a 16th of what was raised
+  EXPECT_NEAR(flow.s().path.line_rate_bps, 137500000 - 37500000. / 16, 1);
+  flow.Round(100000000);  // the first step again
+  EXPECT_NEAR(flow.s().path.line_rate_bps, 137500000 - 37500000. / 16 + 12500000, 1);
+  for (int i = 0; i < 60; ++i) flow.Round(flow.s().path.line_rate_bps);
+  EXPECT_EQ(flow.s().path.line_rate_bps, DCC_PATH_RATE_MAX_BPS);
+}
+
+TEST(TcpLine, FallsToTheDevicesInAQueue) {
+  UntoldFlow flow(5000000);
+  dcc_tcp_set_line(&flow.s(), 100000000, false);
+  for (int i = 0; i < 8; ++i) flow.Round(flow.s().path.line_rate_bps);
+  const u64 raised_bps = flow.s().path.line_rate_bps;
+  ASSERT_GT(raised_bps, 300000000u);
+  flow.Round(raised_bps, false, 600000);  // less than half of the grain is no queue
+  EXPECT_GT(flow.s().path.line_rate_bps, raised_bps);
+  flow.Round(raised_bps, false, 700000);
+  EXPECT_LT(flow.s().path.line_rate_bps, raised_bps * 5 / 4);
+  for (int i = 0; i < 400; ++i) {
+    const u64 before_bps = flow.s().path.line_rate_bps;
+    flow.Round(before_bps, false, 700000);
+    EXPECT_LE(flow.s().path.line_rate_bps, before_bps);
+    EXPECT_GE(flow.s().path.line_rate_bps, 100000000u);
+  }
+  EXPECT_LT(flow.s().path.line_rate_bps, 100001000u);
+}
+
+TEST(TcpLine, SaysNothingOfThePathWhereTheApplicationPauses) {
+  UntoldFlow flow(5000000);
+  dcc_tcp_set_line(&flow.s(), 100000000, false);
+  for (int i = 0; i < 8; ++i) flow.Round(100000000, true);
+  EXPECT_EQ(flow.s().path.line_rate_bps, 100000000u);
+}
+
+TEST(TcpLine, StaysAsItIsTold) {
+  UntoldFlow flow(5000000);
+  dcc_tcp_set_line(&flow.s(), 100000000, true);
+  for (int i = 0; i < 8; ++i) flow.Round(100000000);
+  EXPECT_EQ(flow.s().path.line_rate_bps, 100000000u);
+}
+
+TEST(TcpLine, KeepsWhatThePathHasShownUntilTheDeviceSaysAnother) {
+  UntoldFlow flow(5000000);
+  dcc_tcp_set_line(&flow.s(), 100000000, false);
+  for (int i = 0; i < 8; ++i) flow.Round(flow.s().path.line_rate_bps);
+  const u64 raised_bps = flow.s().path.line_rate_bps;
+  dcc_tcp_set_line(&flow.s(), 100000000, false);
+  EXPECT_EQ(flow.s().path.line_rate_bps, raised_bps);
+  dcc_tcp_set_line(&flow.s(), 100000000, true);
+  EXPECT_EQ(flow.s().path.line_rate_bps, 100000000u);
+  dcc_tcp_set_line(&flow.s(), 25000000, true);
+  EXPECT_EQ(flow.s().path.line_rate_bps, 25000000u);
+}
 
 TEST(TcpGrain, IsAQuarterOfTheBaseRttOnAFastLine) {
   UntoldFlow flow(5000000);
