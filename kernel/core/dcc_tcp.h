@@ -941,11 +941,11 @@ static inline void dcc_tcp_measure_base_rtt(struct dcc_tcp *s, u32 rtt_ns, bool 
 /*
  * A round that has delivered bps is complete: what is the line rate, if the device's is too low?
  *
- * veth and virtio devices say 10 Gbit/s, or nothing, whatever they carry, and a law never sends faster
- * than the line.  If a flow has the line rate in use, to two thirds, and there is no queue, the path
- * carries more.  The rate rises by equal steps for all, and falls by a part in a queue, or where the
- * law takes less of it: so those who have raised it, and those who come later and have not, come to
- * the same (Chiu and Jain, additive increase and multiplicative decrease).  It never falls below the
+ * veth and virtio devices say 10 Gbit/s, or nothing, whatever they carry, and a law never sends
+ * faster than the line.  If a flow has two thirds of the line rate in use, and there is no queue,
+ * the path carries more.  The rate rises by equal steps for all, and falls by a part in a queue, or
+ * where the law takes less of it: so those who have raised it and those who come later end with the
+ * same (Chiu and Jain: additive increase, multiplicative decrease).  It never falls below the
  * device's.
  */
 static inline void dcc_tcp_follow_line(struct dcc_tcp *s, u64 bps)
@@ -1094,10 +1094,11 @@ static inline bool dcc_tcp_round_saw_no_queue(bool is_long, u32 excess_ns, u32 s
 }
 
 /*
- * Is what a round's RTTs are longer than the flow's least one by little noise?  Where a packet takes
- * about as long as the noise, or samples are rare, noise changes the RTT no more than a queue does
- * (dcc_tcp_round_is_noisy()).  But in a queue that stays all RTTs are long, while of noise half is
- * gone in some sample of a round.  A queue that comes and goes looks the same, and is short.
+ * Is what a round's RTTs are longer than the flow's least one by little noise?  Where a packet
+ * takes about as long as the noise, or samples are rare, noise changes the RTT no more than a queue
+ * does (dcc_tcp_round_is_noisy()).  But in a queue that stays all RTTs are long, while half of the
+ * noise is gone in some sample of a round.  A queue that comes and goes looks the same, and is
+ * short.
  */
 static inline bool dcc_tcp_is_little_noise(const struct dcc_tcp *s, u32 excess_ns, u32 spread_ns)
 {
