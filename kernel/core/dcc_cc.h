@@ -29,7 +29,7 @@
 #define DCC_PATH_WIRE_MIN_BYTES 64U
 #define DCC_PATH_WIRE_MAX_BYTES 65535U
 
-/* What the flow runs over.  Constant between two calls unless the route changes. */
+/* What the flow runs over.  It changes with the route, and with what is measured of the path. */
 struct dcc_path {
 	u64 line_rate_bps; /* of the slowest known link, 1 Mbit/s .. 800 Gbit/s */
 	u32 base_rtt_ns;   /* RTT of a full packet on an idle path, 1 us .. 1 s */

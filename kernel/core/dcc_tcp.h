@@ -105,7 +105,8 @@
  * eighth of the best one: the flow is starved, and its rounds are long.
  *
  * Little noise (dcc_tcp_is_little_noise()) is so many packets' time at most, and such a part of the
- * least RTT.  It takes so many rounds, of less than such a part of the best rate.
+ * least RTT, and so many spreads.  It takes so many rounds, of less than such a part of the best
+ * rate.
  */
 #define DCC_TCP_ROUND_SAMPLES 12U
 #define DCC_TCP_STEP_PART 4U
@@ -115,6 +116,7 @@
 #define DCC_TCP_STARVED_PART 8U
 #define DCC_TCP_LITTLE_PACKETS 8U
 #define DCC_TCP_LITTLE_PART 2U
+#define DCC_TCP_LITTLE_SPREADS 2U
 #define DCC_TCP_LITTLE_ROUNDS 2U
 #define DCC_TCP_LITTLE_RATE_PART 2U
 
@@ -214,7 +216,6 @@
  * rate by such a part of the device's, twice as much each time, but not by more than such a part of
  * the one in use; or it takes such a part of what has been raised back.
  */
-#define DCC_TCP_BPS_PER_KBPS 1000ULL
 #define DCC_TCP_LINE_RAISE_SHIFT 3
 #define DCC_TCP_LINE_RAISE_MOST_SHIFT 2
 #define DCC_TCP_LINE_FALL_SHIFT 4
@@ -327,6 +328,7 @@ struct dcc_tcp {
 	u32 fixed_rtt_ns;     /* the base RTT as configured, not to be measured; 0: it is not */
 	struct dcc_tcp_line line;
 	u64 last_ack_ns;      /* the newest ACK that a core saw; 0: none */
+	u64 given_bps;	      /* the line rate as it is configured, or as the device says it */
 	u8 line_told;	      /* path.line_rate_bps is configured, not a device's */
 	u8 never_doubts;      /* of a configured base RTT: flows have to agree on delays exactly */
 	u8 base_measured;     /* path.base_rtt_ns comes from full packets of data */
@@ -338,7 +340,6 @@ struct dcc_tcp {
 	u8 loss_seen;	      /* recovery began; the core's _loss() is still to be called */
 	u8 known_wrong;	      /* what was known of the path is refuted; until dcc_tcp_told() */
 	u8 raises;	      /* rounds in a row that have raised path.line_rate_bps */
-	u32 line_kbps;	      /* the line rate as it is configured, or as the device says it */
 };
 
 /* A socket and its rate sample at an ACK, as integers; the kernel's names where it has one. */
@@ -389,14 +390,12 @@ static inline void dcc_tcp_set_packet(struct dcc_tcp *s, u32 mss, u32 header_byt
  */
 static inline void dcc_tcp_set_line(struct dcc_tcp *s, u64 rate_bps, bool told)
 {
-	u32 kbps = (u32)dcc_div_u64(dcc_min_u64(rate_bps, DCC_PATH_RATE_MAX_BPS),
-				    DCC_TCP_BPS_PER_KBPS);
-
-	if (s->line_kbps == kbps && s->line_told == told)
+	rate_bps = dcc_min_u64(rate_bps, DCC_PATH_RATE_MAX_BPS);
+	if (s->given_bps == rate_bps && s->line_told == told)
 		return;
-	s->line_kbps = kbps;
+	s->given_bps = rate_bps;
 	s->line_told = told;
-	s->path.line_rate_bps = kbps * DCC_TCP_BPS_PER_KBPS;
+	s->path.line_rate_bps = rate_bps;
 	s->raises = 0;
 }
 
@@ -950,17 +949,16 @@ static inline void dcc_tcp_measure_base_rtt(struct dcc_tcp *s, u32 rtt_ns, bool 
  */
 static inline void dcc_tcp_follow_line(struct dcc_tcp *s, u64 bps)
 {
-	u64 device_bps = s->line_kbps * DCC_TCP_BPS_PER_KBPS, rate_bps = s->path.line_rate_bps;
-	u64 more_bps;
+	u64 rate_bps = s->path.line_rate_bps, more_bps;
 
 	if (bps < rate_bps / 3 * 2 ||
 	    s->line.least_rtt_ns > (u64)s->path.base_rtt_ns + s->path.grain_ns / 2) {
 		s->raises = 0;
-		more_bps = dcc_sub_sat_u64(rate_bps, device_bps);
+		more_bps = dcc_sub_sat_u64(rate_bps, s->given_bps);
 		s->path.line_rate_bps = rate_bps - (more_bps >> DCC_TCP_LINE_FALL_SHIFT);
 		return;
 	}
-	more_bps = dcc_min_u64((device_bps >> DCC_TCP_LINE_RAISE_SHIFT) << s->raises,
+	more_bps = dcc_min_u64((s->given_bps >> DCC_TCP_LINE_RAISE_SHIFT) << s->raises,
 			       rate_bps >> DCC_TCP_LINE_RAISE_MOST_SHIFT);
 	s->path.line_rate_bps = dcc_min_u64(rate_bps + more_bps, DCC_PATH_RATE_MAX_BPS);
 	s->raises = (u8)dcc_min_u32(s->raises + 1U, DCC_TCP_LINE_RAISES_MAX);
@@ -1058,11 +1056,10 @@ static inline void dcc_tcp_learn_noise(struct dcc_tcp_noise *n, const struct dcc
  * by which its arrivals differ from the line, and by a packet more or less.  A queue's change in
  * half a base RTT is news, so between rare samples the time counts as no longer than that.
  */
-static inline bool dcc_tcp_round_is_noisy(const struct dcc_tcp *s, u64 now_ns)
+static inline bool dcc_tcp_round_is_noisy(const struct dcc_tcp *s, u64 now_ns, u64 packet_ns)
 {
 	const struct dcc_tcp_round *r = &s->noise.round;
 	u64 steps = dcc_max_u32(r->samples, 2) - 1;
-	u64 packet_ns = dcc_tcp_packet_ns(s);
 	u64 between_ns = dcc_min_u64(now_ns - r->start_ns, steps * (s->least_rtt_ns / 2));
 
 	return r->sum_step_ns > steps * packet_ns + between_ns / DCC_TCP_STEP_PART;
@@ -1087,10 +1084,9 @@ static inline bool dcc_tcp_round_is_long(const struct dcc_tcp *s, u64 now_ns)
  * as noise does.  But a queue that stays, stays between all of them: then the round's least RTT is
  * far above the flow's.  In a long round a queue comes and goes, too.
  */
-static inline bool dcc_tcp_round_saw_no_queue(bool is_long, u32 excess_ns, u32 spread_ns)
+static inline bool dcc_tcp_round_saw_no_queue(u32 excess_ns, u32 spread_ns, u32 spreads)
 {
-	return spread_ns >=
-	       excess_ns / (is_long ? DCC_TCP_LONG_ROUND_SPREADS : DCC_TCP_NOISE_SPREADS);
+	return spread_ns >= excess_ns / spreads;
 }
 
 /*
@@ -1100,12 +1096,12 @@ static inline bool dcc_tcp_round_saw_no_queue(bool is_long, u32 excess_ns, u32 s
  * noise is gone in some sample of a round.  A queue that comes and goes looks the same, and is
  * short.
  */
-static inline bool dcc_tcp_is_little_noise(const struct dcc_tcp *s, u32 excess_ns, u32 spread_ns)
+static inline bool dcc_tcp_is_little_noise(const struct dcc_tcp *s, u32 excess_ns, u32 spread_ns,
+					   u64 packet_ns)
 {
-	u64 most_ns = dcc_min_u64(DCC_TCP_LITTLE_PACKETS * dcc_tcp_packet_ns(s),
-				  s->least_rtt_ns / DCC_TCP_LITTLE_PART);
-
-	return excess_ns <= most_ns && spread_ns >= excess_ns / 2;
+	return excess_ns <= DCC_TCP_LITTLE_PACKETS * packet_ns &&
+	       excess_ns <= s->least_rtt_ns / DCC_TCP_LITTLE_PART &&
+	       dcc_tcp_round_saw_no_queue(excess_ns, spread_ns, DCC_TCP_LITTLE_SPREADS);
 }
 
 /*
@@ -1145,11 +1141,14 @@ static DCC_NOINLINE void dcc_tcp_close_round(struct dcc_tcp *s, u64 now_ns)
 	u32 spread_ns = dcc_sub_sat_u32(mean_ns, r->least_rtt_ns);
 	bool dense = dcc_tcp_round_is_dense(s, now_ns);
 	bool is_long = dcc_tcp_round_is_long(s, now_ns);
-	bool noisy = dcc_tcp_round_is_noisy(s, now_ns) &&
-		     (dense || dcc_tcp_round_saw_no_queue(is_long, excess_ns, spread_ns));
-	bool little = dcc_tcp_is_little_noise(s, excess_ns, spread_ns);
+	u32 spreads = is_long ? DCC_TCP_LONG_ROUND_SPREADS : DCC_TCP_NOISE_SPREADS;
+	u64 packet_ns = dcc_tcp_packet_ns(s);
+	bool noisy = dcc_tcp_round_is_noisy(s, now_ns, packet_ns) &&
+		     (dense || dcc_tcp_round_saw_no_queue(excess_ns, spread_ns, spreads));
+	bool little = dcc_tcp_is_little_noise(s, excess_ns, spread_ns, packet_ns);
 	u64 bps = dcc_muldiv_u64(r->acked_bytes, DCC_BITS_PER_BYTE * DCC_NS_PER_S,
 				 dcc_max_u64(now_ns - r->start_ns, 1));
+	bool low;
 
 	n->best_bps = dcc_max_u64(n->best_bps - (n->best_bps >> DCC_TCP_BEST_SHIFT), bps);
 	if (DCC_UNLIKELY(s->handshake.in_use))
@@ -1164,8 +1163,9 @@ static DCC_NOINLINE void dcc_tcp_close_round(struct dcc_tcp *s, u64 now_ns)
 			n->noisy.count = 0;
 		}
 	}
-	if (noisy ? bps > n->best_bps / 3 * 2 :
-		    !little || bps >= n->best_bps / DCC_TCP_LITTLE_RATE_PART) {
+	low = noisy ? bps <= n->best_bps / 3 * 2 :
+		      little && bps < n->best_bps / DCC_TCP_LITTLE_RATE_PART;
+	if (!low) {
 		n->low.count = 0;
 	} else {
 		dcc_tcp_count_round(&n->low, r->start_ns, excess_ns, spread_ns);

@@ -50,9 +50,8 @@ void CheckPath(const dcc_tcp& s) {
   Require(s.path.wire_bytes >= DCC_PATH_WIRE_MIN_BYTES &&
           s.path.wire_bytes <= DCC_PATH_WIRE_MAX_BYTES);
   Require(s.rtt_ns >= 1 && s.mss >= 1);
-  Require(s.path.line_rate_bps >= s.line_kbps * DCC_TCP_BPS_PER_KBPS &&
-          s.path.line_rate_bps <= DCC_PATH_RATE_MAX_BPS);
-  Require(!s.line_told || s.path.line_rate_bps == s.line_kbps * DCC_TCP_BPS_PER_KBPS);
+  Require(s.path.line_rate_bps >= s.given_bps && s.path.line_rate_bps <= DCC_PATH_RATE_MAX_BPS);
+  Require(!s.line_told || s.path.line_rate_bps == s.given_bps);
 }
 
 void Sample(Input& in, dcc_tcp* s, dcc_tcp_view* v) {
