@@ -152,6 +152,24 @@ TEST(PrioplusChannels, AreNotNarrowerThanThePathsGrain) {
   EXPECT_EQ(Flow(told, path).state.target_ns, 5000000u + 2000800u);
 }
 
+TEST(PrioplusPath, AChannelHasRoomForTenPacketsWhereThatIsAPartOfThePath) {
+  dcc_prioplus_params paper = Params(0);
+  paper.paper = 1;
+  dcc_path path = {};
+  path.wire_bytes = 1250;
+  path.line_rate_bps = 1000000000;  // 10 us a packet
+  path.base_rtt_ns = 1000000;
+  EXPECT_EQ(Flow(Params(0), path).state.channel_ns, 100000u + 800u);
+  EXPECT_EQ(Flow(paper, path).state.channel_ns, 20000u + 800u) << "as listed";
+  path.base_rtt_ns = 400000;
+  EXPECT_EQ(Flow(Params(0), path).state.channel_ns, 80000u + 800u) << "a fifth of the base RTT";
+  path.base_rtt_ns = 40000;
+  EXPECT_EQ(Flow(Params(0), path).state.channel_ns, 20000u + 800u) << "two packets at least";
+  path.base_rtt_ns = 12000;
+  path.line_rate_bps = 100000000000;
+  EXPECT_EQ(Flow(Params(0), path).state.channel_ns, 3200u + 800u) << "as told";
+}
+
 TEST(PrioplusStart, AHighLevelSendsAtOnceALowOneProbes) {
   const Flow high(Params(7)), low(Params(0));
   EXPECT_FALSE(high.stopped());

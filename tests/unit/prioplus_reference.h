@@ -42,8 +42,9 @@ class PrioplusReference {
     base_ = path.base_rtt_ns;
     const u32 level = std::min(p.priority, p.levels - 1) + 1;
     const double packet = std::floor(1 / mu_);
+    const double room = p.paper ? 0 : std::min(10 * packet, std::floor(base_ / 5));
     const double a =
-        std::clamp(std::max(2 * packet, 1.0 * path.grain_ns), 1.0 * p.channel_a_ns, 1e7);
+        std::clamp(std::max({2 * packet, room, 1.0 * path.grain_ns}), 1.0 * p.channel_a_ns, 1e7);
     const double b = std::min(1e7, 1.0 * p.channel_b_ns + path.noise_ns);
     channel_ = a + b;
     target_ = base_ + level * channel_;
