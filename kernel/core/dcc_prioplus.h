@@ -103,7 +103,7 @@
  *  13. A is at least two packets' time on the line: a delay moves in steps of a
  *      packet, and a channel below that stops a flow that is alone.  In prioplus it also
  *      is at least ten packets' time, or a fifth of the base RTT if that is less: windows
- *      are whole packets, and of some flows two or three grow within an RTT.
+ *      are whole packets, and two or three of a level's flows may grow within one RTT.
  *  14. Where the hosts' noise is measured (dcc_path.noise_ns), B has it in addition.
  *      Flows that measure unlike noise have unlike channels: priorities in a noisy
  *      network need a base RTT and a B that are told.
@@ -178,7 +178,7 @@
 #define DCC_PRIOPLUS_MIDDLE_MAX 8U
 #define DCC_PRIOPLUS_TRIES_MAX 8U
 #define DCC_PRIOPLUS_HOPS_MAX 6U
-/* A: at least two packets' time, and ten where that is at most a fifth of the base RTT. */
+/* A: at least two packets' time, and ten packets' or a fifth of the base RTT, the shorter one. */
 #define DCC_PRIOPLUS_A_PACKETS 2U
 #define DCC_PRIOPLUS_A_ROOM_PACKETS 10U
 #define DCC_PRIOPLUS_A_ROOM_PART 5U
@@ -403,7 +403,7 @@ static inline void dcc_prioplus_derive(struct dcc_prioplus *s, const struct dcc_
 	u32 b_ns = dcc_min_u32(dcc_add_sat_u32(p->channel_b_ns, path->noise_ns),
 			       DCC_PRIOPLUS_CHANNEL_MAX_NS);
 	u32 ls_ppm = p->ls_low_ppm, queue_ns, tolerance_ns = p->tolerance_ns;
-	u64 packet_ns, room_ns;
+	u64 packet_ns, least_ns;
 
 	s->path = *path;
 	s->params = *p;
@@ -413,11 +413,12 @@ static inline void dcc_prioplus_derive(struct dcc_prioplus *s, const struct dcc_
 	/* 2^40 * 2^40 / 2^39 at the least */
 	s->packets_per_ns_q40 = dcc_muldiv_u64(rate, 1ULL << 40, s->wire_bytes * 8000000000ULL);
 	packet_ns = dcc_div_u64(s->wire_bytes * 8000000000ULL, rate);
-	room_ns = p->paper ? 0 : dcc_min_u64(DCC_PRIOPLUS_A_ROOM_PACKETS * packet_ns,
-					     s->base_ns / DCC_PRIOPLUS_A_ROOM_PART);
-	room_ns = dcc_max_u64(room_ns, DCC_PRIOPLUS_A_PACKETS * packet_ns);
-	a_ns = (u32)dcc_clamp_u64(dcc_max_u64(room_ns, path->grain_ns), a_ns,
-				  DCC_PRIOPLUS_CHANNEL_MAX_NS);
+	least_ns = dcc_max_u64(DCC_PRIOPLUS_A_PACKETS * packet_ns, path->grain_ns);
+	if (!p->paper)
+		least_ns = dcc_max_u64(least_ns,
+				       dcc_min_u64(DCC_PRIOPLUS_A_ROOM_PACKETS * packet_ns,
+						   s->base_ns / DCC_PRIOPLUS_A_ROOM_PART));
+	a_ns = (u32)dcc_clamp_u64(least_ns, a_ns, DCC_PRIOPLUS_CHANNEL_MAX_NS);
 
 	s->channel_ns = a_ns + b_ns;
 	queue_ns = level * s->channel_ns; /* < 64 * 2e7 */

@@ -152,7 +152,7 @@ TEST(PrioplusChannels, AreNotNarrowerThanThePathsGrain) {
   EXPECT_EQ(Flow(told, path).state.target_ns, 5000000u + 2000800u);
 }
 
-TEST(PrioplusPath, AChannelHasRoomForTenPacketsWhereThatIsAPartOfThePath) {
+TEST(PrioplusChannels, HaveRoomForTenPacketsOrAFifthOfThePath) {
   dcc_prioplus_params paper = Params(0);
   paper.paper = 1;
   dcc_path path = {};
