@@ -25,7 +25,7 @@
  *
  * The algorithms
  *   prioplus_paper: Algorithm 1 with the differences below.
- *   prioplus: in addition the rules R1 to R9.  A flow of Algorithm 1 estimates N
+ *   prioplus: in addition the rules R1 to R10.  A flow of Algorithm 1 estimates N
  *     from its window when it yields.  The delay that makes it yield has squeezed
  *     that window, so N comes out many times too large, and the flow comes back
  *     many times too slowly.
@@ -67,7 +67,11 @@
  *         small as it began.  The increase of a settled flow is W_AI z / sqrt(N).  z grows by
  *         an eighth per RTT, up to 10, and is halved, down to 1/16, when an RTT ends an
  *         eighth of a channel above D_target: shares move as fast as the channel stays calm.
+ *         It is at most an eighth of a channel: on long paths W_AI is more than a channel.
  *         Not with LEDBAT.
+ *     R10 The decrease is of at most what the line holds at the delay.  A flow that is alone,
+ *         paced at its line's rate, uses no more; the decrease of a window above that would
+ *         come to nothing, and the flow would fill its channel and stop.
  *
  * Differences from the paper
  *   1. Line 15 of Algorithm 1 doubles N where prose and line 33 halve it: halved.
@@ -219,7 +223,7 @@ struct dcc_prioplus_params {
 	u32 beta_ppm;	    /* Swift's */
 	u32 max_mdf_ppm;
 	/* Not sysctls: the algorithm's name, and the socket's. */
-	u32 paper;	    /* 1: prioplus_paper, without the rules R1 to R9 */
+	u32 paper;	    /* 1: prioplus_paper, without the rules R1 to R10 */
 	u32 priority;	    /* sk_priority */
 	u32 seed;
 };
@@ -490,6 +494,7 @@ static inline u64 dcc_prioplus_base_step(struct dcc_prioplus *s, const struct dc
 {
 	u64 acked_q16 = dcc_prioplus_acked_q16(s, ack->acked_bytes);
 	struct dcc_prioplus_flow *f = &s->flow;
+	u64 cwnd_q24 = f->cwnd_q24;
 #ifdef DCC_PRIOPLUS_ON_LEDBAT
 	u32 queue_ns = dcc_sub_sat_u32(ack->rtt_ns, s->base_ns);
 	u32 target_ns = s->target_ns - s->base_ns;
@@ -497,29 +502,31 @@ static inline u64 dcc_prioplus_base_step(struct dcc_prioplus *s, const struct dc
 
 	if (ack->rtt_ns < s->target_ns) {
 		if (!grow)
-			return f->cwnd_q24;
+			return cwnd_q24;
 		/* The adaptive increase already is a distance: not scaled by it again. */
 		ai_q24 = dcc_prioplus_bounded_q24(ai_q24 - f->step_q24);
 		ai_q24 = dcc_ledbat_up_q24(ai_q24, queue_ns, target_ns) + f->step_q24;
-		return dcc_ledbat_increase(f->cwnd_q24, dcc_prioplus_bounded_q24(ai_q24),
-					   acked_q16);
+		return dcc_ledbat_increase(cwnd_q24, dcc_prioplus_bounded_q24(ai_q24), acked_q16);
 	}
 	ai_q24 = dcc_ledbat_down_q24(dcc_prioplus_bounded_q24(s->ai_q24), queue_ns, target_ns);
-	/* In a RTT at most to a half of the window that it began with (Q8). */
-	if (!s->params.paper)
-		least_q24 = dcc_min_u64(f->cwnd_q24, (u64)f->started_q8 << 15);
-	return dcc_max_u64(dcc_ledbat_decrease(f->cwnd_q24, ai_q24, acked_q16), least_q24);
+	if (!s->params.paper) {
+		/* In a RTT at most to a half of the window that it began with (Q8). */
+		least_q24 = dcc_min_u64(cwnd_q24, (u64)f->started_q8 << 15);
+		cwnd_q24 = dcc_min_u64(cwnd_q24, dcc_prioplus_packets_q24(s, ack->rtt_ns));
+	}
+	return dcc_max_u64(dcc_ledbat_decrease(cwnd_q24, ai_q24, acked_q16), least_q24);
 #else
 	if (ack->rtt_ns < s->target_ns) {
 		if (!grow)
-			return f->cwnd_q24;
+			return cwnd_q24;
 		ai_q24 = dcc_prioplus_bounded_q24(ai_q24);
-		return dcc_swift_increase(f->cwnd_q24, (u32)(ai_q24 >> 8), acked_q16);
+		return dcc_swift_increase(cwnd_q24, (u32)(ai_q24 >> 8), acked_q16);
 	}
 	if (f->decreased_ns && ack->now_ns - f->decreased_ns < s->base_ns)
-		return f->cwnd_q24;
-	return dcc_swift_decrease(f->cwnd_q24, ack->rtt_ns, s->target_ns, s->beta_q24,
-				  s->max_mdf_q24);
+		return cwnd_q24;
+	if (!s->params.paper)
+		cwnd_q24 = dcc_min_u64(cwnd_q24, dcc_prioplus_packets_q24(s, ack->rtt_ns));
+	return dcc_swift_decrease(cwnd_q24, ack->rtt_ns, s->target_ns, s->beta_q24, s->max_mdf_q24);
 #endif
 }
 
@@ -600,7 +607,9 @@ static inline u64 dcc_prioplus_ai_q24(const struct dcc_prioplus *s)
 		/* W_AI < 2^45, the root at most 2^16, z < 2^11 */
 		u64 ai_q24 = (s->ai_q24 * (dcc_rsqrt_q30(flows_q16) >> 14)) >> 16;
 
-		return (ai_q24 * dcc_prioplus_pull_q7(f->pull)) >> 7;
+		return dcc_min_u64((ai_q24 * dcc_prioplus_pull_q7(f->pull)) >> 7,
+				   dcc_prioplus_packets_q24(s, s->channel_ns /
+							       DCC_PRIOPLUS_CALM_PART));
 	}
 #endif
 	return dcc_prioplus_per_flow_q24(s, s->ai_q24);

@@ -667,6 +667,28 @@ TEST(PrioplusHold, TheIncreaseRisesWhileTheChannelIsCalm) {
   EXPECT_LT(Growth(flow, 12), last / 100);
 }
 
+TEST(PrioplusHold, OnALongPathTheIncreaseIsAtMostAnEighthOfAChannel) {
+  // 400 us: ten times W_AI are a whole channel of 4 us.
+  Flow flow(Params(), {100000000000ULL, 400000, 1500, 0, 0});
+  const double line_packets = flow.state.target_ns / 120.0;
+  flow.Settle(line_packets);
+  for (int i = 0; i < 60; ++i) Growth(flow, line_packets);
+  EXPECT_NEAR(Growth(flow, line_packets), 500 / 120.0, 0.2);
+}
+
+TEST(PrioplusHold, TheDecreaseIsOfWhatTheLineHolds) {
+  // A flow that is alone on its line of 100 packets in 12 us: 375 packets in 45 us.
+  Flow flow, listed(Paper());
+  flow.Settle(500);
+  flow.Round(45000);
+  EXPECT_NEAR(flow.cwnd(), 375 * (1 - 0.8 * 1000 / 45000), 0.1);
+  flow.Round(45000);
+  EXPECT_LT(flow.cwnd(), 365) << "a window below that is cut as Swift's";
+  listed.Set(500);
+  listed.Round(45000);
+  EXPECT_NEAR(listed.cwnd(), 500 * (1 - 0.8 * 1000 / 45000), 0.1);
+}
+
 // Two flows of one queue, in whole RTTs; the queue varies by a packet.
 TEST(PrioplusHold, TheSharesOfALevelBecomeEqual) {
   Flow flow[2];

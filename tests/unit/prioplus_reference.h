@@ -345,7 +345,8 @@ class PrioplusReference {
     double w_ai = ai_ / flows;
 #ifndef DCC_PRIOPLUS_ON_LEDBAT
     if (!p_.paper && d.settled == 4)
-      w_ai = ai_ / std::sqrt(flows) * (1 + d.pull % 8 / 8.0) * std::pow(2, d.pull / 8 - 4);
+      w_ai = std::min(ai_ / std::sqrt(flows) * (1 + d.pull % 8 / 8.0) * std::pow(2, d.pull / 8 - 4),
+                      std::floor(channel_ / 8) * mu_);
 #endif
     double w = cwnd;
     if (delay < target_) {
@@ -358,13 +359,16 @@ class PrioplusReference {
 #endif
       }
     } else {
+      const double used = p_.paper ? w : std::min(w, delay * mu_);
 #ifdef DCC_PRIOPLUS_ON_LEDBAT
       const double off_target = (delay - target_) / (target_ - base_);
-      w -= std::min(std::min(std::min(ai_, 1000.0) * off_target, 1000.0) * share, cwnd / 2);
+      const double decrease = std::min(std::min(ai_, 1000.0) * off_target, 1000.0);
+      w = used - std::min(decrease * acked / std::max(used, 1.0), used / 2);
       if (!p_.paper) w = std::max(w, std::min(cwnd, began / 2));
 #else
       if (!last_decrease || static_cast<double>(ack.now_ns - last_decrease) >= base_)
-        w *= std::max(1 - p_.beta_ppm / 1e6 * (delay - target_) / delay, 1 - p_.max_mdf_ppm / 1e6);
+        w = used *
+            std::max(1 - p_.beta_ppm / 1e6 * (delay - target_) / delay, 1 - p_.max_mdf_ppm / 1e6);
 #endif
     }
     SetCwnd(w, ack.now_ns);
