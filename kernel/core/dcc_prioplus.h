@@ -62,13 +62,13 @@
  *     R7  A probe that finds a queue below D_target lets the flow resume with half of its
  *         part of the gap, at most W_LS.
  *     R8  The first of two samples over the limit does not shrink the window.
- *     R9  W_AI / N, with N from the flow's own window, grows with the window as the decrease
- *         does: then no share of a level ever changes, and a flow that joins one stays as
- *         small as it began.  The increase of a settled flow is W_AI z / sqrt(N).  z grows by
- *         an eighth per RTT, up to 10, and is halved, down to 1/16, when an RTT ends an
- *         eighth of a channel above D_target: shares move as fast as the channel stays calm.
- *         It is at most an eighth of a channel: on long paths W_AI is more than a channel.
- *         Not with LEDBAT.
+ *     R9  W_AI / N, with N from the flow's own window, and the adaptive increase grow with
+ *         the window as the decrease does: then nothing makes the shares of a level equal,
+ *         and a flow whose base RTT is longer by a tenth of a microsecond takes them all.
+ *         The base core and the adaptive increase of a settled flow aim at
+ *         D_target + A/10 (log2 n - 4), n = D_target rate / window, at most 2^7: larger
+ *         shares give way at shorter queues.  Its W_AI is window A / (16 D_target), so that
+ *         a level grows by a sixteenth of A per RTT, however many flows it has.
  *     R10 The decrease is of at most what the line holds at the delay.  A flow that is alone,
  *         paced at its line's rate, uses no more; the decrease of a window above that would
  *         come to nothing, and the flow would fill its channel and stop.
@@ -174,10 +174,14 @@
 #define DCC_PRIOPLUS_CUTS 3U
 /* w_hold is the largest window of this many RTTs and the ones of the period before. */
 #define DCC_PRIOPLUS_HOLD_ROUNDS 8U
-/* R9: steps that double the increase, those to ten times W_AI, and what is calm, of a channel. */
-#define DCC_PRIOPLUS_PULL_STEPS 8U
-#define DCC_PRIOPLUS_PULL_MAX 58U
-#define DCC_PRIOPLUS_CALM_PART 8U
+/*
+ * R9: such a part of A for a share of half the size, from so many halves on below and up to so many
+ * at most; and what a level grows by in a RTT, of A.
+ */
+#define DCC_PRIOPLUS_AIM_PART 10U
+#define DCC_PRIOPLUS_AIM_MIDDLE 4U
+#define DCC_PRIOPLUS_AIM_MAX 7U
+#define DCC_PRIOPLUS_GROW_PART 16U
 #define DCC_PRIOPLUS_AWAY_MAX 3U
 #define DCC_PRIOPLUS_MIDDLE_MAX 8U
 #define DCC_PRIOPLUS_TRIES_MAX 8U
@@ -264,7 +268,6 @@ struct dcc_prioplus_flow {
 	u8 asked;	  /* R3: one probe has found no queue */
 	u8 seen;	  /* R3: a probe has seen the higher level's queue */
 	u8 falling;	  /* R3: the last delay above the limit was less than high_ns */
-	u8 pull;	  /* R9, not on LEDBAT: z, in steps of dcc_prioplus_pull_q7() */
 };
 
 static_assert(sizeof(struct dcc_prioplus_flow) <= 104, "as little as TCP's own bytes");
@@ -288,6 +291,9 @@ struct dcc_prioplus {
 	u32 limit_ns;
 	u32 channel_ns;
 	u32 low_ns;	    /* lower edge of the channel */
+	u32 halving_ns;	    /* R9: what a settled flow of half the share aims higher by */
+	u32 window_log2_q16; /* R9: of the packets that the line sends in D_target */
+	u32 grow_q24;	    /* R9: the increase, of the window */
 	u32 hold_idle_q24;  /* parts of w_hold: base / D_target */
 	u32 hold_resume_q24; /* 80 % of (D_target - base) / D_target */
 	u32 beta_q24;
@@ -433,6 +439,9 @@ static inline void dcc_prioplus_derive(struct dcc_prioplus *s, const struct dcc_
 		s->limit_ns = DCC_PRIOPLUS_NO_LIMIT;
 	/* Where the next lower level gives way. */
 	s->low_ns = s->target_ns - a_ns / 2;
+	s->halving_ns = a_ns / DCC_PRIOPLUS_AIM_PART;
+	s->window_log2_q16 = dcc_log2_segments_q16(dcc_prioplus_packets_q24(s, s->target_ns));
+	s->grow_q24 = dcc_ratio_q24(a_ns / DCC_PRIOPLUS_GROW_PART, s->target_ns);
 	if (!tolerance_ns) {
 		tolerance_ns = dcc_max_u32(b_ns, path->grain_ns / DCC_PRIOPLUS_IDLE_GRAIN_PART);
 		tolerance_ns = (u32)dcc_clamp_u64(dcc_max_u64(packet_ns, tolerance_ns),
@@ -470,6 +479,25 @@ static inline void dcc_prioplus_derive(struct dcc_prioplus *s, const struct dcc_
 
 /* ---- the base core ----------------------------------------------------- */
 
+/* R9 holds for a flow that is settled. */
+static inline bool dcc_prioplus_is_settled(const struct dcc_prioplus *s)
+{
+	return !s->params.paper && s->flow.settled >= DCC_PRIOPLUS_SETTLED;
+}
+
+/* The target; of a settled flow it is the longer the smaller its share is. */
+static inline u32 dcc_prioplus_aim_ns(const struct dcc_prioplus *s)
+{
+	u32 halves_q16;
+
+	if (!dcc_prioplus_is_settled(s))
+		return s->target_ns;
+	halves_q16 = dcc_sub_sat_u32(s->window_log2_q16, dcc_log2_segments_q16(s->flow.cwnd_q24));
+	halves_q16 = dcc_min_u32(halves_q16, DCC_PRIOPLUS_AIM_MAX << 16);
+	return s->target_ns - DCC_PRIOPLUS_AIM_MIDDLE * s->halving_ns +
+	       (u32)(((u64)s->halving_ns * halves_q16) >> 16);
+}
+
 /* Bytes on the wire as packets, Q16. */
 static inline u64 dcc_prioplus_acked_q16(const struct dcc_prioplus *s, u32 acked_bytes)
 {
@@ -486,21 +514,22 @@ static inline u64 dcc_prioplus_bounded_q24(u64 step_q24)
 }
 
 /*
- * The base core's answer to this delay, its target being D_target: ai_q24 is
- * this flow's W_AI, with the adaptive increase in it.
+ * The base core's answer to this delay: ai_q24 is this flow's W_AI, with the
+ * adaptive increase in it.
  */
 static inline u64 dcc_prioplus_base_step(struct dcc_prioplus *s, const struct dcc_ack *ack,
 					 u64 ai_q24, bool grow)
 {
 	u64 acked_q16 = dcc_prioplus_acked_q16(s, ack->acked_bytes);
 	struct dcc_prioplus_flow *f = &s->flow;
+	u32 aim_ns = dcc_prioplus_aim_ns(s);
 	u64 cwnd_q24 = f->cwnd_q24;
 #ifdef DCC_PRIOPLUS_ON_LEDBAT
 	u32 queue_ns = dcc_sub_sat_u32(ack->rtt_ns, s->base_ns);
-	u32 target_ns = s->target_ns - s->base_ns;
+	u32 target_ns = aim_ns - s->base_ns;
 	u64 least_q24 = 0;
 
-	if (ack->rtt_ns < s->target_ns) {
+	if (ack->rtt_ns < aim_ns) {
 		if (!grow)
 			return cwnd_q24;
 		/* The adaptive increase already is a distance: not scaled by it again. */
@@ -516,7 +545,7 @@ static inline u64 dcc_prioplus_base_step(struct dcc_prioplus *s, const struct dc
 	}
 	return dcc_max_u64(dcc_ledbat_decrease(cwnd_q24, ai_q24, acked_q16), least_q24);
 #else
-	if (ack->rtt_ns < s->target_ns) {
+	if (ack->rtt_ns < aim_ns) {
 		if (!grow)
 			return cwnd_q24;
 		ai_q24 = dcc_prioplus_bounded_q24(ai_q24);
@@ -526,7 +555,7 @@ static inline u64 dcc_prioplus_base_step(struct dcc_prioplus *s, const struct dc
 		return cwnd_q24;
 	if (!s->params.paper)
 		cwnd_q24 = dcc_min_u64(cwnd_q24, dcc_prioplus_packets_q24(s, ack->rtt_ns));
-	return dcc_swift_decrease(cwnd_q24, ack->rtt_ns, s->target_ns, s->beta_q24, s->max_mdf_q24);
+	return dcc_swift_decrease(cwnd_q24, ack->rtt_ns, aim_ns, s->beta_q24, s->max_mdf_q24);
 #endif
 }
 
@@ -576,42 +605,11 @@ static inline u64 dcc_prioplus_per_flow_q24(const struct dcc_prioplus *s, u64 wi
 	return dcc_muldiv_u64(window_q24, DCC_PRIOPLUS_FLOWS_ONE, dcc_prioplus_flows_q8(s));
 }
 
-#ifndef DCC_PRIOPLUS_ON_LEDBAT
-/* R9: z.  Eight steps double it, each by the same amount: from 1/16 on. */
-static inline u32 dcc_prioplus_pull_q7(u32 step)
-{
-	return (DCC_PRIOPLUS_PULL_STEPS + step % DCC_PRIOPLUS_PULL_STEPS)
-	       << (step / DCC_PRIOPLUS_PULL_STEPS);
-}
-
-/* Once per RTT of a settled flow. */
-static inline void dcc_prioplus_pull(struct dcc_prioplus *s, u32 delay_ns)
-{
-	struct dcc_prioplus_flow *f = &s->flow;
-
-	if (delay_ns >= s->target_ns + s->channel_ns / DCC_PRIOPLUS_CALM_PART)
-		f->pull = (u8)dcc_sub_sat_u32(f->pull, DCC_PRIOPLUS_PULL_STEPS);
-	else if (f->pull < DCC_PRIOPLUS_PULL_MAX)
-		f->pull++;
-}
-#endif
-
 /* The base core's increase per RTT. */
 static inline u64 dcc_prioplus_ai_q24(const struct dcc_prioplus *s)
 {
-#ifndef DCC_PRIOPLUS_ON_LEDBAT
-	const struct dcc_prioplus_flow *f = &s->flow;
-
-	if (!s->params.paper && f->settled >= DCC_PRIOPLUS_SETTLED) {
-		u64 flows_q16 = (u64)dcc_prioplus_flows_q8(s) << 8;
-		/* W_AI < 2^45, the root at most 2^16, z < 2^11 */
-		u64 ai_q24 = (s->ai_q24 * (dcc_rsqrt_q30(flows_q16) >> 14)) >> 16;
-
-		return dcc_min_u64((ai_q24 * dcc_prioplus_pull_q7(f->pull)) >> 7,
-				   dcc_prioplus_packets_q24(s, s->channel_ns /
-							       DCC_PRIOPLUS_CALM_PART));
-	}
-#endif
+	if (dcc_prioplus_is_settled(s))
+		return dcc_scale_q24(s->flow.cwnd_q24, s->grow_q24);
 	return dcc_prioplus_per_flow_q24(s, s->ai_q24);
 }
 
@@ -756,9 +754,6 @@ static inline void dcc_prioplus_settle(struct dcc_prioplus *s, u32 delay_ns, u64
 		f->settled++;
 	if (f->settled < DCC_PRIOPLUS_SETTLED)
 		return;
-#ifndef DCC_PRIOPLUS_ON_LEDBAT
-	dcc_prioplus_pull(s, delay_ns);
-#endif
 	f->hold_q24 = dcc_max_u64(f->largest_q24, f->largest_before_q24);
 	dcc_prioplus_set_flows(s, dcc_prioplus_count_q8(s, used_q24 ? delay_ns : s->target_ns,
 							f->hold_q24));
@@ -812,11 +807,11 @@ static inline void dcc_prioplus_linear(struct dcc_prioplus *s, u64 now_ns)
 	s->last.branch = DCC_PRIOPLUS_LINEAR;
 }
 
-/* A queue below the target: what is missing, in the next RTT. */
+/* A queue below the aim: what is missing, in the next RTT. */
 static inline void dcc_prioplus_adapt(struct dcc_prioplus *s, u32 delay_ns)
 {
 	struct dcc_prioplus_flow *f = &s->flow;
-	u32 gap_ns = s->target_ns - delay_ns;
+	u32 gap_ns = dcc_prioplus_aim_ns(s) - delay_ns;
 	u64 part_q24;
 
 	f->step_q24 = dcc_min_u64(f->cwnd_q24 / 2, dcc_muldiv_u64(f->cwnd_q24, gap_ns, delay_ns));
@@ -897,7 +892,6 @@ static inline u64 dcc_prioplus_begin(struct dcc_prioplus *s)
 	f->countdown = s->countdown;
 	f->high_ns = 0;
 	f->probe_ns = s->probe_start_ns;
-	f->pull = 0;
 	dcc_prioplus_resume(s, 0, s->ls_q24, DCC_PRIOPLUS_START);
 	f->stopped = !s->unprobed;
 	s->last.delay_ns = s->base_ns;
@@ -972,7 +966,8 @@ static inline u64 dcc_prioplus_sample(struct dcc_prioplus *s, const struct dcc_a
 		if (delay_ns <= s->target_ns && grow) {
 			if (delay_ns < s->idle_ns)
 				DCC_BPF_SUBPROG(dcc_prioplus_linear)(s, ack->now_ns);
-			else if (f->odd || !s->params.dual_rtt)
+			else if ((f->odd || !s->params.dual_rtt) &&
+				 delay_ns <= dcc_prioplus_aim_ns(s))
 				DCC_BPF_SUBPROG(dcc_prioplus_adapt)(s, delay_ns);
 		}
 	}

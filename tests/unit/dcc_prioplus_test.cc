@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace {
 
@@ -630,50 +631,51 @@ TEST(PrioplusHold, TheFirstLongDelayDoesNotShrinkTheWindow) {
   EXPECT_EQ(flow.cwnd(), 50);
 }
 
-namespace {
-
-// The increase per RTT that a settled flow has, in packets.
-double Growth(Flow& flow, double packets) {
-  flow.Set(packets);
-  flow.Round(flow.state.target_ns - 1);
-  return (flow.cwnd() - packets) * packets;
-}
-
-}  // namespace
-
-TEST(PrioplusHold, ASettledFlowsIncreaseIsThatOfTheRootOfTheFlows) {
-  Flow small, large;
-  small.Settle(4);
-  large.Settle(64);
-  small.state.flow.pull = large.state.flow.pull = DCC_PRIOPLUS_PULL_MAX - 1;
-  // N = 366.7 / w; ten times W_AI is a packet.
-  EXPECT_NEAR(Growth(small, 4), 1 / std::sqrt(366.7 / 4), 0.005);
-  EXPECT_NEAR(Growth(large, 64), 1 / std::sqrt(366.7 / 64), 0.02);
-}
-
-TEST(PrioplusHold, TheIncreaseRisesWhileTheChannelIsCalm) {
-  Flow flow;
-  flow.Settle(12);
-  double last = 0;
-  for (int i = 0; i < 60; ++i) last = Growth(flow, 12);
-  EXPECT_NEAR(last, 1 / std::sqrt(366.7 / 12), 0.01);
-  flow.Set(12);
-  flow.Round(flow.state.target_ns + flow.state.channel_ns / 8);
-  EXPECT_NEAR(Growth(flow, 12), last / 2 * 11 / 10, 0.1 * last);
-  for (int i = 0; i < 20; ++i) {
-    flow.Set(12);
-    flow.Round(flow.state.target_ns + flow.state.channel_ns / 8);
+TEST(PrioplusHold, ALevelGrowsByASixteenthOfA) {
+  // A = 3.2 us: 200 ns, which are 200 / 44000 of each window.
+  for (const double packets : {4.0, 12.0, 64.0}) {
+    Flow flow;
+    flow.Settle(packets);
+    flow.Set(packets);
+    flow.Round(dcc_prioplus_aim_ns(&flow.state) - 1);
+    EXPECT_NEAR((flow.cwnd() - packets) * packets, packets * 200 / 44000, packets * 1e-4);
   }
-  EXPECT_LT(Growth(flow, 12), last / 100);
 }
 
-TEST(PrioplusHold, OnALongPathTheIncreaseIsAtMostAnEighthOfAChannel) {
-  // 400 us: ten times W_AI are a whole channel of 4 us.
-  Flow flow(Params(), {100000000000ULL, 400000, 1500, 0, 0});
-  const double line_packets = flow.state.target_ns / 120.0;
-  flow.Settle(line_packets);
-  for (int i = 0; i < 60; ++i) Growth(flow, line_packets);
-  EXPECT_NEAR(Growth(flow, line_packets), 500 / 120.0, 0.2);
+TEST(PrioplusHold, ASmallerShareAimsHigher) {
+  // The line sends 366.7 packets in D_target: the logarithm of n, less 4, tenths of A.
+  const auto aim_ns = [](double packets) {
+    Flow flow;
+    flow.Settle(packets);
+    flow.Set(packets);
+    return static_cast<double>(dcc_prioplus_aim_ns(&flow.state)) - flow.state.target_ns;
+  };
+  EXPECT_EQ(aim_ns(1000), -4 * 320);
+  EXPECT_NEAR(aim_ns(366.7), -4 * 320, 1);
+  EXPECT_NEAR(aim_ns(366.7 / 16), 0, 1);
+  EXPECT_NEAR(aim_ns(366.7 / 64), 2 * 320, 1);
+  EXPECT_EQ(aim_ns(0.5), 3 * 320);
+}
+
+TEST(PrioplusHold, TheAimIsDTargetUntilAFlowIsSettled) {
+  Flow flow, listed(Paper());
+  flow.Set(4);
+  EXPECT_EQ(dcc_prioplus_aim_ns(&flow.state), flow.state.target_ns);
+  for (int i = 0; i < 8; ++i) {
+    listed.Set(4);
+    listed.Round(listed.state.target_ns);
+  }
+  EXPECT_EQ(dcc_prioplus_aim_ns(&listed.state), listed.state.target_ns);
+}
+
+TEST(PrioplusHold, ASettledFlowsAdaptiveIncreaseIsToItsAim) {
+  Flow flow;
+  flow.Settle(366);
+  for (int i = 0; i < 2; ++i) {
+    flow.Set(366);
+    flow.Round(flow.state.target_ns - 4 * 320);
+    EXPECT_NEAR(flow.step(), 0, 0.02);
+  }
 }
 
 TEST(PrioplusHold, TheDecreaseIsOfWhatTheLineHolds) {
@@ -681,24 +683,24 @@ TEST(PrioplusHold, TheDecreaseIsOfWhatTheLineHolds) {
   Flow flow, listed(Paper());
   flow.Settle(500);
   flow.Round(45000);
-  EXPECT_NEAR(flow.cwnd(), 375 * (1 - 0.8 * 1000 / 45000), 0.1);
+  // It is settled, and aims at D_target - 0.4 A = 42.72 us.
+  EXPECT_NEAR(flow.cwnd(), 375 * (1 - 0.8 * 2280 / 45000), 0.1);
   flow.Round(45000);
-  EXPECT_LT(flow.cwnd(), 365) << "a window below that is cut as Swift's";
+  EXPECT_LT(flow.cwnd(), 355) << "a window below that is cut as Swift's";
   listed.Set(500);
   listed.Round(45000);
   EXPECT_NEAR(listed.cwnd(), 500 * (1 - 0.8 * 1000 / 45000), 0.1);
 }
 
-// Two flows of one queue, in whole RTTs; the queue varies by a packet.
-TEST(PrioplusHold, TheSharesOfALevelBecomeEqual) {
-  Flow flow[2];
-  const double packets_per_ns = 1 / 120.0;
-  flow[0].Settle(300);
-  flow[1].Settle(4);
-  for (int i = 0; i < 3000; ++i) {
-    const double flight = flow[0].cwnd() + flow[1].cwnd() + (i % 2 ? 1 : -1);
-    const double delay_ns = std::max(12000.0, flight / packets_per_ns);
-    for (Flow& each : flow) {
+namespace {
+
+// Flows of one queue, in whole RTTs; the queue varies by a packet.
+void Share(std::vector<Flow>& flows, int rtts) {
+  for (int i = 0; i < rtts; ++i) {
+    double flight = i % 2 ? 1 : -1;
+    for (const Flow& each : flows) flight += each.cwnd();
+    for (Flow& each : flows) {
+      const double delay_ns = std::max<double>(each.path.base_rtt_ns, flight * 120);
       each.now_ns += static_cast<u64>(delay_ns);
       const auto rtt_ns = static_cast<u32>(delay_ns);
       const auto bytes = static_cast<u32>(each.cwnd() * 1500);
@@ -707,7 +709,26 @@ TEST(PrioplusHold, TheSharesOfALevelBecomeEqual) {
       ASSERT_FALSE(each.stopped()) << i;
     }
   }
-  EXPECT_GT(flow[1].cwnd(), 0.8 * flow[0].cwnd());
+}
+
+}  // namespace
+
+TEST(PrioplusHold, TheSharesOfALevelBecomeEqual) {
+  std::vector<Flow> flows(2);
+  flows[0].Settle(300);
+  flows[1].Settle(4);
+  Share(flows, 3000);
+  EXPECT_GT(flows[1].cwnd(), 0.8 * flows[0].cwnd());
+}
+
+TEST(PrioplusHold, AFlowOfALittleLongerBaseRttDoesNotTakeTheLevel) {
+  std::vector<Flow> flows(15);
+  flows.emplace_back(Params(), dcc_path{100000000000ULL, 12100, 1500, 0, 0});
+  for (Flow& each : flows) each.Settle(22);
+  Share(flows, 5000);
+  // A third of a halving: a quarter more, were the base core exact.
+  EXPECT_LT(flows.back().cwnd(), 2 * flows[0].cwnd());
+  EXPECT_GT(flows.back().cwnd(), flows[0].cwnd());
 }
 
 TEST(Prioplus, ALossCutsOncePerRtt) {

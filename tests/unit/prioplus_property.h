@@ -57,7 +57,6 @@ PrioplusReference::Discrete Discrete(const dcc_prioplus_flow& f) {
   d.tries = f.tries;
   d.fresh = f.fresh;
   d.middle = f.middle;
-  d.pull = f.pull;
   d.odd = f.odd;
   d.stopped = f.stopped;
   d.yielded = f.yielded;

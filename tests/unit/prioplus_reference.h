@@ -25,14 +25,14 @@ class PrioplusReference {
   // Small whole numbers and truth values: these the core must hit exactly.
   struct Discrete {
     int countdown = 0, rounds = 0, settled = 0, consec = 0, cuts = 0, tries = 0, fresh = 0,
-        middle = 0, pull = 0;
+        middle = 0;
     bool odd = false, stopped = false, yielded = false, asked = false, seen = false,
          falling = false;
     bool operator==(const Discrete& o) const {
       return countdown == o.countdown && rounds == o.rounds && settled == o.settled &&
              consec == o.consec && cuts == o.cuts && tries == o.tries && fresh == o.fresh &&
-             middle == o.middle && pull == o.pull && odd == o.odd && stopped == o.stopped &&
-             yielded == o.yielded && asked == o.asked && seen == o.seen && falling == o.falling;
+             middle == o.middle && odd == o.odd && stopped == o.stopped && yielded == o.yielded &&
+             asked == o.asked && seen == o.seen && falling == o.falling;
     }
   };
 
@@ -46,6 +46,7 @@ class PrioplusReference {
     const double a =
         std::clamp(std::max({2 * packet, room, 1.0 * path.grain_ns}), 1.0 * p.channel_a_ns, 1e7);
     const double b = std::min(1e7, 1.0 * p.channel_b_ns + path.noise_ns);
+    a_ = a;
     channel_ = a + b;
     target_ = base_ + level * channel_;
     limit_ = target_ + std::floor(a / 2) + b;
@@ -142,10 +143,12 @@ class PrioplusReference {
     }
     if (rtt_pass) {
       Settle(delay, used);
+      // A gap of nanoseconds is mostly rounding.
+      if (InLevel() && std::fabs(delay - Aim()) < 2 + a_ / 1000) knife_edge = true;
       if (delay <= target_ && may_grow) {
         if (delay < idle_)
           LinearStart(ack.now_ns);
-        else if (d.odd || !p_.dual_rtt)
+        else if ((d.odd || !p_.dual_rtt) && delay <= Aim())
           AdaptiveIncrease(delay);
       }
     }
@@ -179,7 +182,7 @@ class PrioplusReference {
       }
       double w = p_.resume_milli / 1e3;
       if (!p_.paper && delay < target_)
-        w = std::max(w, std::min(std::max(w_ls_ / flows, 0.5), HalfGap(delay)));
+        w = std::max(w, std::min(std::max(w_ls_ / flows, 0.5), HalfGap(target_ - delay)));
       Resume(w, ack.now_ns);
     } else {
       if (d.yielded && !d.asked && (Away() > 0 || !d.seen)) {
@@ -226,7 +229,7 @@ class PrioplusReference {
 
   double Count(double delay) const { return delay * mu_ / std::max(cwnd, 1.0); }
 
-  double HalfGap(double delay) const { return (target_ - delay) / 2 * mu_ / flows; }
+  double HalfGap(double gap) const { return gap / 2 * mu_ / flows; }
 
   void SetFlows(double n) {
     flows = std::clamp(n, 1.0, static_cast<double>(p_.max_flows));
@@ -264,10 +267,9 @@ class PrioplusReference {
   }
 
   void Resume(double w, u64 now) {
-    const int countdown = d.countdown, pull = d.pull;
+    const int countdown = d.countdown;
     d = Discrete();
     d.countdown = countdown;
-    d.pull = pull;
     d.fresh = 2;
     adaptive = largest = before = began_before = 0;
     round_end = since = now;
@@ -311,10 +313,6 @@ class PrioplusReference {
     largest = std::max(largest, used > 0 ? used : cwnd);
     d.settled = std::min(4, d.settled + 1);
     if (d.settled < 4) return;
-#ifndef DCC_PRIOPLUS_ON_LEDBAT
-    const bool calm = delay < target_ + std::floor(channel_ / 8);
-    d.pull = calm ? std::min(58, d.pull + 1) : std::max(0, d.pull - 8);
-#endif
     hold = std::max(largest, before);
     SetFlows((used > 0 ? delay : target_) * mu_ / std::max(hold, 1.0));
   }
@@ -330,29 +328,41 @@ class PrioplusReference {
   }
 
   void AdaptiveIncrease(double delay) {
-    adaptive = std::min(cwnd / 2, (target_ - delay) / delay * cwnd);
+    const double aim = Aim();
+    adaptive = std::min(cwnd / 2, (aim - delay) / delay * cwnd);
     if (p_.paper) return;
-    double part = std::min(HalfGap(delay) * std::pow(2, d.tries), (target_ - delay) * mu_);
+    double part = std::min(HalfGap(aim - delay) * std::pow(2, d.tries), (aim - delay) * mu_);
     d.tries = std::min(8, d.tries + 1);
     if (hold == 0 && flows == 1) part = std::min(part, cwnd);
     adaptive = std::max(adaptive, part);
+  }
+
+  // R9.
+  bool InLevel() const { return !p_.paper && d.settled == 4; }
+
+  // A logarithm of straight lines between the powers of two, in 65536ths.
+  static double Log2(double x) {
+    const double whole = std::floor(std::log2(x));
+    return std::floor((whole + x / std::pow(2, whole) - 1) * 65536) / 65536;
+  }
+
+  double Aim() const {
+    if (!InLevel()) return target_;
+    const double halves = std::clamp(Log2(target_ * mu_) - Log2(cwnd), 0.0, 7.0);
+    return target_ - 4 * std::floor(a_ / 10) + std::floor(std::floor(a_ / 10) * halves);
   }
 
   void Original(const dcc_ack& ack, bool may_grow) {
     const double delay = ack.rtt_ns;
     const double acked = std::min(ack.acked_bytes / wire_, 2048.0);
     const double share = acked / std::max(cwnd, 1.0);
-    double w_ai = ai_ / flows;
-#ifndef DCC_PRIOPLUS_ON_LEDBAT
-    if (!p_.paper && d.settled == 4)
-      w_ai = std::min(ai_ / std::sqrt(flows) * (1 + d.pull % 8 / 8.0) * std::pow(2, d.pull / 8 - 4),
-                      std::floor(channel_ / 8) * mu_);
-#endif
+    const double aim = Aim();
+    const double w_ai = InLevel() ? cwnd * std::floor(a_ / 16) / target_ : ai_ / flows;
     double w = cwnd;
-    if (delay < target_) {
+    if (delay < aim) {
       if (may_grow) {
 #ifdef DCC_PRIOPLUS_ON_LEDBAT
-        const double off_target = (target_ - std::max(delay, base_)) / (target_ - base_);
+        const double off_target = (aim - std::max(delay, base_)) / (aim - base_);
         w += std::min(std::min(w_ai, 1000.0) * off_target + adaptive, 1000.0) * share;
 #else
         w += std::min(w_ai + adaptive, 1000.0) * share;
@@ -361,14 +371,14 @@ class PrioplusReference {
     } else {
       const double used = p_.paper ? w : std::min(w, delay * mu_);
 #ifdef DCC_PRIOPLUS_ON_LEDBAT
-      const double off_target = (delay - target_) / (target_ - base_);
+      const double off_target = (delay - aim) / (aim - base_);
       const double decrease = std::min(std::min(ai_, 1000.0) * off_target, 1000.0);
       w = used - std::min(decrease * acked / std::max(used, 1.0), used / 2);
       if (!p_.paper) w = std::max(w, std::min(cwnd, began / 2));
 #else
       if (!last_decrease || static_cast<double>(ack.now_ns - last_decrease) >= base_)
         w = used *
-            std::max(1 - p_.beta_ppm / 1e6 * (delay - target_) / delay, 1 - p_.max_mdf_ppm / 1e6);
+            std::max(1 - p_.beta_ppm / 1e6 * (delay - aim) / delay, 1 - p_.max_mdf_ppm / 1e6);
 #endif
     }
     SetCwnd(w, ack.now_ns);
@@ -376,7 +386,7 @@ class PrioplusReference {
 
   dcc_prioplus_params p_;
   double highest_, probe_first_, probe_shortest_;
-  double mu_, wire_, base_, channel_, target_, limit_, low_, idle_, bdp_, max_, w_ls_, ai_;
+  double mu_, wire_, base_, a_, channel_, target_, limit_, low_, idle_, bdp_, max_, w_ls_, ai_;
   double delay_ = 0;
   int start_countdown_ = 0;
   bool unprobed_ = false;
