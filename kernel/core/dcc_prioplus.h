@@ -780,7 +780,7 @@ static inline u64 dcc_prioplus_over_limit(struct dcc_prioplus *s, const struct d
 			s->last.branch = DCC_PRIOPLUS_CUT;
 			return 0;
 		}
-		if (f->settled >= DCC_PRIOPLUS_SETTLED)
+		if (dcc_prioplus_is_settled(s))
 			return dcc_prioplus_stop(s, ack->rtt_ns, DCC_PRIOPLUS_YIELD);
 		if (f->hold_q24 && f->cwnd_q24 <= f->hold_q24) {
 			dcc_prioplus_set_flows(s, (u64)f->flows_q8 + f->flows_q8 / 5);
