@@ -42,6 +42,13 @@ DELAYCC_SUBPROG u64 subprog_mulshift(u64 a, u64 b, u32 shift)
 
 #define dcc_mulshift_u64 subprog_mulshift
 
+DELAYCC_SUBPROG u32 subprog_log2_segments(u64 v)
+{
+	return dcc_log2_segments_q16(v);
+}
+
+#define dcc_log2_segments_q16 subprog_log2_segments
+
 #include "dcc_prioplus.h"
 
 DELAYCC_SUBPROG int subprog_dcc_prioplus_derive(struct dcc_prioplus *s, const struct dcc_path *path,
