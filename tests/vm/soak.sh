@@ -187,6 +187,17 @@ same_data()
 	no "the replica of redis is another one"
 }
 
+# Nobody has a socket any more: what is left of connections ends while there is a network.
+connections_end()
+{
+	for _ in $(seq 150); do
+		left=$(for side in a b; do ip netns exec $side ss -Htinao state connected exclude time-wait; done)
+		[ -n "$left" ] || return 0
+		sleep 0.2
+	done
+	no "these connections do not end: $left"
+}
+
 remove_modules()
 {
 	for _ in $(seq 100); do
@@ -232,6 +243,7 @@ cycle() # NUMBER
 	for side in a b; do
 		ip netns exec $side nstat -az 2>/dev/null | awk -v side=$side '/Abort|Reset|OutRsts|Timeouts|Pressure|RetransFail/ && $2 { print "COUNTER", side, $1, $2 }'
 	done
+	connections_end || wrong "$why"
 	ip netns del a
 	ip netns del b
 	remove_modules || wrong "$why"
