@@ -57,8 +57,9 @@
  *         80 % of the part of w_hold that stood in the queue.
  *     R5  Without a queue the window doubles up to what w_hold is without a queue.
  *     R6  The adaptive increase is at least half of the flow's part of the gap, and doubles
- *         each time that it did not reach the channel: lower levels that are not over their
- *         limits yield slowly.  A flow that knows nothing of N at most doubles.
+ *         each time that it did not reach the channel, or what a settled flow aims at (R9):
+ *         lower levels that are not over their limits yield slowly.  A flow that knows
+ *         nothing of N at most doubles.
  *     R7  A probe that finds a queue below D_target lets the flow resume with half of its
  *         part of the gap, at most W_LS.
  *     R8  The first of two samples over the limit does not shrink the window.
@@ -743,7 +744,8 @@ static inline void dcc_prioplus_settle(struct dcc_prioplus *s, u32 delay_ns, u64
 		f->settled = 0;
 		return;
 	}
-	f->tries = 0;
+	if (used_q24 || !dcc_prioplus_is_settled(s) || delay_ns >= dcc_prioplus_aim_ns(s))
+		f->tries = 0;
 	if (++f->rounds >= DCC_PRIOPLUS_HOLD_ROUNDS) {
 		f->rounds = 0;
 		f->largest_before_q24 = f->largest_q24;

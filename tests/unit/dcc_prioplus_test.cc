@@ -677,6 +677,29 @@ TEST(PrioplusHold, ASettledFlowsAdaptiveIncreaseIsToItsAim) {
   }
 }
 
+TEST(PrioplusHold, ASettledFlowsAdaptiveIncreaseDoublesUntilItReachesItsAim) {
+  Flow flow;
+  flow.Settle(20);
+  // Within the channel, 200 ns below its aim.
+  const u32 delay_ns = dcc_prioplus_aim_ns(&flow.state) - 200;
+  double steps[5];
+  for (double& step : steps) {
+    flow.Set(20);
+    flow.Round(delay_ns);
+    if (!flow.state.flow.odd) {
+      flow.Set(20);
+      flow.Round(delay_ns);
+    }
+    step = flow.step();
+  }
+  // At first its window's part of the delay, which is more.
+  EXPECT_NEAR(steps[0], 20.0 * 200 / 44000, 0.01);
+  EXPECT_NEAR(steps[3], 2 * steps[2], 0.01);
+  EXPECT_NEAR(steps[4], 2 * steps[3], 0.01);
+  flow.Round(delay_ns + 300);
+  EXPECT_EQ(flow.state.flow.tries, 0);
+}
+
 TEST(PrioplusHold, TheDecreaseIsOfWhatTheLineHolds) {
   // A flow that is alone on its line of 100 packets in 12 us: 375 packets in 45 us.
   Flow flow, listed(Paper());

@@ -304,7 +304,7 @@ class PrioplusReference {
       d.settled = 0;
       return;
     }
-    d.tries = 0;
+    if (used > 0 || !InLevel() || delay >= Aim()) d.tries = 0;
     if (++d.rounds >= 8) {
       d.rounds = 0;
       before = largest;
