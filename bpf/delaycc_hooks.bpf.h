@@ -303,13 +303,14 @@ static __always_inline void hooks_apply(struct tcp_sock *tp, struct hooks_sock *
 	struct sock *sk = (struct sock *)tp;
 	u32 burst = dcc_min_u32(sk->sk_gso_max_segs, DCC_TCP_FULL_BURST);
 	struct dcc_control control = s->control;
+	bool stops;
 	u64 rate;
 	u32 cwnd;
 
-	dcc_tcp_add_trial(&s->tcp, &control);
+	stops = subprog_tcp_add_trial(&s->tcp, &control);
 	rate = dcc_tcp_pace(&s->tcp, &control);
 	cwnd = dcc_tcp_window(&s->tcp, &control, tp->delivered, burst, tp->snd_cwnd_clamp);
-	if (DELAYCC_PROBES && control.probe_ns) {
+	if (DELAYCC_PROBES && stops) {
 		if (!s->stopped_ns)
 			s->stopped_ns = dcc_max_u64(tp->tcp_clock_cache, 1);
 		cwnd = dcc_tcp_least_window(&s->tcp, tp->delivered);
@@ -485,7 +486,7 @@ void DCC_BPF_PROG(DCC_HOOK(init), struct sock *sk)
 	__builtin_memset(&s->tcp, 0, sizeof(s->tcp));
 	/* The packet that asks for a stopped flow may be a retransmission. */
 	s->tcp.times_retrans = DELAYCC_TIMES_RETRANS || DELAYCC_PROBES;
-	s->tcp.never_doubts = DELAYCC_PROBES;
+	s->tcp.by_level = DELAYCC_PROBES;
 	s->head = 0;
 	s->tail = 0;
 	s->flows = 0;

@@ -58,6 +58,7 @@ struct dcc_ack {
 	u32 inflight_bytes; /* in flight when that packet was sent, that packet included */
 	u32 flags;          /* DCC_ACK_* */
 	u32 flows;          /* active flows as reported by the receiver; 0 if unknown */
+	u32 idle_rtt_ns;    /* of the path, known to be longer than its base_rtt_ns; 0: it is not */
 };
 
 /* The bits in which two structs differ at so many bytes from their start; 0 behind their end. */
@@ -121,6 +122,7 @@ struct dcc_control {
 	 */
 	u64 pacing_bps;
 	u64 probe_ns;   /* 0: go on; else stop sending and probe this long from now (PrioPlus) */
+	u32 idle_max_ns; /* PrioPlus: the law can do with an idle_rtt_ns up to this; 0: with any */
 };
 
 #endif /* DCC_CC_H */

@@ -74,6 +74,13 @@
  *         paced at its line's rate, uses no more; the decrease of a window above that would
  *         come to nothing, and the flow would fill its channel and stop.
  *
+ * A path that is longer than told
+ *   D_target and D_limit go by the base RTT that is told, as all levels have to agree on them.
+ *   Once it is known that the idle path takes longer (dcc_ack.idle_rtt_ns), that is no queue, no
+ *   aim is shorter, and W_LS is at most what is missing to D_target.  Such a path may take up to
+ *   A/4 less than the lowest level's D_target (dcc_control.idle_max_ns).  A longer one stops all
+ *   flows: the caller has to correct the base RTT.  Then a stopped flow forgets N and w_hold.
+ *
  * Differences from the paper
  *   1. Line 15 of Algorithm 1 doubles N where prose and line 33 halve it: halved.
  *   2. A flow stops at the second sample in a row above D_limit (line 7 could be
@@ -116,7 +123,8 @@
  *      tolerance a quarter of it.
  *  16. prioplus_ledbat: the window falls at most to a half in a RTT, as in dcc_ledbat.h: W_AI is
  *      a part of the line's BDP, and of a device's line it may be more than the window.
- * docs/design/rules.md has the figures behind the last parts of R3, 10 and 12.
+ * docs/design/rules.md has the figures behind the last parts of R3, 10 and 12, and behind paths
+ * that are longer than told.
  */
 #ifndef DCC_PRIOPLUS_H
 #define DCC_PRIOPLUS_H
@@ -183,6 +191,12 @@
 #define DCC_PRIOPLUS_AIM_MIDDLE 4U
 #define DCC_PRIOPLUS_AIM_MAX 7U
 #define DCC_PRIOPLUS_GROW_PART 16U
+/*
+ * The lowest level's D_target is so far above an idle path's RTT, of A; and so many packets above
+ * that there is no queue.
+ */
+#define DCC_PRIOPLUS_IDLE_PART 4U
+#define DCC_PRIOPLUS_IDLE_PACKETS 2ULL
 #define DCC_PRIOPLUS_AWAY_MAX 3U
 #define DCC_PRIOPLUS_MIDDLE_MAX 8U
 #define DCC_PRIOPLUS_TRIES_MAX 8U
@@ -292,6 +306,9 @@ struct dcc_prioplus {
 	u32 limit_ns;
 	u32 channel_ns;
 	u32 low_ns;	    /* lower edge of the channel */
+	u32 idle_rtt_ns;    /* dcc_ack.idle_rtt_ns */
+	u32 idle_max_ns;    /* idle_rtt_ns, at most */
+	u32 aim_min_ns;	    /* no shorter than the idle path; 0: it is as long as told */
 	u32 halving_ns;	    /* R9: what a settled flow of half the share aims higher by */
 	u32 window_log2_q16; /* R9: of the packets that the line sends in D_target */
 	u32 grow_q24;	    /* R9: the increase, of the window */
@@ -400,6 +417,19 @@ static inline u64 dcc_prioplus_part_q24(u64 packets_q24, u32 ppm)
 	return dcc_scale_q24(packets_q24, dcc_ppm_to_q24(dcc_min_u32(ppm, DCC_PRIOPLUS_PPM_MAX)));
 }
 
+/* What follows from idle_rtt_ns: some packets' time above it is no queue. */
+static inline void dcc_prioplus_derive_idle(struct dcc_prioplus *s)
+{
+	u32 path_ns = dcc_min_u32(s->idle_rtt_ns, s->idle_max_ns);
+	u32 part_ns = s->base_ns + s->channel_ns - s->idle_max_ns;
+	u64 packets_ns = dcc_div_u64(DCC_PRIOPLUS_IDLE_PACKETS << 40,
+				     dcc_max_u64(s->packets_per_ns_q40, 1));
+
+	s->aim_min_ns = path_ns + (u32)dcc_min_u64(packets_ns, part_ns);
+	s->idle_ns = dcc_max_u32(s->idle_ns, s->aim_min_ns);
+	s->ls_q24 = dcc_min_u64(s->ls_q24, dcc_prioplus_packets_q24(s, s->target_ns - path_ns));
+}
+
 /* Everything that depends on path and parameters only; values outside their ranges are cut. */
 static inline void dcc_prioplus_derive(struct dcc_prioplus *s, const struct dcc_path *path,
 				       const struct dcc_prioplus_params *p)
@@ -440,6 +470,8 @@ static inline void dcc_prioplus_derive(struct dcc_prioplus *s, const struct dcc_
 		s->limit_ns = DCC_PRIOPLUS_NO_LIMIT;
 	/* Where the next lower level gives way. */
 	s->low_ns = s->target_ns - a_ns / 2;
+	/* The lowest level's, as all have to agree on the base RTT. */
+	s->idle_max_ns = s->base_ns + s->channel_ns - a_ns / DCC_PRIOPLUS_IDLE_PART;
 	s->halving_ns = a_ns / DCC_PRIOPLUS_AIM_PART;
 	s->window_log2_q16 = dcc_log2_segments_q16(dcc_prioplus_packets_q24(s, s->target_ns));
 	s->grow_q24 = dcc_ratio_q24(a_ns / DCC_PRIOPLUS_GROW_PART, s->target_ns);
@@ -476,6 +508,9 @@ static inline void dcc_prioplus_derive(struct dcc_prioplus *s, const struct dcc_
 						      dcc_max_u32(p->ai_ppm, 1)), 1);
 	s->beta_q24 = dcc_ppm_to_q24(dcc_min_u32(p->beta_ppm, DCC_PRIOPLUS_PPM_MAX));
 	s->max_mdf_q24 = dcc_ppm_to_q24(dcc_min_u32(p->max_mdf_ppm, DCC_PRIOPLUS_PPM_MAX));
+	s->aim_min_ns = 0;
+	if (s->idle_rtt_ns)
+		DCC_BPF_SUBPROG(dcc_prioplus_derive_idle)(s);
 }
 
 /* ---- the base core ----------------------------------------------------- */
@@ -486,17 +521,18 @@ static inline bool dcc_prioplus_is_settled(const struct dcc_prioplus *s)
 	return !s->params.paper && s->flow.settled >= DCC_PRIOPLUS_SETTLED;
 }
 
-/* The target; of a settled flow it is the longer the smaller its share is. */
+/* The target; of a settled flow it is the longer the smaller its share is, but no idle path's. */
 static inline u32 dcc_prioplus_aim_ns(const struct dcc_prioplus *s)
 {
-	u32 halves_q16;
+	u32 halves_q16, aim_ns;
 
 	if (!dcc_prioplus_is_settled(s))
 		return s->target_ns;
 	halves_q16 = dcc_sub_sat_u32(s->window_log2_q16, dcc_log2_segments_q16(s->flow.cwnd_q24));
 	halves_q16 = dcc_min_u32(halves_q16, DCC_PRIOPLUS_AIM_MAX << 16);
-	return s->target_ns - DCC_PRIOPLUS_AIM_MIDDLE * s->halving_ns +
-	       (u32)(((u64)s->halving_ns * halves_q16) >> 16);
+	aim_ns = s->target_ns - DCC_PRIOPLUS_AIM_MIDDLE * s->halving_ns +
+		 (u32)(((u64)s->halving_ns * halves_q16) >> 16);
+	return dcc_max_u32(aim_ns, s->aim_min_ns);
 }
 
 /* Bytes on the wire as packets, Q16. */
@@ -523,7 +559,7 @@ static inline u64 dcc_prioplus_base_step(struct dcc_prioplus *s, const struct dc
 {
 	u64 acked_q16 = dcc_prioplus_acked_q16(s, ack->acked_bytes);
 	struct dcc_prioplus_flow *f = &s->flow;
-	u32 aim_ns = dcc_prioplus_aim_ns(s);
+	u32 aim_ns = DCC_BPF_SUBPROG(dcc_prioplus_aim_ns)(s);
 	u64 cwnd_q24 = f->cwnd_q24;
 #ifdef DCC_PRIOPLUS_ON_LEDBAT
 	u32 queue_ns = dcc_sub_sat_u32(ack->rtt_ns, s->base_ns);
@@ -652,6 +688,7 @@ static inline void dcc_prioplus_control(const struct dcc_prioplus *s, u64 probe_
 							 DCC_WINDOW_SHIFT), 1);
 	out->pacing_bps = rate - 1;
 	out->probe_ns = probe_ns;
+	out->idle_max_ns = s->idle_max_ns;
 }
 
 /* Levels between this one and the one that keeps the queue; 0: it is the next. */
@@ -744,7 +781,8 @@ static inline void dcc_prioplus_settle(struct dcc_prioplus *s, u32 delay_ns, u64
 		f->settled = 0;
 		return;
 	}
-	if (used_q24 || !dcc_prioplus_is_settled(s) || delay_ns >= dcc_prioplus_aim_ns(s))
+	if (used_q24 || !dcc_prioplus_is_settled(s) ||
+	    delay_ns >= DCC_BPF_SUBPROG(dcc_prioplus_aim_ns)(s))
 		f->tries = 0;
 	if (++f->rounds >= DCC_PRIOPLUS_HOLD_ROUNDS) {
 		f->rounds = 0;
@@ -813,7 +851,7 @@ static inline void dcc_prioplus_linear(struct dcc_prioplus *s, u64 now_ns)
 static inline void dcc_prioplus_adapt(struct dcc_prioplus *s, u32 delay_ns)
 {
 	struct dcc_prioplus_flow *f = &s->flow;
-	u32 gap_ns = dcc_prioplus_aim_ns(s) - delay_ns;
+	u32 gap_ns = DCC_BPF_SUBPROG(dcc_prioplus_aim_ns)(s) - delay_ns;
 	u64 part_q24;
 
 	f->step_q24 = dcc_min_u64(f->cwnd_q24 / 2, dcc_muldiv_u64(f->cwnd_q24, gap_ns, delay_ns));
@@ -883,16 +921,23 @@ static inline u64 dcc_prioplus_reply(struct dcc_prioplus *s, const struct dcc_ac
 
 /* ---- the contract ------------------------------------------------------ */
 
+/* What a flow knows of its level's flows, and of others'. */
+static inline void dcc_prioplus_forget(struct dcc_prioplus_flow *f, u16 countdown)
+{
+	f->hold_q24 = 0;
+	f->flows_q8 = DCC_PRIOPLUS_FLOWS_ONE;
+	f->countdown = countdown;
+	f->high_ns = 0;
+	f->yielded = 0;
+}
+
 static inline u64 dcc_prioplus_begin(struct dcc_prioplus *s)
 {
 	struct dcc_prioplus_flow *f = &s->flow;
 
 	f->cwnd_q24 = 0;
 	f->decreased_ns = 0;
-	f->hold_q24 = 0;
-	f->flows_q8 = DCC_PRIOPLUS_FLOWS_ONE;
-	f->countdown = s->countdown;
-	f->high_ns = 0;
+	dcc_prioplus_forget(f, s->countdown);
 	f->probe_ns = s->probe_start_ns;
 	dcc_prioplus_resume(s, 0, s->ls_q24, DCC_PRIOPLUS_START);
 	f->stopped = !s->unprobed;
@@ -904,6 +949,7 @@ static inline void dcc_prioplus_init(struct dcc_prioplus *s, const struct dcc_pa
 				     const struct dcc_prioplus_params *p, struct dcc_control *out)
 {
 	s->flow.random = p->seed;
+	s->idle_rtt_ns = 0;
 	DCC_BPF_SUBPROG(dcc_prioplus_derive)(s, path, p);
 	dcc_prioplus_control(s, dcc_prioplus_begin(s), out);
 }
@@ -969,7 +1015,7 @@ static inline u64 dcc_prioplus_sample(struct dcc_prioplus *s, const struct dcc_a
 			if (delay_ns < s->idle_ns)
 				DCC_BPF_SUBPROG(dcc_prioplus_linear)(s, ack->now_ns);
 			else if ((f->odd || !s->params.dual_rtt) &&
-				 delay_ns <= dcc_prioplus_aim_ns(s))
+				 delay_ns <= DCC_BPF_SUBPROG(dcc_prioplus_aim_ns)(s))
 				DCC_BPF_SUBPROG(dcc_prioplus_adapt)(s, delay_ns);
 		}
 	}
@@ -985,16 +1031,20 @@ static inline bool dcc_prioplus_ack(struct dcc_prioplus *s, const struct dcc_pat
 				    const struct dcc_prioplus_params *p, const struct dcc_ack *ack,
 				    struct dcc_control *out)
 {
-	u32 base_ns = s->base_ns;
+	u32 base_ns = s->base_ns, idle_max_ns = s->idle_max_ns;
 	u64 probe_ns;
 
 	if (DCC_UNLIKELY(ack->flags & (DCC_ACK_NO_RTT | DCC_ACK_DELAYED)))
 		return false;
-	if (DCC_UNLIKELY(dcc_prioplus_stale(s, path, p))) {
+	if (DCC_UNLIKELY(ack->idle_rtt_ns != s->idle_rtt_ns || dcc_prioplus_stale(s, path, p))) {
+		s->idle_rtt_ns = ack->idle_rtt_ns;
 		DCC_BPF_SUBPROG(dcc_prioplus_derive)(s, path, p);
 		/* What probes have taken is known by what it is below the base RTT. */
 		if (s->base_ns != base_ns)
 			s->flow.probe_ns = s->probe_start_ns;
+		/* What has stopped it was the path, not a queue. */
+		if (s->flow.stopped && s->base_ns > idle_max_ns)
+			dcc_prioplus_forget(&s->flow, s->countdown);
 	}
 	if (ack->flags & DCC_ACK_PROBE) {
 		if (!s->flow.stopped)

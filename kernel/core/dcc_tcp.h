@@ -183,6 +183,9 @@
 #define DCC_TCP_TRIAL_WAIT_RTTS 4U
 #define DCC_TCP_TRIAL_WAIT_SHIFT_MAX 9U
 
+/* Where levels have to agree, nobody doubts who has all of the line but such a part. */
+#define DCC_TCP_ROOM_SHIFT 3
+
 /* The configured one counts again after so many rounds with a queue in a row. */
 #define DCC_TCP_BUSY_ROUNDS 4U
 
@@ -271,6 +274,7 @@ struct dcc_tcp_doubt {
 	u8 failed;    /* trials that made a queue, in a row */
 	u8 proved;    /* least_ns is the base RTT */
 	u8 busy;      /* rounds with a queue, in a row, since then */
+	u8 spared;    /* the configured base RTT stays: the law can do with both */
 };
 
 /*
@@ -326,11 +330,13 @@ struct dcc_tcp {
 	u64 tell_ns;	      /* when the path memory is to hear of the path again; */
 	u32 told_rtt_ns;      /* least_rtt_ns, as it last heard of it */
 	u32 fixed_rtt_ns;     /* the base RTT as configured, not to be measured; 0: it is not */
+	u32 idle_rtt_ns;      /* the idle path's, dcc_ack.idle_rtt_ns */
+	u32 idle_max_ns;      /* dcc_control.idle_max_ns */
 	struct dcc_tcp_line line;
 	u64 last_ack_ns;      /* the newest ACK that a core saw; 0: none */
 	u64 given_bps;	      /* the line rate as it is configured, or as the device says it */
 	u8 line_told;	      /* path.line_rate_bps is configured, not a device's */
-	u8 never_doubts;      /* of a configured base RTT: flows have to agree on delays exactly */
+	u8 by_level;	      /* a law of levels, which have to agree on delays */
 	u8 base_measured;     /* path.base_rtt_ns comes from full packets of data */
 	u8 base_small;	      /* path.base_rtt_ns comes from packets of data that were not full */
 	u8 retransmitted;     /* an RTT up to retrans_seq may be ambiguous */
@@ -425,9 +431,11 @@ static inline void dcc_tcp_set_base_rtt(struct dcc_tcp *s, u32 base_rtt_ns, bool
 		s->path.noise_ns = 0;
 		s->fixed_rtt_ns = base_rtt_ns;
 		s->handshake.in_use = 0;
+		s->idle_rtt_ns = 0;
 		dcc_tcp_clear_doubt(&s->doubt);
 	} else if (s->fixed_rtt_ns || moved) {
 		s->fixed_rtt_ns = 0;
+		s->idle_rtt_ns = 0;
 		s->doubt.extra = 0;
 		s->base_measured = 0;
 		s->base_small = 0;
@@ -1295,6 +1303,7 @@ static inline void dcc_tcp_judge_trial(struct dcc_tcp_doubt *d, const struct dcc
 			return;
 		d->proved = 1;
 		d->busy = 0;
+		d->spared = 0;
 		d->steady.since_ns = ack->now_ns;
 		dcc_tcp_end_trial(d, ack->now_ns, 0);
 	} else if (ack->now_ns - d->steady.since_ns >
@@ -1325,6 +1334,24 @@ static inline void dcc_tcp_use_proved(struct dcc_tcp *s, const struct dcc_ack *a
 				      dcc_min_u32(d->least_ns, DCC_PATH_RTT_MAX_NS);
 }
 
+/* The same for a law of levels, whose queues last. */
+static inline void dcc_tcp_use_proved_by_level(struct dcc_tcp *s)
+{
+	u32 rtt_ns = dcc_min_u32(s->doubt.least_ns, DCC_PATH_RTT_MAX_NS);
+
+	if (s->doubt.spared)
+		s->idle_rtt_ns = rtt_ns;
+	else
+		s->path.base_rtt_ns = rtt_ns;
+}
+
+/* May packets be added to these?  Not where they are most of what the line carries in a RTT. */
+static inline bool dcc_tcp_has_room(const struct dcc_tcp *s, u32 flight_packets, u64 packet_ns)
+{
+	return flight_packets * packet_ns <
+	       s->fixed_rtt_ns - (s->fixed_rtt_ns >> DCC_TCP_ROOM_SHIFT);
+}
+
 /*
  * While the base RTT is configured, and the connection has never seen so short an RTT: is it too
  * short?  A law then sees a queue that no cut drains, and leaves the line idle, or sends next to
@@ -1336,6 +1363,10 @@ static inline void dcc_tcp_use_proved(struct dcc_tcp *s, const struct dcc_ack *a
  * If the RTT stays, the least one is the path's, as long as there is no queue.  In a queue that
  * lasts, which is other flows', the configured one counts as it does for them: all that believe it
  * are wrong by the same, and share alike.
+ *
+ * Where levels have to agree on delays, a flow doubts only while it has not most of the line, and
+ * at the least RTT that it has seen: its level's own queue is longer.  If the law can do with an
+ * idle path of that RTT, the configured one stays, and with it all levels; the law is told both.
  */
 static DCC_NOINLINE void dcc_tcp_doubt_fixed(struct dcc_tcp *s, const struct dcc_ack *ack,
 					     u32 flight_packets)
@@ -1346,7 +1377,10 @@ static DCC_NOINLINE void dcc_tcp_doubt_fixed(struct dcc_tcp *s, const struct dcc
 	u32 band_ns;
 
 	if (d->proved) {
-		dcc_tcp_use_proved(s, ack);
+		if (s->by_level)
+			dcc_tcp_use_proved_by_level(s);
+		else
+			dcc_tcp_use_proved(s, ack);
 		return;
 	}
 	if (!d->extra && ack->rtt_ns > most_ns) {
@@ -1357,6 +1391,15 @@ static DCC_NOINLINE void dcc_tcp_doubt_fixed(struct dcc_tcp *s, const struct dcc
 	band_ns = dcc_tcp_band_ns(s, packet_ns);
 	if (d->extra) {
 		dcc_tcp_judge_trial(d, ack, flight_packets, band_ns);
+		if (d->proved && s->by_level) {
+			d->spared = d->least_ns <= s->idle_max_ns;
+			dcc_tcp_use_proved_by_level(s);
+		}
+		return;
+	}
+	if (s->by_level && (!s->idle_max_ns || ack->rtt_ns > d->least_ns + packet_ns ||
+			    !dcc_tcp_has_room(s, flight_packets, packet_ns))) {
+		d->steady.samples = 0;
 		return;
 	}
 	dcc_tcp_count_alike(&d->steady, ack, band_ns);
@@ -1368,6 +1411,15 @@ static DCC_NOINLINE void dcc_tcp_doubt_fixed(struct dcc_tcp *s, const struct dcc
 	d->flight = flight_packets;
 	d->steady.since_ns = ack->now_ns;
 	d->steady.samples = 0;
+	/* Nothing in flight: what has been steady is the RTT of probes, which is shorter. */
+	if (!flight_packets)
+		d->steady.least_ns = DCC_U32_MAX;
+}
+
+/* Has the connection seen the configured base RTT, but for a part of it? */
+static inline bool dcc_tcp_has_seen_fixed(const struct dcc_tcp *s, u64 rtt_ns)
+{
+	return rtt_ns <= (u64)s->fixed_rtt_ns + (s->fixed_rtt_ns >> DCC_TCP_DOUBT_SHIFT);
 }
 
 /* A full packet's RTT while the base RTT is configured. */
@@ -1377,15 +1429,31 @@ static inline void dcc_tcp_watch_fixed(struct dcc_tcp *s, const struct dcc_ack *
 	struct dcc_tcp_doubt *d = &s->doubt;
 
 	d->least_ns = dcc_min_u32(d->least_ns, ack->rtt_ns);
-	if (DCC_UNLIKELY(d->least_ns > (u64)s->fixed_rtt_ns +
-					       (s->fixed_rtt_ns >> DCC_TCP_DOUBT_SHIFT))) {
-		if (s->line_told && !s->never_doubts)
+	if (DCC_UNLIKELY(!dcc_tcp_has_seen_fixed(s, d->least_ns))) {
+		if (s->line_told)
 			dcc_tcp_doubt_fixed(s, ack, flight_packets);
 	} else if (DCC_UNLIKELY(d->proved || d->extra)) {
 		s->path.base_rtt_ns = s->fixed_rtt_ns;
+		s->idle_rtt_ns = 0;
 		d->proved = 0;
 		d->extra = 0;
 	}
+}
+
+/*
+ * A stopped flow's probe, a packet of next to no length, has come back.  It is served sooner than a
+ * full packet at two hops at the least.
+ */
+static inline void dcc_tcp_watch_probe(struct dcc_tcp *s, const struct dcc_ack *ack)
+{
+	struct dcc_tcp_doubt *d = &s->doubt;
+
+	if (!s->fixed_rtt_ns || !s->line_told || d->proved || d->extra)
+		return;
+	if (dcc_tcp_has_seen_fixed(s, ack->rtt_ns + 2 * dcc_tcp_packet_ns(s)))
+		d->least_ns = dcc_min_u32(d->least_ns, s->fixed_rtt_ns);
+	if (DCC_UNLIKELY(!dcc_tcp_has_seen_fixed(s, d->least_ns)))
+		dcc_tcp_doubt_fixed(s, ack, 0);
 }
 
 /* A sample of the path's RTT.  What the application made slow says nothing of the hosts. */
@@ -1426,6 +1494,7 @@ static inline bool dcc_tcp_sample(struct dcc_tcp *s, const struct dcc_tcp_view *
 	ack->now_ns = v->now_ns;
 	ack->flags = 0;
 	ack->flows = 0;
+	ack->idle_rtt_ns = s->idle_rtt_ns;
 	ack->inflight_bytes = dcc_sat_u32((u64)packets * s->path.wire_bytes);
 	/* A closed receive window says as little of the network as an application's pause. */
 	if (v->is_app_limited || v->rwnd_limited)
@@ -1451,6 +1520,7 @@ static inline bool dcc_tcp_sample(struct dcc_tcp *s, const struct dcc_tcp_view *
 		ack->flags |= DCC_ACK_DELAYED;
 	else
 		dcc_tcp_take_sample(s, ack, dcc_tcp_acked_small(s, v, ack->acked_bytes), packets);
+	ack->idle_rtt_ns = s->idle_rtt_ns;
 	if (DCC_UNLIKELY(!s->line_told))
 		dcc_tcp_note_line(s, ack, packets);
 	return true;
@@ -1529,17 +1599,29 @@ static inline bool dcc_tcp_restarts(struct dcc_tcp *s, const struct dcc_tcp_paus
 
 /* ---- a control ----------------------------------------------------------- */
 
+/* Is the flow to wait for a probe?  Not while a trial goes on. */
+static inline bool dcc_tcp_stops(struct dcc_tcp *s, const struct dcc_control *control)
+{
+	s->idle_max_ns = control->idle_max_ns;
+	return control->probe_ns && !s->doubt.extra;
+}
+
 /*
  * What the core asks for, and the packets that a trial adds to each RTT; evenly, as a burst of the
- * flow's own would be a queue.  To be called before all that follows here.
+ * flow's own would be a queue.  Of a flow that has stopped they are all.  To be called before all
+ * that follows here.
  */
 static inline void dcc_tcp_add_trial(const struct dcc_tcp *s, struct dcc_control *control)
 {
 	const struct dcc_tcp_doubt *d = &s->doubt;
 	u64 packet_bps;
 
-	if (DCC_LIKELY(!d->extra) || control->probe_ns)
+	if (DCC_LIKELY(!d->extra))
 		return;
+	if (control->probe_ns) {
+		control->probe_ns = 0;
+		control->cwnd_q16 = DCC_WINDOW_ONE;
+	}
 	/* A packet per RTT. */
 	packet_bps = dcc_div_u64(s->path.wire_bytes * (DCC_BITS_PER_BYTE * DCC_NS_PER_S),
 				 dcc_max_u32(s->rtt_ns, 1));

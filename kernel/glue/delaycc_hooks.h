@@ -180,7 +180,7 @@ static void DCC_HOOK(stop_or_go)(struct sock *sk, struct hooks_sock *s,
 
 	if (!DCC_HOOK(options).probes)
 		return;
-	if (!s->control.probe_ns) {
+	if (!dcc_tcp_stops(&s->dcc.tcp, &s->control)) {
 		if (p->stopped)
 			delaycc_probe_go(sk, p);
 	} else if (answered || !p->stopped) {
@@ -427,7 +427,7 @@ static void DCC_HOOK(init)(struct sock *sk)
 	s->dcc.tcp.times_retrans = DCC_HOOK(options).times_retrans ||
 				   DCC_HOOK(options).probes;
 	/* Levels are a matter of the delay. */
-	s->dcc.tcp.never_doubts = DCC_HOOK(options).probes;
+	s->dcc.tcp.by_level = DCC_HOOK(options).probes;
 	s->variant = inet_csk(sk)->icsk_ca_ops - hooks_ops;
 	DCC_HOOK(read_params)(sk, s);
 	DCC_CORE(_init)(&s->core, &s->dcc.tcp.path, &s->params, &s->control);
@@ -436,7 +436,8 @@ static void DCC_HOOK(init)(struct sock *sk)
 	WRITE_ONCE(ca->flows, 0);
 	ca->state = s;
 	/* This is no ACK: TCP's clock may have stood still for long. */
-	if (DCC_HOOK(options).probes && s->control.probe_ns)
+	if (DCC_HOOK(options).probes &&
+	    dcc_tcp_stops(&s->dcc.tcp, &s->control))
 		delaycc_probe_stop(sk, &s->probe, tcp_clock_ns(),
 				   s->control.probe_ns);
 	DCC_HOOK(apply)(sk, s);

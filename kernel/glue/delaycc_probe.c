@@ -435,6 +435,9 @@ static void delaycc_probe_fill(struct sock *sk, struct delaycc_sock *ds,
 	ack->flags = DCC_ACK_PROBE;
 	ack->flows = READ_ONCE(ds->flows);
 
+	if (!p->by_data)
+		dcc_tcp_watch_probe(&ds->tcp, ack);
+	ack->idle_rtt_ns = ds->tcp.idle_rtt_ns;
 	/* A small window is spread over the RTT of full packets. */
 	ds->tcp.rtt_ns = max(ack->rtt_ns, ds->tcp.path.base_rtt_ns);
 	/*

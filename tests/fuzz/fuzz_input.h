@@ -66,7 +66,9 @@ struct PacketAcks {
     ack->acked_bytes = what < 240 ? path.wire_bytes : in.Take<u32>();
     ack->inflight_bytes = in.Take<u32>();
     ack->flags = what % 16 == 6 ? in.Take<u8>() : 0;
+    // No core reads both.
     ack->flows = what % 16 == 7 ? in.Take<u32>() : 0;
+    ack->idle_rtt_ns = ack->flows;
     return what % 16 > 10 ? 1 + what / 4U : 1;
   }
 };

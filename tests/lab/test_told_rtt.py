@@ -7,7 +7,7 @@ import pytest
 
 from outside import run
 
-ALGORITHMS = "ccc,swift,thetapowertcp"
+ALGORITHMS = "ccc,swift,thetapowertcp,prioplus"
 
 
 def measured(tmp_path, scenario, *words):

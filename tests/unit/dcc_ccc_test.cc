@@ -375,7 +375,7 @@ TEST(CccFeature, AnAcknowledgmentOfManyPacketsIsAShareOfMany) {
   Flow flow(DCC_CCC_FEATURE_SHARE);
   for (int i = 0; i < 60; ++i) {
     flow.now_ns += 48448;
-    const dcc_ack ack = {flow.now_ns, flow.now_ns - 900000, 900000, 4 * 1514, 0, 0, 0};
+    const dcc_ack ack = {flow.now_ns, flow.now_ns - 900000, 900000, 4 * 1514, 0, 0, 0, 0};
     dcc_ccc_ack(&flow.state, &flow.path, &flow.params, &ack, &flow.control);
   }
   EXPECT_NEAR(flow.rate(), 0.035, 0.001);

@@ -189,10 +189,94 @@ TEST(TcpTold, IsNotDoubtedWhereItIsTooFarOffOrNothingElseIsTold) {
   untold.tcp()->line_told = 0;
   untold.Run(500);
   EXPECT_EQ(untold.trials(), 0);
-  ToldFlow level;
-  level.tcp()->never_doubts = 1;
-  level.Run(500);
-  EXPECT_EQ(level.trials(), 0);
+}
+
+namespace {
+
+// The same of a law of levels, which can do with idle paths up to idle_max_ns.
+struct LevelFlow : ToldFlow {
+  explicit LevelFlow(u32 idle_max_ns) {
+    dcc_control control = Control(10, kLine);
+    control.idle_max_ns = idle_max_ns;
+    tcp()->by_level = 1;
+    EXPECT_FALSE(dcc_tcp_stops(tcp(), &control));
+  }
+};
+
+}  // namespace
+
+TEST(TcpTold, OfLevelsStaysWhereTheLawCanDoWithThePath) {
+  LevelFlow flow(kBase);
+  flow.Run(30);
+  EXPECT_EQ(flow.base_ns(), kTold);
+  EXPECT_EQ(flow.tcp()->idle_rtt_ns, kBase);
+  // In a queue, too.
+  flow.Run(100, kBase + 2000);
+  EXPECT_EQ(flow.tcp()->idle_rtt_ns, kBase);
+  // Until the path turns out to be as short as told.
+  flow.Run(1, kTold);
+  EXPECT_EQ(flow.tcp()->idle_rtt_ns, 0u);
+  EXPECT_EQ(flow.base_ns(), kTold);
+  flow.Run(500);
+  EXPECT_EQ(flow.trials(), 1);
+}
+
+TEST(TcpTold, OfLevelsGivesWayForGoodWhereItCannot) {
+  LevelFlow flow(kBase - 1);
+  flow.Run(30);
+  EXPECT_EQ(flow.base_ns(), kBase);
+  EXPECT_EQ(flow.tcp()->idle_rtt_ns, 0u);
+  flow.Run(100, kBase + 2000);
+  EXPECT_EQ(flow.base_ns(), kBase);
+  dcc_tcp_set_base_rtt(flow.tcp(), kTold, true);
+  EXPECT_EQ(flow.base_ns(), kTold);
+}
+
+TEST(TcpTold, OfLevelsIsDoubtedAtTheLeastRttAndWhereThereIsRoom) {
+  LevelFlow queue(kBase);
+  queue.Run(1);
+  queue.Run(500, kBase + 3 * kPacket);
+  EXPECT_EQ(queue.trials(), 0);
+  // Ten packets take 12 us.
+  LevelFlow any(0);
+  any.Run(500);
+  EXPECT_EQ(any.trials(), 0);
+  LevelFlow line(kBase);
+  line.tcp()->path.line_rate_bps = kLine / 10;
+  line.Run(500);
+  EXPECT_EQ(line.trials(), 0);
+}
+
+TEST(TcpTold, ProbesOfAStoppedFlowBeginATrial) {
+  const auto probed = [](u32 rtt_ns, int times) {
+    dcc_tcp s = Socket();
+    s.line_told = 1;
+    s.by_level = 1;
+    s.idle_max_ns = kBase;
+    dcc_tcp_set_base_rtt(&s, kTold, false);
+    for (int i = 1; i <= times; ++i) {
+      dcc_ack ack = {};
+      ack.now_ns = kNow + i * 2ULL * kBase;
+      ack.rtt_ns = rtt_ns;
+      ack.send_ns = ack.now_ns - rtt_ns;
+      dcc_tcp_watch_probe(&s, &ack);
+    }
+    return s;
+  };
+  dcc_tcp s = probed(kBase - 2 * kPacket, 3);
+  EXPECT_EQ(s.doubt.extra, 0);
+  s = probed(kBase - 2 * kPacket, 20);
+  EXPECT_EQ(s.doubt.extra, 1);
+  dcc_control stopped = Control(30, kLine);
+  stopped.probe_ns = 1000;
+  EXPECT_FALSE(dcc_tcp_stops(&s, &stopped));
+
+  // A full packet takes as long as told, if the path has two hops.
+  s = probed(kTold - 2 * kPacket, 20);
+  EXPECT_EQ(s.doubt.extra, 0);
+  EXPECT_TRUE(dcc_tcp_stops(&s, &stopped));
+  s = probed(kTold * 3 / 2 + 1, 20);
+  EXPECT_EQ(s.doubt.extra, 0);
 }
 
 TEST(TcpTold, AnotherOneOrAnotherPathBeginsAnew) {
@@ -234,11 +318,13 @@ TEST(TcpTold, TheTrialsPacketsAreSpreadOverAnRtt) {
   dcc_tcp_add_trial(flow.tcp(), &control);
   EXPECT_EQ(control.cwnd_q16, (1 + extra) * DCC_WINDOW_ONE);
   EXPECT_NEAR(static_cast<double>(control.pacing_bps), 1e6 + extra * kWire * 8e9 / kBase, 1e6);
-  // One that has stopped sends nothing.
-  control = Control(1, 1000000);
+  // One that has stopped sends nothing else.
+  control = Control(100, kLine);
   control.probe_ns = 1000;
+  EXPECT_FALSE(dcc_tcp_stops(flow.tcp(), &control));
   dcc_tcp_add_trial(flow.tcp(), &control);
-  EXPECT_EQ(control.cwnd_q16, DCC_WINDOW_ONE);
+  EXPECT_EQ(control.probe_ns, 0u);
+  EXPECT_EQ(control.cwnd_q16, (1 + extra) * DCC_WINDOW_ONE);
 }
 
 // ---- noise of the hosts

@@ -59,7 +59,8 @@ class PrioplusReference {
     const double hop = std::min(packet, std::floor(base_ / 12));
     probe_first_ = base_ - 2 * hop;
     probe_shortest_ = base_ - 6 * hop;
-    idle_ = base_ + std::min(tolerance, level * channel_);
+    idle_told_ = base_ + std::min(tolerance, level * channel_);
+    idle_most_ = base_ + channel_ - std::floor(a_ / 4);
     bdp_ = std::min(base_ * mu_, kMost);
     max_ = std::clamp(2 * target_ * mu_, 2.0, kMost);
     const u32 third = (p.levels + 2) / 3, two_thirds = 2 * (p.levels + 2) / 3;
@@ -69,10 +70,19 @@ class PrioplusReference {
                           : level >= medium ? p.ls_medium_ppm
                                             : p.ls_low_ppm;
     unprobed_ = level >= high;
-    w_ls_ = bdp_ * ls_ppm / 1e6;
+    w_ls_told_ = bdp_ * ls_ppm / 1e6;
     ai_ = bdp_ * p.ai_ppm / 1e6;
     start_countdown_ = static_cast<int>(1e6 / ls_ppm);
+    Learn(0);
     Start();
+  }
+
+  // The RTT of the idle path; 0: not known to be longer than the base RTT.
+  void Learn(u32 idle_rtt) {
+    const double path = std::min<double>(idle_rtt, idle_most_);
+    least_aim_ = idle_rtt ? path + std::min(std::floor(2 / mu_), std::floor(a_ / 4)) : 0;
+    idle_ = std::max(idle_told_, least_aim_);
+    w_ls_ = idle_rtt ? std::min(w_ls_told_, (target_ - path) * mu_) : w_ls_told_;
   }
 
   bool Start() {
@@ -107,6 +117,7 @@ class PrioplusReference {
   // The acknowledgment of data.  False: ignored.
   bool NewAck(const dcc_ack& ack) {
     if (ack.flags & (DCC_ACK_NO_RTT | DCC_ACK_DELAYED)) return false;
+    Learn(ack.idle_rtt_ns);
     if (d.stopped) return false;
     if (ack.send_ns < since && since <= ack.now_ns) return false;
     const double delay = ack.rtt_ns;
@@ -158,6 +169,7 @@ class PrioplusReference {
 
   // The probe's reply.  False: nothing waits for one.
   bool NewProbeAck(const dcc_ack& ack) {
+    Learn(ack.idle_rtt_ns);
     if (!d.stopped) return false;
     // A probe is short: what a full packet would have taken.
     double delay = ack.rtt_ns;
@@ -349,7 +361,8 @@ class PrioplusReference {
   double Aim() const {
     if (!InLevel()) return target_;
     const double halves = std::clamp(Log2(target_ * mu_) - Log2(cwnd), 0.0, 7.0);
-    return target_ - 4 * std::floor(a_ / 10) + std::floor(std::floor(a_ / 10) * halves);
+    return std::max(target_ - 4 * std::floor(a_ / 10) + std::floor(std::floor(a_ / 10) * halves),
+                    least_aim_);
   }
 
   void Original(const dcc_ack& ack, bool may_grow) {
@@ -387,6 +400,7 @@ class PrioplusReference {
   dcc_prioplus_params p_;
   double highest_, probe_first_, probe_shortest_;
   double mu_, wire_, base_, a_, channel_, target_, limit_, low_, idle_, bdp_, max_, w_ls_, ai_;
+  double idle_told_, idle_most_, least_aim_, w_ls_told_;
   double delay_ = 0;
   int start_countdown_ = 0;
   bool unprobed_ = false;
