@@ -43,18 +43,6 @@ DELAYCC_SUBPROG int subprog_tcp_sample(struct dcc_tcp *s, const struct dcc_tcp_v
 	return s && v && ack && dcc_tcp_sample(s, v, noted_ns, ack);
 }
 
-/* True: stop. */
-DELAYCC_SUBPROG int subprog_tcp_add_trial(struct dcc_tcp *s, struct dcc_control *control)
-{
-	bool stops;
-
-	if (!s || !control)
-		return false;
-	stops = dcc_tcp_stops(s, control);
-	dcc_tcp_add_trial(s, control);
-	return stops;
-}
-
 DELAYCC_SUBPROG int subprog_tcp_memory_take(struct dcc_tcp_memory *m,
 					    const struct dcc_tcp_known *known, u64 now_ns,
 					    u32 lifetime_s)

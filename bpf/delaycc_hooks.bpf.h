@@ -303,14 +303,14 @@ static __always_inline void hooks_apply(struct tcp_sock *tp, struct hooks_sock *
 	struct sock *sk = (struct sock *)tp;
 	u32 burst = dcc_min_u32(sk->sk_gso_max_segs, DCC_TCP_FULL_BURST);
 	struct dcc_control control = s->control;
-	bool stops;
+	bool stops = DELAYCC_PROBES && dcc_tcp_stops(&s->tcp, &control);
 	u64 rate;
 	u32 cwnd;
 
-	stops = subprog_tcp_add_trial(&s->tcp, &control);
+	dcc_tcp_add_trial(&s->tcp, &control);
 	rate = dcc_tcp_pace(&s->tcp, &control);
 	cwnd = dcc_tcp_window(&s->tcp, &control, tp->delivered, burst, tp->snd_cwnd_clamp);
-	if (DELAYCC_PROBES && stops) {
+	if (stops) {
 		if (!s->stopped_ns)
 			s->stopped_ns = dcc_max_u64(tp->tcp_clock_cache, 1);
 		cwnd = dcc_tcp_least_window(&s->tcp, tp->delivered);

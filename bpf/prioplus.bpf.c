@@ -17,7 +17,6 @@ u64 subprog_dcc_prioplus_reply(struct dcc_prioplus *s, const struct dcc_ack *ack
 u64 subprog_dcc_prioplus_sample(struct dcc_prioplus *s, const struct dcc_ack *ack);
 u64 subprog_dcc_prioplus_over_limit(struct dcc_prioplus *s, const struct dcc_ack *ack);
 int subprog_dcc_prioplus_derive_idle(struct dcc_prioplus *s);
-u32 subprog_dcc_prioplus_aim_ns(const struct dcc_prioplus *s);
 int subprog_dcc_prioplus_settle(struct dcc_prioplus *s, u32 delay_ns, u64 used_q24);
 int subprog_dcc_prioplus_linear(struct dcc_prioplus *s, u64 now_ns);
 int subprog_dcc_prioplus_adapt(struct dcc_prioplus *s, u32 delay_ns);
@@ -66,11 +65,6 @@ DELAYCC_SUBPROG int subprog_dcc_prioplus_derive_idle(struct dcc_prioplus *s)
 	if (s)
 		dcc_prioplus_derive_idle(s);
 	return 0;
-}
-
-DELAYCC_SUBPROG u32 subprog_dcc_prioplus_aim_ns(const struct dcc_prioplus *s)
-{
-	return s ? dcc_prioplus_aim_ns(s) : 0;
 }
 
 DELAYCC_SUBPROG u64 subprog_dcc_prioplus_over_limit(struct dcc_prioplus *s,

@@ -559,7 +559,7 @@ static inline u64 dcc_prioplus_base_step(struct dcc_prioplus *s, const struct dc
 {
 	u64 acked_q16 = dcc_prioplus_acked_q16(s, ack->acked_bytes);
 	struct dcc_prioplus_flow *f = &s->flow;
-	u32 aim_ns = DCC_BPF_SUBPROG(dcc_prioplus_aim_ns)(s);
+	u32 aim_ns = dcc_prioplus_aim_ns(s);
 	u64 cwnd_q24 = f->cwnd_q24;
 #ifdef DCC_PRIOPLUS_ON_LEDBAT
 	u32 queue_ns = dcc_sub_sat_u32(ack->rtt_ns, s->base_ns);
@@ -781,8 +781,7 @@ static inline void dcc_prioplus_settle(struct dcc_prioplus *s, u32 delay_ns, u64
 		f->settled = 0;
 		return;
 	}
-	if (used_q24 || !dcc_prioplus_is_settled(s) ||
-	    delay_ns >= DCC_BPF_SUBPROG(dcc_prioplus_aim_ns)(s))
+	if (used_q24 || !dcc_prioplus_is_settled(s) || delay_ns >= dcc_prioplus_aim_ns(s))
 		f->tries = 0;
 	if (++f->rounds >= DCC_PRIOPLUS_HOLD_ROUNDS) {
 		f->rounds = 0;
@@ -851,7 +850,7 @@ static inline void dcc_prioplus_linear(struct dcc_prioplus *s, u64 now_ns)
 static inline void dcc_prioplus_adapt(struct dcc_prioplus *s, u32 delay_ns)
 {
 	struct dcc_prioplus_flow *f = &s->flow;
-	u32 gap_ns = DCC_BPF_SUBPROG(dcc_prioplus_aim_ns)(s) - delay_ns;
+	u32 gap_ns = dcc_prioplus_aim_ns(s) - delay_ns;
 	u64 part_q24;
 
 	f->step_q24 = dcc_min_u64(f->cwnd_q24 / 2, dcc_muldiv_u64(f->cwnd_q24, gap_ns, delay_ns));
@@ -1015,7 +1014,7 @@ static inline u64 dcc_prioplus_sample(struct dcc_prioplus *s, const struct dcc_a
 			if (delay_ns < s->idle_ns)
 				DCC_BPF_SUBPROG(dcc_prioplus_linear)(s, ack->now_ns);
 			else if ((f->odd || !s->params.dual_rtt) &&
-				 delay_ns <= DCC_BPF_SUBPROG(dcc_prioplus_aim_ns)(s))
+				 delay_ns <= dcc_prioplus_aim_ns(s))
 				DCC_BPF_SUBPROG(dcc_prioplus_adapt)(s, delay_ns);
 		}
 	}

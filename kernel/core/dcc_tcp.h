@@ -1303,7 +1303,6 @@ static inline void dcc_tcp_judge_trial(struct dcc_tcp_doubt *d, const struct dcc
 			return;
 		d->proved = 1;
 		d->busy = 0;
-		d->spared = 0;
 		d->steady.since_ns = ack->now_ns;
 		dcc_tcp_end_trial(d, ack->now_ns, 0);
 	} else if (ack->now_ns - d->steady.since_ns >
@@ -1494,7 +1493,6 @@ static inline bool dcc_tcp_sample(struct dcc_tcp *s, const struct dcc_tcp_view *
 	ack->now_ns = v->now_ns;
 	ack->flags = 0;
 	ack->flows = 0;
-	ack->idle_rtt_ns = s->idle_rtt_ns;
 	ack->inflight_bytes = dcc_sat_u32((u64)packets * s->path.wire_bytes);
 	/* A closed receive window says as little of the network as an application's pause. */
 	if (v->is_app_limited || v->rwnd_limited)
@@ -1502,6 +1500,7 @@ static inline bool dcc_tcp_sample(struct dcc_tcp *s, const struct dcc_tcp_view *
 	if (!send_ns) {
 		ack->send_ns = v->now_ns;
 		ack->rtt_ns = 0;
+		ack->idle_rtt_ns = s->idle_rtt_ns;
 		ack->flags |= DCC_ACK_NO_RTT;
 		return true;
 	}

@@ -237,10 +237,10 @@ TEST(TcpTold, OfLevelsIsDoubtedAtTheLeastRttAndWhereThereIsRoom) {
   queue.Run(1);
   queue.Run(500, kBase + 3 * kPacket);
   EXPECT_EQ(queue.trials(), 0);
-  // Ten packets take 12 us.
   LevelFlow any(0);
   any.Run(500);
   EXPECT_EQ(any.trials(), 0);
+  // Ten packets take 12 us.
   LevelFlow line(kBase);
   line.tcp()->path.line_rate_bps = kLine / 10;
   line.Run(500);
