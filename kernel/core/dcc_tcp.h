@@ -96,9 +96,10 @@
 /*
  * Noise of hosts (dcc_tcp_note_noise()).  A round has so many samples at least.  It is noisy if the
  * RTT changes, from one sample to the next, by a packet's time on the line and by more than a
- * quarter of the time between two samples.  So many noisy rounds in a row are proof of noise, if
- * samples come at least twice in a base RTT, and each one's mean RTT is longer than its least by a
- * 16th of the flow's least RTT.
+ * quarter of the time between two samples.  If samples come at least twice in a base RTT, a 32nd of
+ * that time is enough, beside the range of the round's RTTs.  So many noisy rounds in a row, with
+ * samples as often, are proof of noise, if each one's mean RTT is longer than its least by a 16th of
+ * the flow's least RTT.
  *
  * A round is low if its rate is at most two thirds of the best one.  Low and noisy rounds are proof
  * of any noise, also two of them that last so many RTTs.  One is, if its rate is less than an
@@ -110,6 +111,7 @@
  */
 #define DCC_TCP_ROUND_SAMPLES 12U
 #define DCC_TCP_STEP_PART 4U
+#define DCC_TCP_TURN_PART 32U
 #define DCC_TCP_NOISY_ROUNDS 6U
 #define DCC_TCP_NOISY_SPREAD_PART 16U
 #define DCC_TCP_LOW_RTTS 16U
@@ -1057,28 +1059,37 @@ static inline void dcc_tcp_learn_noise(struct dcc_tcp_noise *n, const struct dcc
 	n->mean_ns = dcc_max_u32(n->mean_ns, (u32)dcc_min_u64(noise_ns, DCC_TCP_NOISE_MAX_NS));
 }
 
-/*
- * Is a complete round noisy?  The noise of a packet has nothing to do with that of the next one, or
- * ends with it, where packets wait for each other.  So the RTT changes by as much as it is noisy,
- * or by the time between two samples if that is shorter.  A queue changes by the part of that time
- * by which its arrivals differ from the line, and by a packet more or less.  A queue's change in
- * half a base RTT is news, so between rare samples the time counts as no longer than that.
- */
-static inline bool dcc_tcp_round_is_noisy(const struct dcc_tcp *s, u64 now_ns, u64 packet_ns)
-{
-	const struct dcc_tcp_round *r = &s->noise.round;
-	u64 steps = dcc_max_u32(r->samples, 2) - 1;
-	u64 between_ns = dcc_min_u64(now_ns - r->start_ns, steps * (s->least_rtt_ns / 2));
-
-	return r->sum_step_ns > steps * packet_ns + between_ns / DCC_TCP_STEP_PART;
-}
-
 /* Has a complete round two samples in a base RTT?  Between rarer ones a queue changes at will. */
 static inline bool dcc_tcp_round_is_dense(const struct dcc_tcp *s, u64 now_ns)
 {
 	const struct dcc_tcp_round *r = &s->noise.round;
 
 	return now_ns - r->start_ns <= (u64)r->samples * (s->least_rtt_ns / 2);
+}
+
+/*
+ * Is a complete round noisy?  The noise of a packet has nothing to do with that of the next one, or
+ * ends with it, where packets wait for each other.  So the RTT changes by as much as it is noisy,
+ * or by the time between two samples if that is shorter.  A queue changes by the part of that time
+ * by which its arrivals differ from the line, and by a packet more or less.  A queue's change in
+ * half a base RTT is news, so between rare samples the time counts as no longer than that.
+ *
+ * Where many ACKs come through one host, noise holds most of them back by about as much, and the
+ * RTT changes little.  But it turns again and again, while a queue that grows or drains goes one
+ * way: the steps of a round then make no more than its range.
+ */
+static inline bool dcc_tcp_round_is_noisy(const struct dcc_tcp *s, u64 now_ns, u64 packet_ns,
+					  bool dense)
+{
+	const struct dcc_tcp_round *r = &s->noise.round;
+	u64 steps = dcc_max_u32(r->samples, 2) - 1;
+	u64 between_ns = dcc_min_u64(now_ns - r->start_ns, steps * (s->least_rtt_ns / 2));
+	u64 packets_ns = steps * packet_ns;
+	u32 range_ns = r->most_rtt_ns - r->least_rtt_ns;
+
+	if (r->sum_step_ns > packets_ns + between_ns / DCC_TCP_STEP_PART)
+		return true;
+	return dense && r->sum_step_ns > packets_ns + range_ns + between_ns / DCC_TCP_TURN_PART;
 }
 
 /* Has a complete round taken hundreds of RTTs?  The flow is stopped, or one of hundreds. */
@@ -1151,7 +1162,7 @@ static DCC_NOINLINE void dcc_tcp_close_round(struct dcc_tcp *s, u64 now_ns)
 	bool is_long = dcc_tcp_round_is_long(s, now_ns);
 	u32 spreads = is_long ? DCC_TCP_LONG_ROUND_SPREADS : DCC_TCP_NOISE_SPREADS;
 	u64 packet_ns = dcc_tcp_packet_ns(s);
-	bool noisy = dcc_tcp_round_is_noisy(s, now_ns, packet_ns) &&
+	bool noisy = dcc_tcp_round_is_noisy(s, now_ns, packet_ns, dense) &&
 		     (dense || dcc_tcp_round_saw_no_queue(excess_ns, spread_ns, spreads));
 	bool little = dcc_tcp_is_little_noise(s, excess_ns, spread_ns, packet_ns);
 	u64 bps = dcc_muldiv_u64(r->acked_bytes, DCC_BITS_PER_BYTE * DCC_NS_PER_S,

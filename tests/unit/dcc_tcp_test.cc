@@ -505,6 +505,31 @@ TEST(TcpNoise, GoesWhenTheDelayIsALevelQueue) {
   EXPECT_LE(flow.base_ns(), kBase + 100);
 }
 
+TEST(TcpNoise, ADelayThatTurnsAllTheTimeIsNoise) {
+  NoisyFlow flow;
+  // ACKs that one late ACK holds back: nearly all are late, and a step is less than a quarter of
+  // the time between two of them.
+  flow.Feed(kBase + 3000, 500, 2800, kBase + 5000);
+  EXPECT_GT(flow.base_ns(), kBase + 1500);
+  EXPECT_LE(flow.base_ns(), kBase + 5000);
+}
+
+TEST(TcpNoise, AQueueThatTurnsOnceInARoundIsNone) {
+  NoisyFlow flow;
+  for (int swing = 0; swing < 100; ++swing) {
+    for (u32 up = 3000; up < 5400; up += 400) flow.Feed(kBase + up, 1, 2800);
+    for (u32 down = 5400; down > 3000; down -= 400) flow.Feed(kBase + down, 1, 2800);
+  }
+  EXPECT_EQ(flow.longest_ns(), kBase);
+}
+
+TEST(TcpNoise, RareSamplesThatTurnAreNone) {
+  NoisyFlow flow;
+  flow.Feed(kBase, 100, 1000);
+  flow.Feed(kBase + 500, 500, kBase * 3 / 4, kBase + 2500);
+  EXPECT_EQ(flow.longest_ns(), kBase);
+}
+
 TEST(TcpNoise, AnApplicationsPausesAreNone) {
   NoisyFlow flow;
   flow.Feed(kBase, 80, 1000, kBase + 10000);
