@@ -98,8 +98,8 @@
  * RTT changes, from one sample to the next, by a packet's time on the line and by more than a
  * quarter of the time between two samples.  If samples come at least twice in a base RTT, a 32nd of
  * that time is enough, beside the range of the round's RTTs.  So many noisy rounds in a row, with
- * samples as often, are proof of noise, if each one's mean RTT is longer than its least by a 16th of
- * the flow's least RTT.
+ * samples as often, are proof of noise, if each one's mean RTT is longer than its least by a 16th
+ * of the flow's least RTT.
  *
  * A round is low if its rate is at most two thirds of the best one.  Low and noisy rounds are proof
  * of any noise, also two of them that last so many RTTs.  One is, if its rate is less than an
