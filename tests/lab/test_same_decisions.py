@@ -84,7 +84,7 @@ def record(name, port):
     link()
     server.setsockopt(inlab.socket.SOL_SOCKET, inlab.socket.SO_RCVLOWAT, sent)
     server.recv(sent, inlab.socket.MSG_WAITALL)
-    inlab.transfer(client, server, 300_000)
+    inlab.transfer(client, server, 400_000)
     client.close()
     time.sleep(0.1)
     with open("/proc/tcp_watched", "rb") as file:
