@@ -356,6 +356,15 @@ class NoisyFlow {
     }
   }
 
+  // A queue that goes from low_ns to high_ns and back, so many times, by step_ns per packet.
+  void Swing(int times, u32 low_ns, u32 high_ns, u32 step_ns, u64 gap_ns) {
+    for (; times > 0; --times) {
+      for (u32 up = low_ns; up < high_ns; up += step_ns) Feed(kBase + up, 1, gap_ns);
+      for (u32 down = high_ns; down >= low_ns + step_ns; down -= step_ns)
+        Feed(kBase + down, 1, gap_ns);
+    }
+  }
+
   u32 base_ns() const { return s_.path.base_rtt_ns; }
   u32 longest_ns() const { return longest_ns_; }
   u64 now_ns() const { return now_; }
@@ -468,10 +477,7 @@ TEST(TcpNoise, OneRoundOfAStarvedFlowIsEnough) {
 
 TEST(TcpNoise, AQueueThatFollowsTheRateIsNone) {
   NoisyFlow flow;
-  for (int swing = 0; swing < 10; ++swing) {
-    for (u32 up = 0; up < 10000; up += 300) flow.Feed(kBase + up, 1, 1000);
-    for (u32 down = 10000; down > 300; down -= 300) flow.Feed(kBase + down, 1, 1000);
-  }
+  flow.Swing(10, 0, 10000, 300, 1000);
   flow.Feed(kBase, 500, 2000);  // drained
   EXPECT_EQ(flow.longest_ns(), kBase);
 }
@@ -489,10 +495,7 @@ TEST(TcpNoise, AQueueOfOthersThatSwingsIsNone) {
   flow.Feed(kBase, 500, 1000);
   // A tenth of the rate; the queue goes from 2 to 8 us and back in seven RTTs, as flows that start
   // and stop move it.
-  for (int swing = 0; swing < 40; ++swing) {
-    for (u32 up = 2000; up < 8000; up += 500) flow.Feed(kBase + up, 1, 4000);
-    for (u32 down = 8000; down > 2000; down -= 500) flow.Feed(kBase + down, 1, 4000);
-  }
+  flow.Swing(40, 2000, 8000, 500, 4000);
   EXPECT_EQ(flow.longest_ns(), kBase);
 }
 
@@ -516,10 +519,7 @@ TEST(TcpNoise, ADelayThatTurnsAllTheTimeIsNoise) {
 
 TEST(TcpNoise, AQueueThatTurnsOnceInARoundIsNone) {
   NoisyFlow flow;
-  for (int swing = 0; swing < 100; ++swing) {
-    for (u32 up = 3000; up < 5400; up += 400) flow.Feed(kBase + up, 1, 2800);
-    for (u32 down = 5400; down > 3000; down -= 400) flow.Feed(kBase + down, 1, 2800);
-  }
+  flow.Swing(100, 3000, 5400, 400, 2800);
   EXPECT_EQ(flow.longest_ns(), kBase);
 }
 
