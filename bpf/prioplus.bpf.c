@@ -16,6 +16,8 @@ int subprog_dcc_prioplus_derive(struct dcc_prioplus *s, const struct dcc_path *p
 u64 subprog_dcc_prioplus_reply(struct dcc_prioplus *s, const struct dcc_ack *ack);
 u64 subprog_dcc_prioplus_sample(struct dcc_prioplus *s, const struct dcc_ack *ack);
 u64 subprog_dcc_prioplus_over_limit(struct dcc_prioplus *s, const struct dcc_ack *ack);
+int subprog_dcc_prioplus_derive_delays(struct dcc_prioplus *s);
+int subprog_dcc_prioplus_derive_windows(struct dcc_prioplus *s);
 int subprog_dcc_prioplus_derive_idle(struct dcc_prioplus *s);
 int subprog_dcc_prioplus_settle(struct dcc_prioplus *s, u32 delay_ns, u64 used_q24);
 int subprog_dcc_prioplus_linear(struct dcc_prioplus *s, u64 now_ns);
@@ -57,6 +59,20 @@ DELAYCC_SUBPROG int subprog_dcc_prioplus_derive(struct dcc_prioplus *s, const st
 {
 	if (s && path && p)
 		dcc_prioplus_derive(s, path, p);
+	return 0;
+}
+
+DELAYCC_SUBPROG int subprog_dcc_prioplus_derive_delays(struct dcc_prioplus *s)
+{
+	if (s)
+		dcc_prioplus_derive_delays(s);
+	return 0;
+}
+
+DELAYCC_SUBPROG int subprog_dcc_prioplus_derive_windows(struct dcc_prioplus *s)
+{
+	if (s)
+		dcc_prioplus_derive_windows(s);
 	return 0;
 }
 

@@ -430,42 +430,42 @@ static inline void dcc_prioplus_derive_idle(struct dcc_prioplus *s)
 	s->ls_q24 = dcc_min_u64(s->ls_q24, dcc_prioplus_packets_q24(s, s->target_ns - path_ns));
 }
 
-/* Everything that depends on path and parameters only; values outside their ranges are cut. */
-static inline void dcc_prioplus_derive(struct dcc_prioplus *s, const struct dcc_path *path,
-				       const struct dcc_prioplus_params *p)
+static inline u32 dcc_prioplus_levels(const struct dcc_prioplus *s)
 {
-	u64 rate = dcc_clamp_u64(path->line_rate_bps, DCC_PATH_RATE_MIN_BPS, DCC_PATH_RATE_MAX_BPS);
-	u32 levels = dcc_clamp_u32(p->levels, 1, DCC_PRIOPLUS_LEVELS_MAX);
-	u32 level = dcc_min_u32(p->priority, levels - 1) + 1;
-	u32 medium = p->medium_from ? p->medium_from : (levels + 2) / 3 + 1;
-	u32 high = p->high_from ? p->high_from : 2 * (levels + 2) / 3 + 1;
-	u32 a_ns = dcc_clamp_u32(p->channel_a_ns, DCC_PRIOPLUS_CHANNEL_MIN_NS,
-				 DCC_PRIOPLUS_CHANNEL_MAX_NS);
-	u32 b_ns = dcc_min_u32(dcc_add_sat_u32(p->channel_b_ns, path->noise_ns),
-			       DCC_PRIOPLUS_CHANNEL_MAX_NS);
-	u32 ls_ppm = p->ls_low_ppm, queue_ns, tolerance_ns = p->tolerance_ns;
-	u64 packet_ns, least_ns;
+	return dcc_clamp_u32(s->params.levels, 1, DCC_PRIOPLUS_LEVELS_MAX);
+}
 
-	s->path = *path;
-	s->params = *p;
-	s->base_ns = dcc_clamp_u32(path->base_rtt_ns, DCC_PATH_RTT_MIN_NS, DCC_PATH_RTT_MAX_NS);
-	s->wire_bytes = dcc_clamp_u32(path->wire_bytes, DCC_PATH_WIRE_MIN_BYTES,
-				      DCC_PATH_WIRE_MAX_BYTES);
-	/* 2^40 * 2^40 / 2^39 at the least */
-	s->packets_per_ns_q40 = dcc_muldiv_u64(rate, 1ULL << 40, s->wire_bytes * 8000000000ULL);
-	packet_ns = dcc_div_u64(s->wire_bytes * 8000000000ULL, rate);
-	least_ns = dcc_max_u64(DCC_PRIOPLUS_A_PACKETS * packet_ns, path->grain_ns);
+/* 1 is the lowest. */
+static inline u32 dcc_prioplus_level(const struct dcc_prioplus *s)
+{
+	return dcc_min_u32(s->params.priority, dcc_prioplus_levels(s) - 1) + 1;
+}
+
+/* The channels, and what else is a delay. */
+static inline void dcc_prioplus_derive_delays(struct dcc_prioplus *s)
+{
+	const struct dcc_prioplus_params *p = &s->params;
+	u64 rate = dcc_clamp_u64(s->path.line_rate_bps, DCC_PATH_RATE_MIN_BPS,
+				 DCC_PATH_RATE_MAX_BPS);
+	u64 packet_ns = dcc_div_u64(s->wire_bytes * 8000000000ULL, rate);
+	u64 least_ns = dcc_max_u64(DCC_PRIOPLUS_A_PACKETS * packet_ns, s->path.grain_ns);
+	u32 level = dcc_prioplus_level(s), tolerance_ns = p->tolerance_ns, a_ns, b_ns, queue_ns;
+
 	if (!p->paper)
 		least_ns = dcc_max_u64(least_ns,
 				       dcc_min_u64(DCC_PRIOPLUS_A_ROOM_PACKETS * packet_ns,
 						   s->base_ns / DCC_PRIOPLUS_A_ROOM_PART));
+	a_ns = dcc_clamp_u32(p->channel_a_ns, DCC_PRIOPLUS_CHANNEL_MIN_NS,
+			     DCC_PRIOPLUS_CHANNEL_MAX_NS);
 	a_ns = (u32)dcc_clamp_u64(least_ns, a_ns, DCC_PRIOPLUS_CHANNEL_MAX_NS);
+	b_ns = dcc_min_u32(dcc_add_sat_u32(p->channel_b_ns, s->path.noise_ns),
+			   DCC_PRIOPLUS_CHANNEL_MAX_NS);
 
 	s->channel_ns = a_ns + b_ns;
 	queue_ns = level * s->channel_ns; /* < 64 * 2e7 */
 	s->target_ns = s->base_ns + queue_ns;
 	s->limit_ns = s->target_ns + a_ns / 2 + b_ns;
-	s->highest_ns = s->base_ns + levels * s->channel_ns;
+	s->highest_ns = s->base_ns + dcc_prioplus_levels(s) * s->channel_ns;
 	if (p->unlimited_from && level >= p->unlimited_from)
 		s->limit_ns = DCC_PRIOPLUS_NO_LIMIT;
 	/* Where the next lower level gives way. */
@@ -473,10 +473,9 @@ static inline void dcc_prioplus_derive(struct dcc_prioplus *s, const struct dcc_
 	/* The lowest level's, as all have to agree on the base RTT. */
 	s->idle_max_ns = s->base_ns + s->channel_ns - a_ns / DCC_PRIOPLUS_IDLE_PART;
 	s->halving_ns = a_ns / DCC_PRIOPLUS_AIM_PART;
-	s->window_log2_q16 = dcc_log2_segments_q16(dcc_prioplus_packets_q24(s, s->target_ns));
 	s->grow_q24 = dcc_ratio_q24(a_ns / DCC_PRIOPLUS_GROW_PART, s->target_ns);
 	if (!tolerance_ns) {
-		tolerance_ns = dcc_max_u32(b_ns, path->grain_ns / DCC_PRIOPLUS_IDLE_GRAIN_PART);
+		tolerance_ns = dcc_max_u32(b_ns, s->path.grain_ns / DCC_PRIOPLUS_IDLE_GRAIN_PART);
 		tolerance_ns = (u32)dcc_clamp_u64(dcc_max_u64(packet_ns, tolerance_ns),
 						  DCC_PRIOPLUS_TOLERANCE_NS,
 						  DCC_PRIOPLUS_TOLERANCE_MAX_NS);
@@ -488,7 +487,19 @@ static inline void dcc_prioplus_derive(struct dcc_prioplus *s, const struct dcc_
 	packet_ns = dcc_min_u64(packet_ns, s->base_ns / (2 * DCC_PRIOPLUS_HOPS_MAX));
 	s->probe_start_ns = s->base_ns - 2 * (u32)packet_ns;
 	s->probe_min_ns = s->base_ns - DCC_PRIOPLUS_HOPS_MAX * (u32)packet_ns;
+}
 
+/* The windows, by the line and the delays; and parts. */
+static inline void dcc_prioplus_derive_windows(struct dcc_prioplus *s)
+{
+	const struct dcc_prioplus_params *p = &s->params;
+	u32 levels = dcc_prioplus_levels(s);
+	u32 medium = p->medium_from ? p->medium_from : (levels + 2) / 3 + 1;
+	u32 high = p->high_from ? p->high_from : 2 * (levels + 2) / 3 + 1;
+	u32 level = dcc_prioplus_level(s), ls_ppm = p->ls_low_ppm;
+	u32 queue_ns = s->target_ns - s->base_ns;
+
+	s->window_log2_q16 = dcc_log2_segments_q16(dcc_prioplus_packets_q24(s, s->target_ns));
 	s->bdp_q24 = dcc_min_u64(dcc_prioplus_packets_q24(s, s->base_ns), DCC_PRIOPLUS_CWND_MAX);
 	s->max_cwnd_q24 = dcc_clamp_u64(dcc_prioplus_packets_q24(s, 2ULL * s->target_ns),
 					2 * DCC_PRIOPLUS_CWND_ONE, DCC_PRIOPLUS_CWND_MAX);
@@ -508,6 +519,23 @@ static inline void dcc_prioplus_derive(struct dcc_prioplus *s, const struct dcc_
 						      dcc_max_u32(p->ai_ppm, 1)), 1);
 	s->beta_q24 = dcc_ppm_to_q24(dcc_min_u32(p->beta_ppm, DCC_PRIOPLUS_PPM_MAX));
 	s->max_mdf_q24 = dcc_ppm_to_q24(dcc_min_u32(p->max_mdf_ppm, DCC_PRIOPLUS_PPM_MAX));
+}
+
+/* Everything that depends on path and parameters only; values outside their ranges are cut. */
+static inline void dcc_prioplus_derive(struct dcc_prioplus *s, const struct dcc_path *path,
+				       const struct dcc_prioplus_params *p)
+{
+	u64 rate = dcc_clamp_u64(path->line_rate_bps, DCC_PATH_RATE_MIN_BPS, DCC_PATH_RATE_MAX_BPS);
+
+	s->path = *path;
+	s->params = *p;
+	s->base_ns = dcc_clamp_u32(path->base_rtt_ns, DCC_PATH_RTT_MIN_NS, DCC_PATH_RTT_MAX_NS);
+	s->wire_bytes = dcc_clamp_u32(path->wire_bytes, DCC_PATH_WIRE_MIN_BYTES,
+				      DCC_PATH_WIRE_MAX_BYTES);
+	/* 2^40 * 2^40 / 2^39 at the least */
+	s->packets_per_ns_q40 = dcc_muldiv_u64(rate, 1ULL << 40, s->wire_bytes * 8000000000ULL);
+	DCC_BPF_SUBPROG(dcc_prioplus_derive_delays)(s);
+	DCC_BPF_SUBPROG(dcc_prioplus_derive_windows)(s);
 	s->aim_min_ns = 0;
 	if (s->idle_rtt_ns)
 		DCC_BPF_SUBPROG(dcc_prioplus_derive_idle)(s);
