@@ -137,8 +137,12 @@
 #define DCC_TCP_NOISE_SPREADS 3U
 #define DCC_TCP_NOISE_MAX_NS 250000U
 
-/* A round that is not noisy takes an eighth of the noise away. */
+/*
+ * A round that is not noisy takes an eighth of the noise away.  Where samples are dense, it takes
+ * half of that part after each proof by rounds that were nearly level, so many times.
+ */
 #define DCC_TCP_NOISE_DECAY_SHIFT 3
+#define DCC_TCP_LEVEL_PROOFS_MAX 3U
 
 /*
  * What the handshake says of the base RTT (dcc_tcp_bound_by_handshake()).  A full packet takes
@@ -310,6 +314,7 @@ struct dcc_tcp_noise {
 	struct dcc_tcp_rounds low; /* and noisy */
 	u64 best_bps;		   /* the greatest rate of a round, on its way down */
 	u32 mean_ns;		   /* the noise in use */
+	u32 level_proofs;	   /* of it, nearly level; up to DCC_TCP_LEVEL_PROOFS_MAX */
 };
 
 /* What the hooks remember of a socket between two ACKs.  Zeroed before dcc_tcp_begin(). */
@@ -442,6 +447,7 @@ static inline void dcc_tcp_set_base_rtt(struct dcc_tcp *s, u32 base_rtt_ns, bool
 		s->base_measured = 0;
 		s->base_small = 0;
 		s->noise.mean_ns = 0;
+		s->noise.level_proofs = 0;
 		s->noise.noisy.count = 0;
 		s->noise.low.count = 0;
 		s->noise.round.samples = 0;
@@ -1050,13 +1056,34 @@ static inline bool dcc_tcp_low_is_proof(const struct dcc_tcp_noise *n, u64 now_n
 	       (n->low.count > 1 && now_ns - n->low.since_ns >= (u64)mean_ns * DCC_TCP_LOW_RTTS);
 }
 
-/* Rounds that prove noise make it as long as all of them have it. */
-static inline void dcc_tcp_learn_noise(struct dcc_tcp_noise *n, const struct dcc_tcp_rounds *proof)
+/* Rounds that prove noise make it as long as all of them have it.  level: the last one, nearly. */
+static inline void dcc_tcp_learn_noise(struct dcc_tcp_noise *n, const struct dcc_tcp_rounds *proof,
+				       bool level)
 {
 	u64 noise_ns =
 		dcc_min_u64(proof->excess_ns, (u64)proof->spread_ns * DCC_TCP_NOISE_SPREADS);
 
 	n->mean_ns = dcc_max_u32(n->mean_ns, (u32)dcc_min_u64(noise_ns, DCC_TCP_NOISE_MAX_NS));
+	if (level)
+		n->level_proofs = dcc_min_u32(n->level_proofs + 1, DCC_TCP_LEVEL_PROOFS_MAX);
+}
+
+/*
+ * A round that is not noisy takes a part of the noise away.  Where a host holds back all behind a
+ * late packet, noise is level once there are many packets: a flow that has learnt it is fast then,
+ * sees none, and would forget it.  So each proof of such noise makes that part smaller.
+ */
+static inline void dcc_tcp_forget_noise(struct dcc_tcp_noise *n, bool dense, bool is_long)
+{
+	u32 shift = DCC_TCP_NOISE_DECAY_SHIFT + (dense ? n->level_proofs : 0);
+	u32 part_ns = n->mean_ns >> (is_long ? DCC_TCP_LONG_ROUND_DECAY_SHIFT : shift);
+
+	if (part_ns) {
+		n->mean_ns -= part_ns;
+		return;
+	}
+	n->mean_ns = 0;
+	n->level_proofs = 0;
 }
 
 /* Has a complete round two samples in a base RTT?  Between rarer ones a queue changes at will. */
@@ -1075,21 +1102,38 @@ static inline bool dcc_tcp_round_is_dense(const struct dcc_tcp *s, u64 now_ns)
  * half a base RTT is news, so between rare samples the time counts as no longer than that.
  *
  * Where many ACKs come through one host, noise holds most of them back by about as much, and the
- * RTT changes little.  But it turns again and again, while a queue that grows or drains goes one
+ * round is nearly level.  But it turns again and again, while a queue that grows or drains goes one
  * way: the steps of a round then make no more than its range.
  */
-static inline bool dcc_tcp_round_is_noisy(const struct dcc_tcp *s, u64 now_ns, u64 packet_ns,
-					  bool dense)
+struct dcc_tcp_changes {
+	u64 sum_ns;	/* of the changes from one sample to the next, beyond a packet each */
+	u64 between_ns; /* of the times between two samples */
+	u32 range_ns;	/* most less least RTT */
+};
+
+static inline struct dcc_tcp_changes dcc_tcp_round_changes(const struct dcc_tcp *s, u64 now_ns,
+							   u64 packet_ns)
 {
 	const struct dcc_tcp_round *r = &s->noise.round;
 	u64 steps = dcc_max_u32(r->samples, 2) - 1;
-	u64 between_ns = dcc_min_u64(now_ns - r->start_ns, steps * (s->least_rtt_ns / 2));
-	u64 packets_ns = steps * packet_ns;
-	u32 range_ns = r->most_rtt_ns - r->least_rtt_ns;
+	struct dcc_tcp_changes c;
 
-	if (r->sum_step_ns > packets_ns + between_ns / DCC_TCP_STEP_PART)
-		return true;
-	return dense && r->sum_step_ns > packets_ns + range_ns + between_ns / DCC_TCP_TURN_PART;
+	c.sum_ns = r->sum_step_ns - dcc_min_u64(r->sum_step_ns, steps * packet_ns);
+	c.between_ns = dcc_min_u64(now_ns - r->start_ns, steps * (s->least_rtt_ns / 2));
+	c.range_ns = r->most_rtt_ns - r->least_rtt_ns;
+	return c;
+}
+
+/* Noisy, whether samples are dense or rare. */
+static inline bool dcc_tcp_jumps(const struct dcc_tcp_changes *c)
+{
+	return c->sum_ns > c->between_ns / DCC_TCP_STEP_PART;
+}
+
+/* Noisy, but nearly level.  With rare samples a queue turns as well. */
+static inline bool dcc_tcp_turns(const struct dcc_tcp_changes *c)
+{
+	return c->sum_ns > c->range_ns + c->between_ns / DCC_TCP_TURN_PART;
 }
 
 /* Has a complete round taken hundreds of RTTs?  The flow is stopped, or one of hundreds. */
@@ -1111,7 +1155,7 @@ static inline bool dcc_tcp_round_saw_no_queue(u32 excess_ns, u32 spread_ns, u32 
 /*
  * Is what a round's RTTs are longer than the flow's least one by little noise?  Where a packet
  * takes about as long as the noise, or samples are rare, noise changes the RTT no more than a queue
- * does (dcc_tcp_round_is_noisy()).  But in a queue that stays all RTTs are long, while half of the
+ * does (dcc_tcp_round_changes()).  But in a queue that stays all RTTs are long, while half of the
  * noise is gone in some sample of a round.  A queue that comes and goes looks the same, and is
  * short.
  */
@@ -1162,8 +1206,10 @@ static DCC_NOINLINE void dcc_tcp_close_round(struct dcc_tcp *s, u64 now_ns)
 	bool is_long = dcc_tcp_round_is_long(s, now_ns);
 	u32 spreads = is_long ? DCC_TCP_LONG_ROUND_SPREADS : DCC_TCP_NOISE_SPREADS;
 	u64 packet_ns = dcc_tcp_packet_ns(s);
-	bool noisy = dcc_tcp_round_is_noisy(s, now_ns, packet_ns, dense) &&
-		     (dense || dcc_tcp_round_saw_no_queue(excess_ns, spread_ns, spreads));
+	struct dcc_tcp_changes changes = dcc_tcp_round_changes(s, now_ns, packet_ns);
+	bool jumps = dcc_tcp_jumps(&changes);
+	bool noisy = dense ? jumps || dcc_tcp_turns(&changes) :
+			     jumps && dcc_tcp_round_saw_no_queue(excess_ns, spread_ns, spreads);
 	bool little = dcc_tcp_is_little_noise(s, excess_ns, spread_ns, packet_ns);
 	u64 bps = dcc_muldiv_u64(r->acked_bytes, DCC_BITS_PER_BYTE * DCC_NS_PER_S,
 				 dcc_max_u64(now_ns - r->start_ns, 1));
@@ -1178,7 +1224,7 @@ static DCC_NOINLINE void dcc_tcp_close_round(struct dcc_tcp *s, u64 now_ns)
 		dcc_tcp_count_round(&n->noisy, r->start_ns, excess_ns, spread_ns);
 		if (n->noisy.count >= DCC_TCP_NOISY_ROUNDS) {
 			if (n->noisy.spread_ns > s->least_rtt_ns / DCC_TCP_NOISY_SPREAD_PART)
-				dcc_tcp_learn_noise(n, &n->noisy);
+				dcc_tcp_learn_noise(n, &n->noisy, !jumps);
 			n->noisy.count = 0;
 		}
 	}
@@ -1190,7 +1236,7 @@ static DCC_NOINLINE void dcc_tcp_close_round(struct dcc_tcp *s, u64 now_ns)
 		dcc_tcp_count_round(&n->low, r->start_ns, excess_ns, spread_ns);
 		if ((noisy || n->low.count >= DCC_TCP_LITTLE_ROUNDS) &&
 		    dcc_tcp_low_is_proof(n, now_ns, bps, mean_ns)) {
-			dcc_tcp_learn_noise(n, &n->low);
+			dcc_tcp_learn_noise(n, &n->low, noisy && !jumps);
 			n->low.count = 0;
 			/* For more noise the rate has to fall once more. */
 			n->best_bps = bps;
@@ -1200,8 +1246,7 @@ static DCC_NOINLINE void dcc_tcp_close_round(struct dcc_tcp *s, u64 now_ns)
 	if (excess_ns < n->mean_ns)
 		n->mean_ns -= (n->mean_ns - excess_ns) / 4;
 	if (!noisy && !little)
-		n->mean_ns -= n->mean_ns >> (is_long ? DCC_TCP_LONG_ROUND_DECAY_SHIFT :
-						       DCC_TCP_NOISE_DECAY_SHIFT);
+		dcc_tcp_forget_noise(n, dense, is_long);
 	dcc_tcp_apply_noise(s);
 	r->samples = 0;
 }

@@ -397,6 +397,43 @@ TEST(TcpNoise, RoundsThatAreNotNoisyEndARow) {
   EXPECT_EQ(flow.longest_ns(), kBase);
 }
 
+namespace {
+
+// So many packets with noise, nearly level or not.
+void FeedNoise(NoisyFlow* flow, bool level, int packets) {
+  if (level)
+    flow->Feed(kBase + 3000, packets, 2800, kBase + 5000);
+  else
+    flow->Feed(kBase, packets, 1000, kBase + 10000);
+}
+
+// The part of the noise that is left after 25 rounds of a level queue.
+double LeftOfNoise(bool level, int packets) {
+  NoisyFlow flow;
+  FeedNoise(&flow, level, packets);
+  const double noise_ns = flow.base_ns() - kBase;
+  EXPECT_GT(noise_ns, 1000);
+  flow.Feed(kBase + 10000, 550, 1000);
+  return (flow.base_ns() - kBase) / noise_ns;
+}
+
+}  // namespace
+
+TEST(TcpNoise, LastsTheLongerTheOftenerItWasProvedByLevelRounds) {
+  EXPECT_LT(LeftOfNoise(true, 300), 0.3);
+  EXPECT_GT(LeftOfNoise(true, 3000), 0.5);
+  // What is not level shows at each rate, and is proved again.
+  EXPECT_LT(LeftOfNoise(false, 500), 0.1);
+}
+
+TEST(TcpNoise, IsForgottenOnceARoundTakesLessThanANanosecondOfIt) {
+  NoisyFlow flow;
+  FeedNoise(&flow, true, 3000);
+  flow.Feed(kBase + 10000, 12000, 1000);
+  EXPECT_EQ(flow.base_ns(), kBase);
+  EXPECT_EQ(flow.tcp()->noise.level_proofs, 0u);
+}
+
 TEST(TcpNoise, RareSamplesMayBeOfAQueueThatSwings) {
   NoisyFlow flow;
   flow.Feed(kBase, 500, kBase * 3 / 4, kBase + 10000);
