@@ -1056,7 +1056,10 @@ static inline bool dcc_tcp_low_is_proof(const struct dcc_tcp_noise *n, u64 now_n
 	       (n->low.count > 1 && now_ns - n->low.since_ns >= (u64)mean_ns * DCC_TCP_LOW_RTTS);
 }
 
-/* Rounds that prove noise make it as long as all of them have it.  level: the last one, nearly. */
+/*
+ * Rounds that prove noise make it as long as all of them have it.  level: the last of them was
+ * noisy, but nearly level.
+ */
 static inline void dcc_tcp_learn_noise(struct dcc_tcp_noise *n, const struct dcc_tcp_rounds *proof,
 				       bool level)
 {
@@ -1111,6 +1114,7 @@ struct dcc_tcp_changes {
 	u32 range_ns;	/* most less least RTT */
 };
 
+/* Of a complete round. */
 static inline struct dcc_tcp_changes dcc_tcp_round_changes(const struct dcc_tcp *s, u64 now_ns,
 							   u64 packet_ns)
 {
@@ -1210,6 +1214,7 @@ static DCC_NOINLINE void dcc_tcp_close_round(struct dcc_tcp *s, u64 now_ns)
 	bool jumps = dcc_tcp_jumps(&changes);
 	bool noisy = dense ? jumps || dcc_tcp_turns(&changes) :
 			     jumps && dcc_tcp_round_saw_no_queue(excess_ns, spread_ns, spreads);
+	bool level = noisy && !jumps;
 	bool little = dcc_tcp_is_little_noise(s, excess_ns, spread_ns, packet_ns);
 	u64 bps = dcc_muldiv_u64(r->acked_bytes, DCC_BITS_PER_BYTE * DCC_NS_PER_S,
 				 dcc_max_u64(now_ns - r->start_ns, 1));
@@ -1224,7 +1229,7 @@ static DCC_NOINLINE void dcc_tcp_close_round(struct dcc_tcp *s, u64 now_ns)
 		dcc_tcp_count_round(&n->noisy, r->start_ns, excess_ns, spread_ns);
 		if (n->noisy.count >= DCC_TCP_NOISY_ROUNDS) {
 			if (n->noisy.spread_ns > s->least_rtt_ns / DCC_TCP_NOISY_SPREAD_PART)
-				dcc_tcp_learn_noise(n, &n->noisy, !jumps);
+				dcc_tcp_learn_noise(n, &n->noisy, level);
 			n->noisy.count = 0;
 		}
 	}
@@ -1236,7 +1241,7 @@ static DCC_NOINLINE void dcc_tcp_close_round(struct dcc_tcp *s, u64 now_ns)
 		dcc_tcp_count_round(&n->low, r->start_ns, excess_ns, spread_ns);
 		if ((noisy || n->low.count >= DCC_TCP_LITTLE_ROUNDS) &&
 		    dcc_tcp_low_is_proof(n, now_ns, bps, mean_ns)) {
-			dcc_tcp_learn_noise(n, &n->low, noisy && !jumps);
+			dcc_tcp_learn_noise(n, &n->low, level);
 			n->low.count = 0;
 			/* For more noise the rate has to fall once more. */
 			n->best_bps = bps;
