@@ -430,6 +430,11 @@ static inline void dcc_prioplus_derive_idle(struct dcc_prioplus *s)
 	s->ls_q24 = dcc_min_u64(s->ls_q24, dcc_prioplus_packets_q24(s, s->target_ns - path_ns));
 }
 
+static inline u64 dcc_prioplus_rate_bps(const struct dcc_prioplus *s)
+{
+	return dcc_clamp_u64(s->path.line_rate_bps, DCC_PATH_RATE_MIN_BPS, DCC_PATH_RATE_MAX_BPS);
+}
+
 static inline u32 dcc_prioplus_levels(const struct dcc_prioplus *s)
 {
 	return dcc_clamp_u32(s->params.levels, 1, DCC_PRIOPLUS_LEVELS_MAX);
@@ -445,9 +450,7 @@ static inline u32 dcc_prioplus_level(const struct dcc_prioplus *s)
 static inline void dcc_prioplus_derive_delays(struct dcc_prioplus *s)
 {
 	const struct dcc_prioplus_params *p = &s->params;
-	u64 rate = dcc_clamp_u64(s->path.line_rate_bps, DCC_PATH_RATE_MIN_BPS,
-				 DCC_PATH_RATE_MAX_BPS);
-	u64 packet_ns = dcc_div_u64(s->wire_bytes * 8000000000ULL, rate);
+	u64 packet_ns = dcc_div_u64(s->wire_bytes * 8000000000ULL, dcc_prioplus_rate_bps(s));
 	u64 least_ns = dcc_max_u64(DCC_PRIOPLUS_A_PACKETS * packet_ns, s->path.grain_ns);
 	u32 level = dcc_prioplus_level(s), tolerance_ns = p->tolerance_ns, a_ns, b_ns, queue_ns;
 
@@ -525,15 +528,14 @@ static inline void dcc_prioplus_derive_windows(struct dcc_prioplus *s)
 static inline void dcc_prioplus_derive(struct dcc_prioplus *s, const struct dcc_path *path,
 				       const struct dcc_prioplus_params *p)
 {
-	u64 rate = dcc_clamp_u64(path->line_rate_bps, DCC_PATH_RATE_MIN_BPS, DCC_PATH_RATE_MAX_BPS);
-
 	s->path = *path;
 	s->params = *p;
 	s->base_ns = dcc_clamp_u32(path->base_rtt_ns, DCC_PATH_RTT_MIN_NS, DCC_PATH_RTT_MAX_NS);
 	s->wire_bytes = dcc_clamp_u32(path->wire_bytes, DCC_PATH_WIRE_MIN_BYTES,
 				      DCC_PATH_WIRE_MAX_BYTES);
 	/* 2^40 * 2^40 / 2^39 at the least */
-	s->packets_per_ns_q40 = dcc_muldiv_u64(rate, 1ULL << 40, s->wire_bytes * 8000000000ULL);
+	s->packets_per_ns_q40 = dcc_muldiv_u64(dcc_prioplus_rate_bps(s), 1ULL << 40,
+					       s->wire_bytes * 8000000000ULL);
 	DCC_BPF_SUBPROG(dcc_prioplus_derive_delays)(s);
 	DCC_BPF_SUBPROG(dcc_prioplus_derive_windows)(s);
 	s->aim_min_ns = 0;
@@ -709,12 +711,9 @@ static inline u64 dcc_prioplus_half_gap_q24(const struct dcc_prioplus *s, u32 ga
 static inline void dcc_prioplus_control(const struct dcc_prioplus *s, u64 probe_ns,
 					struct dcc_control *out)
 {
-	u64 rate = dcc_clamp_u64(s->path.line_rate_bps, DCC_PATH_RATE_MIN_BPS,
-				 DCC_PATH_RATE_MAX_BPS);
-
 	out->cwnd_q16 = dcc_max_u64(s->flow.cwnd_q24 >> (DCC_PRIOPLUS_CWND_SHIFT -
 							 DCC_WINDOW_SHIFT), 1);
-	out->pacing_bps = rate - 1;
+	out->pacing_bps = dcc_prioplus_rate_bps(s) - 1;
 	out->probe_ns = probe_ns;
 	out->idle_max_ns = s->idle_max_ns;
 }

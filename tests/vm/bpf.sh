@@ -242,8 +242,8 @@ transfer_ms() # NOISE_NS [ADDRESS]: of 3 MB, in $ms
 	echo 0 >$stamped/noise_ns
 }
 
-# What the stamps change for the algorithm, in $quiet, $by_tcp, $by_stamps and $shown; the stamps stay in use.  By stamps one transfer takes up to half
-# as long again as the next: the mean of four.
+# What the stamps change for the algorithm, in $quiet, $by_tcp, $by_stamps and $shown; the stamps stay in use.  By stamps one transfer takes up to two
+# thirds more than the next: the mean of four.
 compare()
 {
 	delaycc load "$algorithm" --set line_rate_mbps=100 --set base_rtt_ns=2121000 && transfer_ms 0 || return 1

@@ -66,7 +66,7 @@ release=$(cat "$kernel/release")
 build_programs()
 {
 	mkdir -p "$work"
-	# Machines that start side by side build the same modules: one after the other.
+	# Machines that start side by side build the same modules: one after the other, until each has copied them.
 	mkdir -p "$root/build/modules"
 	exec 9>"$root/build/modules/vm.lock"
 	flock 9
@@ -92,14 +92,6 @@ build_programs()
 			{ cat "$work/modules.log" >&2; die "the modules do not build for $release"; }
 		[ "$built" = "$release" ] || die "the headers are of $built, the kernel is $release: remove both folders from the cache (kernel.sh, build.sh)"
 	fi
-	# The next machine may build them anew at any time.
-	rm -rf "$work/modules"
-	mkdir -p "$work/modules/test"
-	cp "$modules"/*.ko "$work/modules"
-	for folder in $more; do
-		cp "$built_more/${folder##*/}"/*.ko "$work/modules/test"
-	done
-	exec 9>&-
 	for program in xfer refused mirror sockets bulk soak; do
 		gcc -std=gnu11 -O2 -Wall -Wextra -static -o "$work/$program" "$here/$program.c"
 	done
@@ -173,8 +165,13 @@ make_file_system()
 
 	mods=$tree/usr/lib/modules/$release
 	cp "$kernel/lib/modules/$release/modules.order" "$kernel/lib/modules/$release/modules.builtin" "$mods"
-	cp "$work/modules"/*.ko "$mods/extra"
-	cp -r "$work/modules/test" "$mods"
+	cp "$modules"/*.ko "$mods/extra"
+	mkdir "$mods/test"
+	for folder in $more; do
+		cp "$built_more/${folder##*/}"/*.ko "$mods/test"
+	done
+	# From here on another machine may build them anew.
+	exec 9>&-
 	# For tcpdump.
 	echo root:x:0:0::/:/bin/sh >"$tree/etc/passwd"
 	echo root:x:0: >"$tree/etc/group"

@@ -69,13 +69,13 @@ def test_top_shows_a_modules_flow_too(lines):
 
 
 def test_stamps_of_the_device_take_the_hosts_noise_out_of_the_rtt(lines):
-    """Of 3 MB at 100 Mbit/s and 2 ms, where the host takes up to 3 ms from device to TCP."""
+    """Of 3 MB at 100 Mbit/s and 2 ms, where the host takes up to 3 ms from device to TCP; by stamps four times."""
     found = [line for line in lines if "stamps " in line]
     assert found and found[0].startswith("PASS stamps"), found
     measured = {name: int(value) for name, value in re.findall(r"(\w+)=(\d+)", found[0])}
     assert measured["tcp_ms"] > 3 * measured["quiet_ms"] and measured["stamps_ms"] < 2 * measured["quiet_ms"], measured
     # Not all segments acknowledge new data.
-    assert measured["hit"] > 0.7 * measured["stamped"] > 200, measured
+    assert measured["hit"] > 0.7 * measured["stamped"] > 4 * 200, measured
 
 
 def test_the_backend_host_runs_a_program_as_it_runs_the_module(lines):
