@@ -15,9 +15,10 @@ import itertools
 import json
 import os
 import pathlib
-import re
 import subprocess
 import sys
+
+import page
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PAGE = ROOT / "docs" / "research" / "hosts.md"
@@ -105,36 +106,15 @@ def table(summary, before, scenario, metric):
     return "\n".join(lines)
 
 
-def cells(line):
-    return [cell.strip() for cell in line.strip().strip("|").split("|")]
-
-
-def merged(text, shown, swept):
-    """The table that is shown, with the columns of text in place of its own. Both have swept columns of parameters and the same cases."""
-    fresh, lines = [cells(line) for line in text.splitlines()], [cells(line) for line in shown.splitlines()]
-    if [row[:swept] for row in fresh] != [row[:swept] for row in lines]:
-        sys.exit("host_table.py: the page has other cases than were run: leave --cc out")
-    for column, name in enumerate(fresh[0][swept:], swept):
-        if name not in lines[0]:
-            sys.exit(f"host_table.py: the page has no column {name}: leave --cc out")
-        for row, new in zip(lines, fresh):
-            row[lines[0].index(name)] = new[column]
-    return "\n".join("| " + " | ".join(row) + " |" for row in lines)
-
-
-def put(page, options, scenario, metric, text):
-    mark = f"<!-- {scenario} {metric}: from harness/tools/host_table.py -->\n"
-    shown = re.search(f"{re.escape(mark)}(.*?)\n<!-- end -->", page, flags=re.S)
-    if not shown or page.count(mark) > 1:
-        sys.exit(f"host_table.py: {PAGE} has not one {mark}")
-    if options.cc:
-        text = merged(text, shown[1], sum(len(values) > 1 for values in CASES[scenario][0].values()))
-    return page[:shown.start(1)] + text + page[shown.end(1):]
+def put(shown, options, scenario, metric, text):
+    swept = sum(len(values) > 1 for values in CASES[scenario][0].values())
+    merge = {"merge": lambda new, old: page.columns(new, old, swept)} if options.cc else {}
+    shown.put(f"{scenario} {metric}", "harness/tools/host_table.py", text, **merge)
 
 
 def main():
     options = arguments()
-    page = PAGE.read_text(encoding="utf-8") if options.page else ""
+    shown = page.Page(PAGE) if options.page else None
     for scenario in options.scenario:
         if scenario not in CASES:
             sys.exit(f"host_table.py: {scenario}: there are {', '.join(CASES)}")
@@ -143,12 +123,12 @@ def main():
         before = json.loads(earlier.read_text(encoding="utf-8")) if earlier and earlier.exists() else None
         for metric in CASES[scenario][1]:
             text = table(summary, before, scenario, metric)
-            if options.page:
-                page = put(page, options, scenario, metric, text)
+            if shown:
+                put(shown, options, scenario, metric, text)
             else:
                 print(f"## {scenario} {metric}\n{text}\n", flush=True)
-    if options.page:
-        PAGE.write_text(page, encoding="utf-8")
+    if shown:
+        shown.save()
 
 
 if __name__ == "__main__":

@@ -8,40 +8,16 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "harness" / "tools"))
 import host_table  # noqa: E402
-
-SHOWN = """| n | from | bbr | sqcc | swift |
-| --- | --- | --- | --- | --- |
-| 1 | near | 0.1 | 0.2 | > 0.3 |
-| 4 | far | 0.4 | 0.5 | 0.6 |"""
-RUN = """| n | from | sqcc |
-| --- | --- | --- |
-| 1 | near | > 7 |
-| 4 | far | 8 |"""
-MERGED = SHOWN.replace("0.2", "> 7").replace("0.5", "8")
+import page  # noqa: E402
 
 
-def test_the_columns_that_were_run_are_replaced():
-    assert host_table.merged(RUN, SHOWN, 2) == MERGED
-
-
-@pytest.mark.parametrize("run, why", [
-    (RUN.rsplit("\n", 1)[0], "other cases"),
-    (RUN.replace("| 4 |", "| 5 |"), "other cases"),
-    (RUN.replace("sqcc", "vegas"), "no column vegas"),
-])
-def test_a_table_that_does_not_fit_is_refused(run, why):
-    with pytest.raises(SystemExit, match=why):
-        host_table.merged(run, SHOWN, 2)
-
-
-def test_the_page_changes_in_its_table_alone(monkeypatch):
-    options = type("Options", (), {"cc": "sqcc"})
+@pytest.mark.parametrize("cc, then", [("sqcc", "| 1 | near | 0.1 | 7 |"), (None, "| 1 | near | 7 |")])
+def test_with_cc_the_columns_of_others_stay(monkeypatch, tmp_path, cc, then):
     monkeypatch.setitem(host_table.CASES, "some", ({"n": [1, 4], "from": ["near", "far"], "base": ["automatic"]}, []))
-    marks = "before\n<!-- some jain: from harness/tools/host_table.py -->\n{}\n<!-- end -->\nafter\n<!-- some queue: x -->\n"
-    page = host_table.put(marks.format(SHOWN), options, "some", "jain", RUN)
-    assert page == marks.format(MERGED)
-    options.cc = None
-    assert host_table.put(page, options, "some", "jain", RUN) == marks.format(RUN)
-    for other, metric in ((page, "goodput"), (page * 2, "jain")):
-        with pytest.raises(SystemExit, match="has not one"):
-            host_table.put(other, options, "some", metric, RUN)
+    text = "<!-- some jain: from harness/tools/host_table.py -->\n| n | from |{}\n| --- | --- |{}\n{}\n<!-- end -->\n"
+    run = "| n | from | sqcc |\n| --- | --- | --- |\n| 1 | near | 7 |"
+    file = tmp_path / "page.md"
+    file.write_text(text.format(" bbr | sqcc |", " --- | --- |", "| 1 | near | 0.1 | 0.2 |"), encoding="utf-8")
+    shown = page.Page(file)
+    host_table.put(shown, type("Options", (), {"cc": cc}), "some", "jain", run)
+    assert then in shown.text.splitlines()

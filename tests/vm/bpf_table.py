@@ -14,9 +14,10 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "harness" / "tools")]
 
 import owned  # noqa: E402
+import page  # noqa: E402
 
 BUILD = pathlib.Path(os.environ.get("DELAYCC_BUILD", ROOT / "build"))
 WORK = BUILD / "vm-bpf"
@@ -84,13 +85,10 @@ def tables():
 
 
 def main():
-    page = PAGE.read_text(encoding="utf-8")
+    shown = page.Page(PAGE)
     for name, text in tables().items():
-        mark = f"<!-- {name}: from make bpf-table -->\n"
-        page, n = re.subn(f"{re.escape(mark)}.*?<!-- end -->", lambda _, t=text, m=mark: f"{m}{t}\n<!-- end -->", page, flags=re.DOTALL)
-        if n != 1:
-            sys.exit(f"{PAGE}: there is no {mark.strip()}")
-    PAGE.write_text(page, encoding="utf-8")
+        shown.put(name, "make bpf-table", text)
+    shown.save()
 
 
 if __name__ == "__main__":

@@ -23,9 +23,10 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "harness" / "tools")]
 
 import owned  # noqa: E402
+import page  # noqa: E402
 
 WORK = ROOT / "build" / "harm"
 PAGE = ROOT / "docs" / "research" / "does-no-harm.md"
@@ -256,6 +257,7 @@ def collect(results):
 # ---- the page ---------------------------------------------------------------------
 
 BULK, REQUESTS = "BULK", "REQUESTS"
+BULK_KEYS, REQUEST_KEYS = ("Mbit/s", "RTT, ms", "loss, %"), ("RTT, ms", "loss, %")
 LIMITS = (0.9, 0.8, 0.5, 0.01)
 
 
@@ -305,7 +307,7 @@ def bulk_table(figures, algorithms):
         rows.append([str(cell.mbps), f"{cell.rtt_us / 1000:g}", cell.loss,
                      *("-" if kbps is None else f"{kbps / 1000:.3g}" for kbps in peers),
                      *(share_text(found[algorithm].get(cell)) for algorithm in algorithms)])
-    return table(["Mbit/s", "RTT, ms", "loss, %", *PEERS, *algorithms], rows)
+    return table([*BULK_KEYS, *PEERS, *algorithms], rows)
 
 
 def request_table(figures, algorithms, name):
@@ -317,18 +319,25 @@ def request_table(figures, algorithms, name):
         rows.append([f"{cell.rtt_us / 1000:g}", cell.loss,
                      *("-" if each is None else f"{each:.0f}" if each >= 1000 else f"{each:.3g}" for each in peers),
                      *(share_text(found[algorithm].get(cell)) for algorithm in algorithms)])
-    return table(["RTT, ms", "loss, %", *PEERS, *algorithms], rows)
+    return table([*REQUEST_KEYS, *PEERS, *algorithms], rows)
 
 
 def write_page(figures, algorithms):
-    text = PAGE.read_text(encoding="utf-8")
-    tables = {"summary": summary_table(figures, algorithms), "bulk": bulk_table(figures, algorithms),
-              **{name: request_table(figures, algorithms, name) for name in ("small", "large", "redis")}}
-    for name, made in tables.items():
-        begin, end = f"<!-- {name}: from make harm-table -->\n", "<!-- end -->"
-        before, rest = text.split(begin, 1)
-        text = before + begin + made + "\n" + rest[rest.index(end):]
-    PAGE.write_text(text, encoding="utf-8")
+    """With some of the algorithms alone: their rows and columns. The peers' figures, which their shares are of, then stay those of the others."""
+    shown = page.Page(PAGE)
+    every = set(algorithms) == set(OURS + PAPERS)
+
+    def put(name, made, merge):
+        shown.put(name, "make harm-table", made, **({} if every else {"merge": merge}))
+
+    def columns(keys):
+        return lambda new, old: page.columns(new, old, len(keys), algorithms)
+
+    put("summary", summary_table(figures, algorithms), page.rows_by_name)
+    put("bulk", bulk_table(figures, algorithms), columns(BULK_KEYS))
+    for name in ("small", "large", "redis"):
+        put(name, request_table(figures, algorithms, name), columns(REQUEST_KEYS))
+    shown.save()
 
 
 def save(figures):
@@ -342,7 +351,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="machines at a time (%(default)s)")
     parser.add_argument("--algorithms", metavar="NAME,...", default=",".join(OURS + PAPERS), help="beside cubic and bbr (%(default)s)")
-    parser.add_argument("--page", action="store_true", help="write the tables into docs/research/does-no-harm.md")
+    parser.add_argument("--page", action="store_true",
+                        help="write the tables into docs/research/does-no-harm.md; with --algorithms their rows and columns alone")
     arguments = parser.parse_args()
     chosen = arguments.algorithms.split(",")
     unknown = [name for name in chosen if name not in OURS + PAPERS]

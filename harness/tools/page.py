@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables that a tool makes, in a page of the documentation: between a comment with the table's name and its maker, and <!-- end -->.
+
+A tool that has made a part of a table anew replaces those columns, or those rows, and leaves the others. What does not fit ends the program with
+the reason (SystemExit), before anything is written.
+"""
+
+import pathlib
+import re
+
+
+def cells(line):
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+
+
+def rows(table):
+    return [cells(line) for line in table.splitlines()]
+
+
+def text(table):
+    return "\n".join("| " + " | ".join(row) + " |" for row in table)
+
+
+def columns(new, shown, keys, names=None):
+    """The shown table with columns of the new one in place of its own: those of names, or all. Both begin with as many columns of keys."""
+    fresh, table = rows(new), rows(shown)
+    if [row[:keys] for row in fresh] != [row[:keys] for row in table]:
+        raise SystemExit("the page has other cases than were run: make the whole table anew")
+    for column, name in enumerate(fresh[0][keys:], keys):
+        if names is not None and name not in names:
+            continue
+        if name not in table[0]:
+            raise SystemExit(f"the page has no column {name}: make the whole table anew")
+        for row, made in zip(table, fresh):
+            row[table[0].index(name)] = made[column]
+    return text(table)
+
+
+def rows_by_name(new, shown):
+    """The shown table with the new one's rows in place of its own; the first column has their names."""
+    fresh, table = rows(new), rows(shown)
+    if fresh[0] != table[0]:
+        raise SystemExit("the page's table has another head than was made: make the whole table anew")
+    made = {row[0]: row for row in fresh[2:]}
+    absent = [name for name in made if name not in [row[0] for row in table]]
+    if absent:
+        raise SystemExit(f"the page has no row {', '.join(absent)}: make the whole table anew")
+    return text(table[:2] + [made.get(row[0], row) for row in table[2:]])
+
+
+class Page:
+    """A page's text; save() writes it."""
+
+    def __init__(self, file):
+        self.file = pathlib.Path(file)
+        self.text = self.file.read_text(encoding="utf-8")
+
+    def put(self, name, maker, table, merge=lambda new, shown: new):
+        """merge: what becomes of the new and the shown table, here the new one."""
+        mark = f"<!-- {name}: from {maker} -->\n"
+        found = re.search(f"{re.escape(mark)}(.*?)\n<!-- end -->", self.text, flags=re.S)
+        if not found or self.text.count(mark) > 1:
+            raise SystemExit(f"{self.file} has not one {mark}")
+        self.text = self.text[:found.start(1)] + merge(table, found[1]) + self.text[found.end(1):]
+
+    def save(self):
+        self.file.write_text(self.text, encoding="utf-8")
