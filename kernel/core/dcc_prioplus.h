@@ -25,7 +25,7 @@
  *
  * The algorithms
  *   prioplus_paper: Algorithm 1 with the differences below.
- *   prioplus: in addition the rules R1 to R10.  A flow of Algorithm 1 estimates N
+ *   prioplus: in addition the rules R1 to R11.  A flow of Algorithm 1 estimates N
  *     from its window when it yields.  The delay that makes it yield has squeezed
  *     that window, so N comes out many times too large, and the flow comes back
  *     many times too slowly.
@@ -73,6 +73,11 @@
  *     R10 The decrease is of at most what the line holds at the delay.  A flow that is alone,
  *         paced at its line's rate, uses no more; the decrease of a window above that would
  *         come to nothing, and the flow would fill its channel and stop.
+ *     R11 Where nobody has told the line rate, it is a device's, and the path may have a hundredth
+ *         of it.  Then W_LS is more than the path holds, neither a cut nor N says anything of
+ *         a window that nobody can use, and a flow that is alone takes itself for one of a
+ *         hundred.  So the window is at most four times what was in flight an RTT ago, or an
+ *         eighth more in a queue; and nobody aims higher than D_target.
  *
  * A path that is longer than told
  *   D_target and D_limit go by the base RTT that is told, as all levels have to agree on them.
@@ -198,6 +203,10 @@
 #define DCC_PRIOPLUS_IDLE_PART 4U
 #define DCC_PRIOPLUS_IDLE_PACKETS 2ULL
 #define DCC_PRIOPLUS_AWAY_MAX 3U
+/* So many packets of a window may be out of use; R11: and such a part of what is in flight. */
+#define DCC_PRIOPLUS_UNUSED (2 * DCC_PRIOPLUS_CWND_ONE)
+#define DCC_PRIOPLUS_FLIGHTS 4U
+#define DCC_PRIOPLUS_FLIGHT_SHIFT 3
 #define DCC_PRIOPLUS_MIDDLE_MAX 8U
 #define DCC_PRIOPLUS_TRIES_MAX 8U
 #define DCC_PRIOPLUS_HOPS_MAX 6U
@@ -242,7 +251,7 @@ struct dcc_prioplus_params {
 	u32 beta_ppm;	    /* Swift's */
 	u32 max_mdf_ppm;
 	/* Not sysctls: the algorithm's name, and the socket's. */
-	u32 paper;	    /* 1: prioplus_paper, without the rules R1 to R10 */
+	u32 paper;	    /* 1: prioplus_paper, without the rules R1 to R11 */
 	u32 priority;	    /* sk_priority */
 	u32 seed;
 };
@@ -562,6 +571,9 @@ static inline u32 dcc_prioplus_aim_ns(const struct dcc_prioplus *s)
 	halves_q16 = dcc_min_u32(halves_q16, DCC_PRIOPLUS_AIM_MAX << 16);
 	aim_ns = s->target_ns - DCC_PRIOPLUS_AIM_MIDDLE * s->halving_ns +
 		 (u32)(((u64)s->halving_ns * halves_q16) >> 16);
+	/* R11: n by a device's rate is too large. */
+	if (s->path.grain_ns)
+		aim_ns = dcc_min_u32(aim_ns, s->target_ns);
 	return dcc_max_u32(aim_ns, s->aim_min_ns);
 }
 
@@ -894,6 +906,17 @@ static inline void dcc_prioplus_adapt(struct dcc_prioplus *s, u32 delay_ns)
 	s->last.branch = DCC_PRIOPLUS_ADAPTIVE;
 }
 
+/* R11, once per RTT. */
+static inline void dcc_prioplus_follow_flight(struct dcc_prioplus *s, u32 delay_ns, u64 flight_q24)
+{
+	u64 most_q24 = flight_q24 + (flight_q24 >> DCC_PRIOPLUS_FLIGHT_SHIFT);
+
+	if (delay_ns < s->idle_ns)
+		most_q24 = DCC_PRIOPLUS_FLIGHTS * flight_q24;
+	if (!s->params.paper)
+		s->flow.cwnd_q24 = dcc_min_u64(s->flow.cwnd_q24, most_q24 + DCC_PRIOPLUS_UNUSED);
+}
+
 /* A probe has come back to a stopped flow: the time to the next one, 0: resume. */
 static inline u64 dcc_prioplus_reply(struct dcc_prioplus *s, const struct dcc_ack *ack)
 {
@@ -999,14 +1022,14 @@ static inline u64 dcc_prioplus_sample(struct dcc_prioplus *s, const struct dcc_a
 
 	u64 used_q24 = dcc_div_u64((u64)ack->inflight_bytes << DCC_PRIOPLUS_CWND_SHIFT,
 				   dcc_max_u32(s->wire_bytes, 1));
-	u64 window_q24 = f->cwnd_q24;
+	u64 window_q24 = f->cwnd_q24, flight_q24 = used_q24;
 	bool grow;
 
 	s->last.branch = DCC_PRIOPLUS_CHANNEL;
 	/* This packet found in flight what the window was when it left: an RTT ago, or before. */
 	if (!f->hold_q24 && delay_ns < s->idle_ns)
 		window_q24 = dcc_min_u64(window_q24, (u64)f->started_before_q8 << 16);
-	if (window_q24 <= used_q24 + used_q24 / 4 + 2 * DCC_PRIOPLUS_CWND_ONE)
+	if (window_q24 <= used_q24 + used_q24 / 4 + DCC_PRIOPLUS_UNUSED)
 		used_q24 = 0;
 	/* Of the first flight after a stop each packet finds only those before it in flight. */
 	if (f->fresh && round)
@@ -1045,6 +1068,8 @@ static inline u64 dcc_prioplus_sample(struct dcc_prioplus *s, const struct dcc_a
 				DCC_BPF_SUBPROG(dcc_prioplus_adapt)(s, delay_ns);
 		}
 	}
+	if (round && s->path.grain_ns && !f->fresh && !(ack->flags & DCC_ACK_APP_LIMITED))
+		DCC_BPF_SUBPROG(dcc_prioplus_follow_flight)(s, delay_ns, flight_q24);
 	dcc_prioplus_set_cwnd(s, ack->now_ns,
 			      dcc_prioplus_base_step(s, ack,
 						     dcc_prioplus_ai_q24(s) + f->step_q24,

@@ -824,6 +824,60 @@ TEST(PrioplusHold, AFlowOfALittleLongerBaseRttDoesNotTakeTheLevel) {
   EXPECT_GT(flows.back().cwnd(), flows[0].cwnd());
 }
 
+// 10 Gbit/s is what a device says.
+Flow UntoldFlow(dcc_prioplus_params params = Params()) {
+  dcc_path path = {10000000000ULL, 80000000, 1500, 0, 0};
+  path.grain_ns = 10000000;
+  Flow flow(params, path);
+  flow.state.flow.stopped = 0;
+  flow.state.flow.fresh = 0;
+  flow.Set(8000);
+  return flow;
+}
+
+// The window after an RTT of this delay with so many packets in flight.
+double After(Flow flow, u32 rtt_ns, u32 packets, u32 flags = 0) {
+  flow.now_ns += rtt_ns + 1;
+  flow.Ack(rtt_ns, flags, packets * 1500);
+  return flow.cwnd();
+}
+
+TEST(PrioplusUntold, TheWindowIsAtMostFourTimesWhatWasInFlight) {
+  EXPECT_NEAR(After(UntoldFlow(), 80000000, 100), 402, 0.5);
+  EXPECT_NEAR(After(UntoldFlow(), 80000000, 40000), 8000 + 66667, 70)
+      << "W_LS of the highest class";
+}
+
+TEST(PrioplusUntold, InAQueueItIsAnEighthMoreThanWhatWasInFlight) {
+  EXPECT_NEAR(After(UntoldFlow(), 100000000, 800), 902, 1);
+}
+
+TEST(PrioplusUntold, AWindowThatTheApplicationDoesNotUseIsKept) {
+  EXPECT_EQ(After(UntoldFlow(), 80000000, 100, DCC_ACK_APP_LIMITED), 8000);
+}
+
+TEST(PrioplusUntold, TheFirstFlightAfterAStopSaysNothing) {
+  Flow flow = UntoldFlow();
+  flow.state.flow.fresh = 2;
+  EXPECT_GE(After(flow, 80000000, 1), 8000);
+}
+
+TEST(PrioplusUntold, ASmallShareDoesNotAimHigher) {
+  Flow flow = UntoldFlow();
+  flow.Settle(1000);
+  EXPECT_EQ(dcc_prioplus_aim_ns(&flow.state), flow.state.target_ns);
+  flow.path.grain_ns = 0;
+  flow.Settle(1000);
+  EXPECT_GT(dcc_prioplus_aim_ns(&flow.state), flow.state.target_ns);
+}
+
+TEST(PrioplusUntold, OnALineThatIsToldTheWindowIsKept) {
+  Flow flow = UntoldFlow();
+  flow.path.grain_ns = 0;
+  EXPECT_GE(After(flow, 80000000, 100), 8000);
+  EXPECT_GE(After(UntoldFlow(Paper()), 80000000, 100), 8000);
+}
+
 TEST(Prioplus, ALossCutsOncePerRtt) {
   Flow flow;
   flow.Set(40);

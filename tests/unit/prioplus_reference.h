@@ -40,6 +40,7 @@ class PrioplusReference {
     mu_ = static_cast<double>(path.line_rate_bps) / 8e9 / path.wire_bytes;  // packets per ns
     wire_ = path.wire_bytes;
     base_ = path.base_rtt_ns;
+    untold_ = path.grain_ns != 0;
     const u32 level = std::min(p.priority, p.levels - 1) + 1;
     const double packet = std::floor(1 / mu_);
     const double room = p.paper ? 0 : std::min(10 * packet, std::floor(base_ / 5));
@@ -125,7 +126,8 @@ class PrioplusReference {
     delay_ = delay;
     probe_least = probe_below = 0;
     const bool rtt_pass = ack.send_ns >= round_end || round_end > ack.now_ns;
-    double used = static_cast<double>(ack.inflight_bytes) / wire_;
+    const double flight = static_cast<double>(ack.inflight_bytes) / wire_;
+    double used = flight;
     // At first linear start holds the window against the one when the packet left.
     const double then = hold > 0 || delay >= idle_ ? cwnd : std::min(cwnd, began_before);
     const bool in_use = then <= used * 1.25 + 2;
@@ -163,6 +165,9 @@ class PrioplusReference {
           AdaptiveIncrease(delay);
       }
     }
+    // R11.
+    if (rtt_pass && hold_law && untold_ && !d.fresh && !(ack.flags & DCC_ACK_APP_LIMITED))
+      cwnd = std::min(cwnd, flight * (delay < idle_ ? 4 : 1.125) + 2);
     Original(ack, may_grow);
     return true;
   }
@@ -361,8 +366,8 @@ class PrioplusReference {
   double Aim() const {
     if (!InLevel()) return target_;
     const double halves = std::clamp(Log2(target_ * mu_) - Log2(cwnd), 0.0, 7.0);
-    return std::max(target_ - 4 * std::floor(a_ / 10) + std::floor(std::floor(a_ / 10) * halves),
-                    least_aim_);
+    const double aim = target_ - 4 * std::floor(a_ / 10) + std::floor(std::floor(a_ / 10) * halves);
+    return std::max(untold_ ? std::min(aim, target_) : aim, least_aim_);
   }
 
   void Original(const dcc_ack& ack, bool may_grow) {
@@ -403,7 +408,7 @@ class PrioplusReference {
   double idle_told_, idle_most_, least_aim_, w_ls_told_;
   double delay_ = 0;
   int start_countdown_ = 0;
-  bool unprobed_ = false;
+  bool unprobed_ = false, untold_ = false;
 };
 
 }  // namespace on_ledbat or on_swift
