@@ -22,6 +22,7 @@ int subprog_dcc_prioplus_derive_idle(struct dcc_prioplus *s);
 int subprog_dcc_prioplus_settle(struct dcc_prioplus *s, u32 delay_ns, u64 used_q24);
 int subprog_dcc_prioplus_linear(struct dcc_prioplus *s, u64 now_ns);
 int subprog_dcc_prioplus_adapt(struct dcc_prioplus *s, u32 delay_ns);
+int subprog_dcc_prioplus_follow_flight(struct dcc_prioplus *s, u32 delay_ns, u64 flight_q24);
 
 /* The base core as a whole is not used, but read. */
 #ifdef DCC_PRIOPLUS_ON_LEDBAT
@@ -107,6 +108,14 @@ DELAYCC_SUBPROG int subprog_dcc_prioplus_adapt(struct dcc_prioplus *s, u32 delay
 {
 	if (s)
 		dcc_prioplus_adapt(s, delay_ns);
+	return 0;
+}
+
+DELAYCC_SUBPROG int subprog_dcc_prioplus_follow_flight(struct dcc_prioplus *s, u32 delay_ns,
+						       u64 flight_q24)
+{
+	if (s)
+		dcc_prioplus_follow_flight(s, delay_ns, flight_q24);
 	return 0;
 }
 
