@@ -144,14 +144,17 @@ def test_a_trial_s_process_that_is_killed_there_restores_the_server_and_is_told(
 
 def test_a_server_restores_itself_when_the_connection_is_lost(bed):
     before = bed.state()
-    with begun(bed, before) as process:
-        bed.ip("me", "link", "set", "toa", "down")
-        owned.wait_for(lambda: bed.state()["a"] == before["a"], "a server that nobody speaks to")
-        assert bed.state()["b"] != before["b"]
-        process.send_signal(signal.SIGINT)
-        assert process.wait() == 130
-    assert bed.state() == before and not bed.runners()
-    bed.ip("me", "link", "set", "toa", "up")
+    try:
+        with begun(bed, before) as process:
+            bed.ip("me", "link", "set", "toa", "down")
+            owned.wait_for(lambda: bed.state()["a"] == before["a"], "a server that nobody speaks to")
+            assert bed.state()["b"] != before["b"]
+            process.send_signal(signal.SIGINT)
+            assert process.wait() == 130
+        assert bed.state() == before and not bed.runners()
+    finally:
+        # The tests after this one have the same servers.
+        bed.ip("me", "link", "set", "toa", "up")
 
 
 def fails(bed, *options, code=1, case="case.toml"):
