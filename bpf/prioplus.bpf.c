@@ -22,7 +22,7 @@ int subprog_dcc_prioplus_derive_idle(struct dcc_prioplus *s);
 int subprog_dcc_prioplus_settle(struct dcc_prioplus *s, u32 delay_ns, u64 used_q24);
 int subprog_dcc_prioplus_linear(struct dcc_prioplus *s, u64 now_ns);
 int subprog_dcc_prioplus_adapt(struct dcc_prioplus *s, u32 delay_ns);
-int subprog_dcc_prioplus_follow_flight(struct dcc_prioplus *s, u32 delay_ns, u64 flight_q24);
+int subprog_dcc_prioplus_follow_flight(struct dcc_prioplus *s, const struct dcc_ack *ack);
 
 /* The base core as a whole is not used, but read. */
 #ifdef DCC_PRIOPLUS_ON_LEDBAT
@@ -111,11 +111,11 @@ DELAYCC_SUBPROG int subprog_dcc_prioplus_adapt(struct dcc_prioplus *s, u32 delay
 	return 0;
 }
 
-DELAYCC_SUBPROG int subprog_dcc_prioplus_follow_flight(struct dcc_prioplus *s, u32 delay_ns,
-						       u64 flight_q24)
+DELAYCC_SUBPROG int subprog_dcc_prioplus_follow_flight(struct dcc_prioplus *s,
+						       const struct dcc_ack *ack)
 {
-	if (s)
-		dcc_prioplus_follow_flight(s, delay_ns, flight_q24);
+	if (s && ack)
+		dcc_prioplus_follow_flight(s, ack);
 	return 0;
 }
 

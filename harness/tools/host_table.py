@@ -96,20 +96,20 @@ def table(summary, before, scenario, metric):
     cases, old = read(summary), read(before) if before else {}
     swept = [name for name, values in CASES[scenario][0].items() if len(values) > 1]
     names = list(dict.fromkeys(itertools.chain.from_iterable(cases.values())))
-    lines = ["| " + " | ".join(swept + names) + " |", "| " + " | ".join(["---"] * len(swept + names)) + " |"]
+    rows = []
     for key, algorithms in sorted(cases.items()):
         row = [str(dict(key)[name]) for name in swept]
         for name in names:
             new, was = algorithms.get(name, {}).get(metric), old.get(key, {}).get(name, {}).get(metric)
             row.append(f"{number(was)} → {number(new)}" if moved(was, new) else number(new))
-        lines.append("| " + " | ".join(row) + " |")
-    return "\n".join(lines)
+        rows.append(row)
+    return page.table(swept + names, rows)
 
 
 def put(shown, options, scenario, metric, text):
     swept = sum(len(values) > 1 for values in CASES[scenario][0].values())
-    merge = {"merge": lambda new, old: page.columns(new, old, swept)} if options.cc else {}
-    shown.put(f"{scenario} {metric}", "harness/tools/host_table.py", text, **merge)
+    merge = (lambda new, old: page.columns(new, old, swept)) if options.cc else None
+    shown.put(f"{scenario} {metric}", "harness/tools/host_table.py", text, merge)
 
 
 def main():

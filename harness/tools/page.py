@@ -13,39 +13,43 @@ def cells(line):
     return [cell.strip() for cell in line.strip().strip("|").split("|")]
 
 
-def rows(table):
-    return [cells(line) for line in table.splitlines()]
+def rows(shown):
+    return [cells(line) for line in shown.splitlines()]
 
 
-def text(table):
-    return "\n".join("| " + " | ".join(row) + " |" for row in table)
+def text(lines):
+    return "\n".join("| " + " | ".join(row) + " |" for row in lines)
+
+
+def table(head, body):
+    return text([head, ["---"] * len(head), *body])
 
 
 def columns(new, shown, keys, names=None):
     """The shown table with columns of the new one in place of its own: those of names, or all. Both begin with as many columns of keys."""
-    fresh, table = rows(new), rows(shown)
-    if [row[:keys] for row in fresh] != [row[:keys] for row in table]:
+    fresh, lines = rows(new), rows(shown)
+    if [row[:keys] for row in fresh] != [row[:keys] for row in lines]:
         raise SystemExit("the page has other cases than were run: make the whole table anew")
     for column, name in enumerate(fresh[0][keys:], keys):
         if names is not None and name not in names:
             continue
-        if name not in table[0]:
+        if name not in lines[0]:
             raise SystemExit(f"the page has no column {name}: make the whole table anew")
-        for row, made in zip(table, fresh):
-            row[table[0].index(name)] = made[column]
-    return text(table)
+        for row, made in zip(lines, fresh):
+            row[lines[0].index(name)] = made[column]
+    return text(lines)
 
 
 def rows_by_name(new, shown):
     """The shown table with the new one's rows in place of its own; the first column has their names."""
-    fresh, table = rows(new), rows(shown)
-    if fresh[0] != table[0]:
+    fresh, lines = rows(new), rows(shown)
+    if fresh[0] != lines[0]:
         raise SystemExit("the page's table has another head than was made: make the whole table anew")
     made = {row[0]: row for row in fresh[2:]}
-    absent = [name for name in made if name not in [row[0] for row in table]]
+    absent = [name for name in made if name not in [row[0] for row in lines]]
     if absent:
         raise SystemExit(f"the page has no row {', '.join(absent)}: make the whole table anew")
-    return text(table[:2] + [made.get(row[0], row) for row in table[2:]])
+    return text(lines[:2] + [made.get(row[0], row) for row in lines[2:]])
 
 
 class Page:
@@ -55,13 +59,13 @@ class Page:
         self.file = pathlib.Path(file)
         self.text = self.file.read_text(encoding="utf-8")
 
-    def put(self, name, maker, table, merge=lambda new, shown: new):
-        """merge: what becomes of the new and the shown table, here the new one."""
+    def put(self, name, maker, new, merge=None):
+        """merge: what becomes of the new and the shown table; None: the new one."""
         mark = f"<!-- {name}: from {maker} -->\n"
         found = re.search(f"{re.escape(mark)}(.*?)\n<!-- end -->", self.text, flags=re.S)
         if not found or self.text.count(mark) > 1:
             raise SystemExit(f"{self.file} has not one {mark}")
-        self.text = self.text[:found.start(1)] + merge(table, found[1]) + self.text[found.end(1):]
+        self.text = self.text[:found.start(1)] + (merge(new, found[1]) if merge else new) + self.text[found.end(1):]
 
     def save(self):
         self.file.write_text(self.text, encoding="utf-8")

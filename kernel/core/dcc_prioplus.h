@@ -563,17 +563,17 @@ static inline bool dcc_prioplus_is_settled(const struct dcc_prioplus *s)
 /* The target; of a settled flow it is the longer the smaller its share is, but no idle path's. */
 static inline u32 dcc_prioplus_aim_ns(const struct dcc_prioplus *s)
 {
-	u32 halves_q16, aim_ns;
+	u32 halves_q16, aim_ns, most = DCC_PRIOPLUS_AIM_MAX;
 
 	if (!dcc_prioplus_is_settled(s))
 		return s->target_ns;
 	halves_q16 = dcc_sub_sat_u32(s->window_log2_q16, dcc_log2_segments_q16(s->flow.cwnd_q24));
-	halves_q16 = dcc_min_u32(halves_q16, DCC_PRIOPLUS_AIM_MAX << 16);
+	/* R11: n by a device's rate is too large. */
+	if (DCC_UNLIKELY(s->path.grain_ns))
+		most = DCC_PRIOPLUS_AIM_MIDDLE;
+	halves_q16 = dcc_min_u32(halves_q16, most << 16);
 	aim_ns = s->target_ns - DCC_PRIOPLUS_AIM_MIDDLE * s->halving_ns +
 		 (u32)(((u64)s->halving_ns * halves_q16) >> 16);
-	/* R11: n by a device's rate is too large. */
-	if (s->path.grain_ns)
-		aim_ns = dcc_min_u32(aim_ns, s->target_ns);
 	return dcc_max_u32(aim_ns, s->aim_min_ns);
 }
 
@@ -906,12 +906,20 @@ static inline void dcc_prioplus_adapt(struct dcc_prioplus *s, u32 delay_ns)
 	s->last.branch = DCC_PRIOPLUS_ADAPTIVE;
 }
 
-/* R11, once per RTT. */
-static inline void dcc_prioplus_follow_flight(struct dcc_prioplus *s, u32 delay_ns, u64 flight_q24)
+/* What was in flight when the acknowledged packet left, in packets. */
+static inline u64 dcc_prioplus_flight_q24(const struct dcc_prioplus *s, const struct dcc_ack *ack)
 {
+	return dcc_div_u64((u64)ack->inflight_bytes << DCC_PRIOPLUS_CWND_SHIFT,
+			   dcc_max_u32(s->wire_bytes, 1));
+}
+
+/* R11, once per RTT. */
+static inline void dcc_prioplus_follow_flight(struct dcc_prioplus *s, const struct dcc_ack *ack)
+{
+	u64 flight_q24 = dcc_prioplus_flight_q24(s, ack);
 	u64 most_q24 = flight_q24 + (flight_q24 >> DCC_PRIOPLUS_FLIGHT_SHIFT);
 
-	if (delay_ns < s->idle_ns)
+	if (ack->rtt_ns < s->idle_ns)
 		most_q24 = DCC_PRIOPLUS_FLIGHTS * flight_q24;
 	if (!s->params.paper)
 		s->flow.cwnd_q24 = dcc_min_u64(s->flow.cwnd_q24, most_q24 + DCC_PRIOPLUS_UNUSED);
@@ -1019,10 +1027,8 @@ static inline u64 dcc_prioplus_sample(struct dcc_prioplus *s, const struct dcc_a
 	struct dcc_prioplus_flow *f = &s->flow;
 	u32 delay_ns = ack->rtt_ns;
 	bool round = ack->send_ns >= f->round_ns || f->round_ns > ack->now_ns;
-
-	u64 used_q24 = dcc_div_u64((u64)ack->inflight_bytes << DCC_PRIOPLUS_CWND_SHIFT,
-				   dcc_max_u32(s->wire_bytes, 1));
-	u64 window_q24 = f->cwnd_q24, flight_q24 = used_q24;
+	u64 used_q24 = dcc_prioplus_flight_q24(s, ack);
+	u64 window_q24 = f->cwnd_q24;
 	bool grow;
 
 	s->last.branch = DCC_PRIOPLUS_CHANNEL;
@@ -1067,9 +1073,9 @@ static inline u64 dcc_prioplus_sample(struct dcc_prioplus *s, const struct dcc_a
 				 delay_ns <= dcc_prioplus_aim_ns(s))
 				DCC_BPF_SUBPROG(dcc_prioplus_adapt)(s, delay_ns);
 		}
+		if (s->path.grain_ns && !f->fresh && !(ack->flags & DCC_ACK_APP_LIMITED))
+			DCC_BPF_SUBPROG(dcc_prioplus_follow_flight)(s, ack);
 	}
-	if (round && s->path.grain_ns && !f->fresh && !(ack->flags & DCC_ACK_APP_LIMITED))
-		DCC_BPF_SUBPROG(dcc_prioplus_follow_flight)(s, delay_ns, flight_q24);
 	dcc_prioplus_set_cwnd(s, ack->now_ns,
 			      dcc_prioplus_base_step(s, ack,
 						     dcc_prioplus_ai_q24(s) + f->step_q24,

@@ -61,8 +61,7 @@ def kernel_name(algorithm):
 
 def table(head, columns, rows):
     """rows: [(title, [cell of each column])]"""
-    lines = [f"| {head} | " + " | ".join(columns) + " |", "|---|" + "---|" * len(columns)]
-    return "\n".join(lines + [f"| {title} | " + " | ".join(cells) + " |" for title, cells in rows])
+    return page.table([head, *columns], [[title, *cells] for title, cells in rows])
 
 
 def tables():

@@ -261,11 +261,6 @@ BULK_KEYS, REQUEST_KEYS = ("Mbit/s", "RTT, ms", "loss, %"), ("RTT, ms", "loss, %
 LIMITS = (0.9, 0.8, 0.5, 0.01)
 
 
-def table(head, rows):
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
 def share_text(share):
     return "-" if share is None else f"{share:.3f}" if share < 0.0995 else f"{share:.2f}"
 
@@ -290,7 +285,7 @@ def summary_table(figures, algorithms):
         rows.append([f"`{algorithm}`", share_text(mean_share(found)), f"{share_text(found[worst])} ({worst})",
                      *(str(sum(share < limit for share in found.values())) for limit in LIMITS), str(len(found)),
                      share_text(sent_again(figures, algorithm))])
-    return table(["algorithm", "mean share", "worst cell", *(f"below {limit:g}" for limit in LIMITS), "cells", "sent again"], rows)
+    return page.table(["algorithm", "mean share", "worst cell", *(f"below {limit:g}" for limit in LIMITS), "cells", "sent again"], rows)
 
 
 def measured(figures, kind, algorithms):
@@ -307,7 +302,7 @@ def bulk_table(figures, algorithms):
         rows.append([str(cell.mbps), f"{cell.rtt_us / 1000:g}", cell.loss,
                      *("-" if kbps is None else f"{kbps / 1000:.3g}" for kbps in peers),
                      *(share_text(found[algorithm].get(cell)) for algorithm in algorithms)])
-    return table([*BULK_KEYS, *PEERS, *algorithms], rows)
+    return page.table([*BULK_KEYS, *PEERS, *algorithms], rows)
 
 
 def request_table(figures, algorithms, name):
@@ -319,7 +314,7 @@ def request_table(figures, algorithms, name):
         rows.append([f"{cell.rtt_us / 1000:g}", cell.loss,
                      *("-" if each is None else f"{each:.0f}" if each >= 1000 else f"{each:.3g}" for each in peers),
                      *(share_text(found[algorithm].get(cell)) for algorithm in algorithms)])
-    return table([*REQUEST_KEYS, *PEERS, *algorithms], rows)
+    return page.table([*REQUEST_KEYS, *PEERS, *algorithms], rows)
 
 
 def write_page(figures, algorithms):
@@ -328,7 +323,7 @@ def write_page(figures, algorithms):
     every = set(algorithms) == set(OURS + PAPERS)
 
     def put(name, made, merge):
-        shown.put(name, "make harm-table", made, **({} if every else {"merge": merge}))
+        shown.put(name, "make harm-table", made, None if every else merge)
 
     def columns(keys):
         return lambda new, old: page.columns(new, old, len(keys), algorithms)
