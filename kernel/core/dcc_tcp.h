@@ -124,7 +124,8 @@
 
 /*
  * Rare samples (dcc_tcp_round_saw_no_queue()): a round is long if it takes so many RTTs.  Its
- * excess may be so many spreads, and half of the noise goes with one that is not noisy.
+ * excess may be so many spreads, its rate is only low if the flow is starved, and half of the noise
+ * goes with one that is not noisy.
  */
 #define DCC_TCP_LONG_ROUND_RTTS 512U
 #define DCC_TCP_LONG_ROUND_SPREADS 2U
@@ -1034,6 +1035,16 @@ static inline bool dcc_tcp_is_starved(const struct dcc_tcp_noise *n, u64 bps)
 	return bps < n->best_bps / DCC_TCP_STARVED_PART;
 }
 
+/*
+ * Is the rate of a noisy round so low that the law must have taken noise for a queue?  A long round
+ * is that of a flow which has stopped, or of one of hundreds.  The latter's rate changes by as much
+ * for the others' sake, while their queue is what all of its RTTs are longer by.
+ */
+static inline bool dcc_tcp_is_low(const struct dcc_tcp_noise *n, u64 bps, bool is_long)
+{
+	return is_long ? dcc_tcp_is_starved(n, bps) : bps <= n->best_bps / 3 * 2;
+}
+
 /* One round more in a row: by how much its mean RTT is above the least ones. */
 static inline void dcc_tcp_count_round(struct dcc_tcp_rounds *in_a_row, u64 start_ns, u32 excess_ns,
 				       u32 spread_ns)
@@ -1233,7 +1244,7 @@ static DCC_NOINLINE void dcc_tcp_close_round(struct dcc_tcp *s, u64 now_ns)
 			n->noisy.count = 0;
 		}
 	}
-	low = noisy ? bps <= n->best_bps / 3 * 2 :
+	low = noisy ? dcc_tcp_is_low(n, bps, is_long) :
 		      little && bps < n->best_bps / DCC_TCP_LITTLE_RATE_PART;
 	if (!low) {
 		n->low.count = 0;
@@ -1243,8 +1254,9 @@ static DCC_NOINLINE void dcc_tcp_close_round(struct dcc_tcp *s, u64 now_ns)
 		    dcc_tcp_low_is_proof(n, now_ns, bps, mean_ns)) {
 			dcc_tcp_learn_noise(n, &n->low, level);
 			n->low.count = 0;
-			/* For more noise the rate has to fall once more. */
-			n->best_bps = bps;
+			/* For more noise the rate has to fall once more, or the flow has stopped. */
+			if (!is_long)
+				n->best_bps = bps;
 		}
 	}
 	/* No noise is longer than all that is above the least RTT. */

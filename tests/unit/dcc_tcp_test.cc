@@ -471,6 +471,15 @@ TEST(TcpNoise, AStoppedFlowLearnsIt) {
   EXPECT_LE(flow.base_ns(), kBase + 28000);
 }
 
+TEST(TcpNoise, ForOneOfHundredsWithHalfOfItsRateIsTheOthersQueue) {
+  NoisyFlow flow;
+  const u64 share_gap_ns = 800000;
+  flow.Feed(kBase, 100, share_gap_ns);
+  // The queue comes and goes between two packets, up to thirteen base RTTs.
+  flow.Feed(kBase, 500, 2 * share_gap_ns, kBase + 160000);
+  EXPECT_EQ(flow.longest_ns(), kBase);
+}
+
 TEST(TcpNoise, LittleOfItIsBelievedAtALowRate) {
   NoisyFlow flow;
   flow.Feed(kBase, 1000, 500, kBase + 1500);
