@@ -190,6 +190,25 @@
 #define DCC_TCP_TRIAL_WAIT_RTTS 4U
 #define DCC_TCP_TRIAL_WAIT_SHIFT_MAX 9U
 
+/*
+ * Noise that is level (dcc_tcp_try_noise()).  A trial asks whether a delay is a queue that is at
+ * least so many packets' time and so many more than the noise that is known, where an RTT differs
+ * from the next by such a part of it, in a flow that has such a part of the line.  The trial adds
+ * such a part of what is in flight, within bounds, for so many rounds; the delay then is noise if
+ * it has changed by less than such a part of their time.  So many trials in a row are proof.
+ */
+#define DCC_TCP_LEVEL_PACKETS 8U
+#define DCC_TCP_LEVEL_MORE_PACKETS 4U
+#define DCC_TCP_LEVEL_SPREAD_PART 4U
+#define DCC_TCP_LEVEL_LINE_PART 16U
+#define DCC_TCP_LEVEL_TRIAL_PART 2U
+#define DCC_TCP_LEVEL_TRIAL_LEAST 8U
+#define DCC_TCP_LEVEL_TRIAL_MOST 32U
+#define DCC_TCP_LEVEL_TRIAL_ROUNDS 3U
+#define DCC_TCP_LEVEL_CHANGE_PART 2U
+#define DCC_TCP_LEVEL_TRIALS 2U
+#define DCC_TCP_LEVEL_WAIT_RTTS 2U
+
 /* Where levels have to agree, nobody doubts who has all of the line but such a part. */
 #define DCC_TCP_ROOM_SHIFT 3
 
@@ -270,16 +289,23 @@ struct dcc_tcp_handshake {
 	u8 starved_rounds; /* in a row */
 };
 
-/* Whether the base RTT that is configured is too short. */
+/*
+ * Whether the base RTT is too short: one that is configured (dcc_tcp_doubt_fixed()), or else, by a
+ * level noise (dcc_tcp_try_noise(); then least_ns, busy and spared are not used).
+ */
 struct dcc_tcp_doubt {
-	struct dcc_tcp_alike steady; /* of a trial, its samples without a queue; then a round */
+	/*
+	 * Of a trial, its samples without a queue; then a round.  For noise: the mean RTT before
+	 * the trial, and its rounds.
+	 */
+	struct dcc_tcp_alike steady;
 	u64 next_ns;  /* no trial before */
 	u32 least_ns; /* the least RTT of a full packet; all ones: none yet */
 	u32 flight;   /* packets in flight when the trial began */
 	u8 most;      /* packets that the trial adds, */
 	u8 extra;     /* and by now; 0: there is none */
 	u8 failed;    /* trials that made a queue, in a row */
-	u8 proved;    /* least_ns is the base RTT */
+	u8 proved;    /* least_ns is the base RTT; for noise: trials without a queue, in a row */
 	u8 busy;      /* rounds with a queue, in a row, since then */
 	u8 spared;    /* the configured base RTT stays: the law can do with both */
 };
@@ -411,6 +437,8 @@ static inline void dcc_tcp_set_line(struct dcc_tcp *s, u64 rate_bps, bool told)
 	s->line_told = told;
 	s->path.line_rate_bps = rate_bps;
 	s->raises = 0;
+	/* Trials are for told rates alone, and count in packets' time. */
+	s->doubt.extra = 0;
 }
 
 /* Of a path that the connection has not seen yet. */
@@ -444,7 +472,7 @@ static inline void dcc_tcp_set_base_rtt(struct dcc_tcp *s, u32 base_rtt_ns, bool
 	} else if (s->fixed_rtt_ns || moved) {
 		s->fixed_rtt_ns = 0;
 		s->idle_rtt_ns = 0;
-		s->doubt.extra = 0;
+		dcc_tcp_clear_doubt(&s->doubt);
 		s->base_measured = 0;
 		s->base_small = 0;
 		s->noise.mean_ns = 0;
@@ -1209,6 +1237,92 @@ static inline void dcc_tcp_judge_handshake(struct dcc_tcp *s, u64 bps)
 	h->in_use = 0;
 }
 
+/* Ends a trial.  The next one is so many RTTs away. */
+static inline void dcc_tcp_end_trial(struct dcc_tcp_doubt *d, u64 now_ns, u32 rtts)
+{
+	d->extra = 0;
+	d->steady.samples = 0;
+	d->next_ns = now_ns + (u64)d->steady.least_ns * rtts;
+}
+
+/* Ends a trial that has made a queue. */
+static inline void dcc_tcp_fail_trial(struct dcc_tcp_doubt *d, u64 now_ns)
+{
+	d->failed = (u8)dcc_min_u32(d->failed + 1U, DCC_TCP_TRIAL_WAIT_SHIFT_MAX);
+	dcc_tcp_end_trial(d, now_ns, DCC_TCP_TRIAL_WAIT_RTTS << d->failed);
+}
+
+/* A complete round, as far as noise is concerned. */
+struct dcc_tcp_round_facts {
+	u64 now_ns;
+	u64 bps;
+	u64 packet_ns;
+	u32 mean_ns;
+	u32 excess_ns; /* mean RTT above the flow's least; */
+	u32 spread_ns; /* above the round's own */
+	bool dense;
+};
+
+/* A round of a trial for noise is complete.  The first one has packets from before the trial. */
+static inline void dcc_tcp_judge_noise_trial(struct dcc_tcp *s,
+					     const struct dcc_tcp_round_facts *f)
+{
+	struct dcc_tcp_doubt *d = &s->doubt;
+	u32 before_ns = d->steady.least_ns;
+	u32 change_ns = dcc_max_u32(f->mean_ns, before_ns) - dcc_min_u32(f->mean_ns, before_ns);
+
+	if (++d->steady.samples < 2)
+		return;
+	if (!f->dense || change_ns > d->most * f->packet_ns / DCC_TCP_LEVEL_CHANGE_PART) {
+		d->proved = 0;
+		dcc_tcp_fail_trial(d, f->now_ns);
+		return;
+	}
+	if (d->steady.samples < DCC_TCP_LEVEL_TRIAL_ROUNDS)
+		return;
+	if (++d->proved >= DCC_TCP_LEVEL_TRIALS) {
+		s->noise.mean_ns =
+			dcc_max_u32(s->noise.mean_ns,
+				    dcc_min_u32(f->excess_ns, DCC_TCP_NOISE_MAX_NS));
+		s->noise.level_proofs = DCC_TCP_LEVEL_PROOFS_MAX;
+		d->proved = 0;
+		d->failed = 0;
+	}
+	dcc_tcp_end_trial(d, f->now_ns, DCC_TCP_LEVEL_WAIT_RTTS);
+}
+
+/*
+ * A round is complete where the base RTT is measured and the line rate is told: is its delay noise
+ * that is level?
+ *
+ * Where ACKs of many flows come through one host, one that is late holds back all behind it, and
+ * the delay is as level as a queue's.  But more packets in flight make a queue longer, and such
+ * noise not.  So a flow whose rate is low sends some more for a few round trips.  The share of one
+ * of dozens is too small: the others make room for it before its packets show.
+ */
+static DCC_NOINLINE void dcc_tcp_try_noise(struct dcc_tcp *s, const struct dcc_tcp_round_facts *f)
+{
+	const struct dcc_tcp_noise *n = &s->noise;
+	struct dcc_tcp_doubt *d = &s->doubt;
+
+	if (d->extra) {
+		dcc_tcp_judge_noise_trial(s, f);
+		return;
+	}
+	if (!f->dense || f->now_ns < d->next_ns || !dcc_tcp_is_low(n, f->bps, false) ||
+	    f->bps < s->path.line_rate_bps / DCC_TCP_LEVEL_LINE_PART ||
+	    f->excess_ns < DCC_TCP_LEVEL_PACKETS * f->packet_ns ||
+	    f->excess_ns < n->mean_ns + DCC_TCP_LEVEL_MORE_PACKETS * f->packet_ns ||
+	    f->spread_ns > f->excess_ns / DCC_TCP_LEVEL_SPREAD_PART)
+		return;
+	d->flight = (u32)dcc_div_u64(f->mean_ns, (u32)dcc_max_u64(dcc_tcp_packet_at_ns(s, f->bps), 1));
+	d->most = (u8)dcc_clamp_u32(d->flight / DCC_TCP_LEVEL_TRIAL_PART, DCC_TCP_LEVEL_TRIAL_LEAST,
+				    DCC_TCP_LEVEL_TRIAL_MOST);
+	d->extra = d->most;
+	d->steady.samples = 0;
+	d->steady.least_ns = f->mean_ns;
+}
+
 /* A round is complete. */
 static DCC_NOINLINE void dcc_tcp_close_round(struct dcc_tcp *s, u64 now_ns)
 {
@@ -1264,6 +1378,19 @@ static DCC_NOINLINE void dcc_tcp_close_round(struct dcc_tcp *s, u64 now_ns)
 		n->mean_ns -= (n->mean_ns - excess_ns) / 4;
 	if (!noisy && !little)
 		dcc_tcp_forget_noise(n, dense, is_long);
+	if (s->line_told) {
+		const struct dcc_tcp_round_facts facts = {
+			.now_ns = now_ns,
+			.bps = bps,
+			.packet_ns = packet_ns,
+			.mean_ns = mean_ns,
+			.excess_ns = dcc_sub_sat_u32(mean_ns, s->least_rtt_ns),
+			.spread_ns = spread_ns,
+			.dense = dense,
+		};
+
+		dcc_tcp_try_noise(s, &facts);
+	}
 	dcc_tcp_apply_noise(s);
 	r->samples = 0;
 }
@@ -1353,14 +1480,6 @@ static inline u32 dcc_tcp_band_ns(const struct dcc_tcp *s, u64 packet_ns)
 	return dcc_sat_u32(dcc_min_u64(DCC_TCP_BAND_PACKETS * packet_ns, most_ns));
 }
 
-/* Ends a trial.  The next one is so many RTTs away. */
-static inline void dcc_tcp_end_trial(struct dcc_tcp_doubt *d, u64 now_ns, u32 rtts)
-{
-	d->extra = 0;
-	d->steady.samples = 0;
-	d->next_ns = now_ns + (u64)d->steady.least_ns * rtts;
-}
-
 /* A sample while a trial goes on. */
 static inline void dcc_tcp_judge_trial(struct dcc_tcp_doubt *d, const struct dcc_ack *ack,
 				       u32 flight_packets, u32 band_ns)
@@ -1368,8 +1487,7 @@ static inline void dcc_tcp_judge_trial(struct dcc_tcp_doubt *d, const struct dcc
 	d->extra = (u8)dcc_min_u32(d->extra + 1U, d->most);
 	d->steady.least_ns = dcc_min_u32(d->steady.least_ns, ack->rtt_ns);
 	if (ack->rtt_ns - d->steady.least_ns > band_ns) {
-		d->failed = (u8)dcc_min_u32(d->failed + 1U, DCC_TCP_TRIAL_WAIT_SHIFT_MAX);
-		dcc_tcp_end_trial(d, ack->now_ns, DCC_TCP_TRIAL_WAIT_RTTS << d->failed);
+		dcc_tcp_fail_trial(d, ack->now_ns);
 	} else if (ack->send_ns >= d->steady.since_ns &&
 		   flight_packets >= d->flight + d->most - d->most / DCC_TCP_TRIAL_BANDS) {
 		if (++d->steady.samples < DCC_TCP_TRIAL_SAMPLES)
@@ -1541,6 +1659,8 @@ static inline void dcc_tcp_take_sample(struct dcc_tcp *s, const struct dcc_ack *
 		dcc_tcp_watch_fixed(s, ack, flight_packets);
 	else if (!(ack->flags & DCC_ACK_APP_LIMITED))
 		dcc_tcp_note_noise(s, ack);
+	else if (DCC_UNLIKELY(s->doubt.extra))
+		dcc_tcp_end_trial(&s->doubt, ack->now_ns, DCC_TCP_TRIAL_RTTS);
 }
 
 /*

@@ -611,6 +611,100 @@ TEST(TcpNoise, IsNotLearntWhereTheBaseRttIsConfigured) {
   EXPECT_EQ(flow.base_ns(), kBase);
 }
 
+namespace {
+
+// A flow on a told line that was alone on it.
+class TrialFlow : public NoisyFlow {
+ public:
+  explicit TrialFlow(bool told = true) {
+    dcc_tcp_set_line(tcp(), kLine, told);
+    Run(500, 100, kBase);
+  }
+
+  // So many packets, `flight` of them and the trial's in an RTT, which is longer by queue_ns for
+  // each of the latter.
+  void Run(int packets, u32 flight, u32 rtt_ns, u32 queue_ns = 0, bool app_limited = false) {
+    for (; packets > 0; --packets) {
+      const u32 extra = tcp()->doubt.extra;
+      const u32 rtt = rtt_ns + extra * queue_ns;
+      Feed(rtt, 1, rtt / (flight + extra), 0, app_limited);
+      trials_ += extra && !was_extra_;
+      was_extra_ = extra;
+    }
+  }
+
+  int trials() const { return trials_; }
+
+ private:
+  u32 was_extra_ = 0;
+  int trials_ = 0;
+};
+
+}  // namespace
+
+TEST(TcpLevelNoise, IsADelayThatMorePacketsDoNotChange) {
+  TrialFlow flow;
+  flow.Run(600, 30, kBase + 5000);
+  EXPECT_EQ(flow.longest_ns(), kBase + 5000);
+  EXPECT_EQ(flow.trials(), 2);
+  // It is kept for long: dozens of level rounds.
+  flow.Run(30 * 15, 30, kBase + 5000);
+  EXPECT_GT(flow.base_ns(), kBase + 3000);
+}
+
+TEST(TcpLevelNoise, IsNoQueueThatGrowsByThem) {
+  TrialFlow flow;
+  flow.Run(10000, 30, kBase + 5000, kPacket);
+  EXPECT_EQ(flow.longest_ns(), kBase);
+  // Each failed trial doubles the wait for the next one, and the best rate is forgotten meanwhile.
+  EXPECT_GE(flow.trials(), 2);
+  EXPECT_LE(flow.trials(), 8);
+}
+
+TEST(TcpLevelNoise, IsNoQueueThatDrainsMeanwhile) {
+  TrialFlow flow;
+  for (u32 queue_ns = 10000; queue_ns > 1000; queue_ns -= 20)
+    flow.Run(1, 30, kBase + queue_ns, kPacket / 4);
+  EXPECT_GE(flow.trials(), 1);
+  EXPECT_EQ(flow.longest_ns(), kBase);
+}
+
+TEST(TcpLevelNoise, IsNotAskedForWhereItSaysNothing) {
+  TrialFlow near_its_best;
+  near_its_best.Run(600, 100, kBase + 5000);
+  EXPECT_EQ(near_its_best.trials(), 0);
+  TrialFlow one_of_dozens;
+  one_of_dozens.Run(600, 8, kBase + 5000);
+  EXPECT_EQ(one_of_dozens.trials(), 0);
+  TrialFlow hardly_any_delay;
+  hardly_any_delay.Run(600, 30, kBase + 7 * kPacket);
+  EXPECT_EQ(hardly_any_delay.trials(), 0);
+  TrialFlow untold(false);
+  untold.Run(600, 30, kBase + 5000);
+  EXPECT_EQ(untold.trials(), 0);
+}
+
+TEST(TcpLevelNoise, ATrialEndsWithTheApplicationsData) {
+  TrialFlow flow;
+  while (!flow.tcp()->doubt.extra) flow.Run(1, 30, kBase + 5000);
+  EXPECT_EQ(flow.tcp()->doubt.extra, 15);
+  flow.Run(1, 30, kBase + 5000, 0, true);
+  EXPECT_EQ(flow.tcp()->doubt.extra, 0);
+}
+
+TEST(TcpLevelNoise, ATrialEndsWithAnotherLineRateOrPath) {
+  TrialFlow flow;
+  while (!flow.tcp()->doubt.extra) flow.Run(1, 30, kBase + 5000);
+  dcc_tcp_set_line(flow.tcp(), kLine, true);
+  EXPECT_EQ(flow.tcp()->doubt.extra, 15);
+  dcc_tcp_set_line(flow.tcp(), kLine, false);
+  EXPECT_EQ(flow.tcp()->doubt.extra, 0);
+  TrialFlow moved;
+  while (!moved.tcp()->doubt.extra) moved.Run(1, 30, kBase + 5000);
+  dcc_tcp_set_base_rtt(moved.tcp(), 0, true);
+  EXPECT_EQ(moved.tcp()->doubt.extra, 0);
+}
+
 // ---- sequence numbers
 
 TEST(TcpSequence, IsComparedModulo2To32) {
