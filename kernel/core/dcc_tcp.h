@@ -270,6 +270,7 @@ struct dcc_tcp_line {
 	u64 best_bps; /* the greatest rate of a round, on its way down; 0: none yet */
 	u32 window;   /* the greatest window that is proved, in packets */
 	u32 least_rtt_ns; /* of the round; all ones: none yet */
+	u32 least_before_ns; /* of the round before */
 };
 
 /* RTTs in a row that are alike, to a band. */
@@ -989,16 +990,20 @@ static inline void dcc_tcp_measure_base_rtt(struct dcc_tcp *s, u32 rtt_ns, bool 
  * faster than the line.  If a flow has two thirds of the line rate in use, and there is no queue,
  * the path carries more.  The rate rises by equal steps for all, and falls by a part in a queue, or
  * where the law takes less of it: so those who have raised it and those who come later end with the
- * same (Chiu and Jain: additive increase, multiplicative decrease).  It never falls below the
- * device's.
+ * same (Chiu and Jain: additive increase, multiplicative decrease).  While a queue drains the rate
+ * is low enough: a long queue drains for many round trips.  It never falls below the device's.
  */
 static inline void dcc_tcp_follow_line(struct dcc_tcp *s, u64 bps)
 {
 	u64 rate_bps = s->path.line_rate_bps, more_bps;
+	bool used = bps >= rate_bps / 3 * 2;
+	bool drains = s->line.least_rtt_ns < s->line.least_before_ns;
 
-	if (bps < rate_bps / 3 * 2 ||
-	    s->line.least_rtt_ns > (u64)s->path.base_rtt_ns + s->path.grain_ns / 2) {
+	s->line.least_before_ns = s->line.least_rtt_ns;
+	if (!used || s->line.least_rtt_ns > (u64)s->path.base_rtt_ns + s->path.grain_ns / 2) {
 		s->raises = 0;
+		if (used && drains)
+			return;
 		more_bps = dcc_sub_sat_u64(rate_bps, s->given_bps);
 		s->path.line_rate_bps = rate_bps - (more_bps >> DCC_TCP_LINE_FALL_SHIFT);
 		return;

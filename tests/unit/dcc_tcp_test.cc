@@ -1862,6 +1862,20 @@ TEST(TcpLine, FallsToTheDevicesInAQueue) {
   EXPECT_LT(flow.s().path.line_rate_bps, 100001000u);
 }
 
+TEST(TcpLine, StaysWhileAQueueDrains) {
+  UntoldFlow flow(5000000);
+  dcc_tcp_set_line(&flow.s(), 100000000, false);
+  for (int i = 0; i < 8; ++i) flow.Round(flow.s().path.line_rate_bps);
+  flow.Round(flow.s().path.line_rate_bps, false, 2000000);
+  const u64 rate_bps = flow.s().path.line_rate_bps;
+  for (u32 queue_ns = 1900000; queue_ns > 700000; queue_ns -= 100000) {
+    flow.Round(rate_bps, false, queue_ns);
+    EXPECT_EQ(flow.s().path.line_rate_bps, rate_bps);
+  }
+  flow.Round(rate_bps / 2, false, 650000);  // the law takes less of it
+  EXPECT_LT(flow.s().path.line_rate_bps, rate_bps);
+}
+
 TEST(TcpLine, SaysNothingOfThePathWhereTheApplicationPauses) {
   UntoldFlow flow(5000000);
   dcc_tcp_set_line(&flow.s(), 100000000, false);
