@@ -1302,8 +1302,9 @@ static inline void dcc_tcp_judge_noise_trial(struct dcc_tcp *s,
  *
  * Where ACKs of many flows come through one host, one that is late holds back all behind it, and
  * the delay is as level as a queue's.  But more packets in flight make a queue longer, and such
- * noise not.  So a flow whose rate is low sends some more for a few round trips.  The share of one
- * of dozens is too small: the others make room for it before its packets show.
+ * noise not.  So a flow whose rate is low, or whose delay is longer than the path, as no law's queue
+ * of a few flows is, sends some more for a few round trips.  The share of one of dozens is too small:
+ * the others make room for it before its packets show.
  */
 static DCC_NOINLINE void dcc_tcp_try_noise(struct dcc_tcp *s, const struct dcc_tcp_round_facts *f)
 {
@@ -1314,7 +1315,8 @@ static DCC_NOINLINE void dcc_tcp_try_noise(struct dcc_tcp *s, const struct dcc_t
 		dcc_tcp_judge_noise_trial(s, f);
 		return;
 	}
-	if (!f->dense || f->now_ns < d->next_ns || !dcc_tcp_is_low(n, f->bps, false) ||
+	if (!f->dense || f->now_ns < d->next_ns ||
+	    (!dcc_tcp_is_low(n, f->bps, false) && f->excess_ns <= s->least_rtt_ns) ||
 	    f->bps < s->path.line_rate_bps / DCC_TCP_LEVEL_LINE_PART ||
 	    f->excess_ns < DCC_TCP_LEVEL_PACKETS * f->packet_ns ||
 	    f->excess_ns < n->mean_ns + DCC_TCP_LEVEL_MORE_PACKETS * f->packet_ns ||

@@ -652,6 +652,13 @@ TEST(TcpLevelNoise, IsADelayThatMorePacketsDoNotChange) {
   EXPECT_GT(flow.base_ns(), kBase + 3000);
 }
 
+TEST(TcpLevelNoise, IsAskedForAtAnyRateWhereTheDelayIsLongerThanThePath) {
+  TrialFlow flow;
+  flow.Run(4000, 290, 3 * kBase);
+  EXPECT_EQ(flow.longest_ns(), 3 * kBase);
+  EXPECT_GE(flow.trials(), 2);
+}
+
 TEST(TcpLevelNoise, IsNoQueueThatGrowsByThem) {
   TrialFlow flow;
   flow.Run(10000, 30, kBase + 5000, kPacket);
