@@ -194,20 +194,20 @@
  * Noise that is level (dcc_tcp_try_noise()).  A trial asks whether a delay is a queue that is at
  * least so many packets' time and so many more than the noise that is known, where an RTT differs
  * from the next by such a part of it, in a flow that has such a part of the line.  The trial adds
- * such a part of what is in flight, within bounds, for so many rounds; the delay then is noise if
- * it has changed by less than such a part of their time.  So many trials in a row are proof.
+ * so many packets for so many rounds; the delay then is noise if it has changed by less than such a
+ * part of their time.  So many trials in a row are proof.  The first is up to so many RTTs away, a
+ * power of two.
  */
 #define DCC_TCP_LEVEL_PACKETS 8U
 #define DCC_TCP_LEVEL_MORE_PACKETS 4U
 #define DCC_TCP_LEVEL_SPREAD_PART 4U
 #define DCC_TCP_LEVEL_LINE_PART 16U
-#define DCC_TCP_LEVEL_TRIAL_PART 2U
-#define DCC_TCP_LEVEL_TRIAL_LEAST 8U
-#define DCC_TCP_LEVEL_TRIAL_MOST 32U
+#define DCC_TCP_LEVEL_TRIAL_PACKETS 8U
 #define DCC_TCP_LEVEL_TRIAL_ROUNDS 3U
 #define DCC_TCP_LEVEL_CHANGE_PART 2U
 #define DCC_TCP_LEVEL_TRIALS 2U
 #define DCC_TCP_LEVEL_WAIT_RTTS 2U
+#define DCC_TCP_LEVEL_FIRST_RTTS 16U
 
 /* Where levels have to agree, nobody doubts who has all of the line but such a part. */
 #define DCC_TCP_ROOM_SHIFT 3
@@ -1268,6 +1268,15 @@ struct dcc_tcp_round_facts {
 	bool dense;
 };
 
+/*
+ * Up to rtts round trips, a power of two, by the clock's last digits.  Flows that began together
+ * would try together, which is a queue for all of them.
+ */
+static inline u64 dcc_tcp_some_rtts_ns(const struct dcc_tcp_round_facts *f, u32 rtts)
+{
+	return (u64)f->mean_ns * ((f->now_ns >> 8) & (rtts - 1));
+}
+
 /* A round of a trial for noise is complete.  The first one has packets from before the trial. */
 static inline void dcc_tcp_judge_noise_trial(struct dcc_tcp *s,
 					     const struct dcc_tcp_round_facts *f)
@@ -1281,6 +1290,7 @@ static inline void dcc_tcp_judge_noise_trial(struct dcc_tcp *s,
 	if (!f->dense || change_ns > d->most * f->packet_ns / DCC_TCP_LEVEL_CHANGE_PART) {
 		d->proved = 0;
 		dcc_tcp_fail_trial(d, f->now_ns);
+		d->next_ns += dcc_tcp_some_rtts_ns(f, DCC_TCP_TRIAL_WAIT_RTTS << d->failed);
 		return;
 	}
 	if (d->steady.samples < DCC_TCP_LEVEL_TRIAL_ROUNDS)
@@ -1322,9 +1332,12 @@ static DCC_NOINLINE void dcc_tcp_try_noise(struct dcc_tcp *s, const struct dcc_t
 	    f->excess_ns < n->mean_ns + DCC_TCP_LEVEL_MORE_PACKETS * f->packet_ns ||
 	    f->spread_ns > f->excess_ns / DCC_TCP_LEVEL_SPREAD_PART)
 		return;
+	if (!d->next_ns) {
+		d->next_ns = f->now_ns + dcc_tcp_some_rtts_ns(f, DCC_TCP_LEVEL_FIRST_RTTS);
+		return;
+	}
 	d->flight = (u32)dcc_div_u64(f->mean_ns, (u32)dcc_max_u64(dcc_tcp_packet_at_ns(s, f->bps), 1));
-	d->most = (u8)dcc_clamp_u32(d->flight / DCC_TCP_LEVEL_TRIAL_PART, DCC_TCP_LEVEL_TRIAL_LEAST,
-				    DCC_TCP_LEVEL_TRIAL_MOST);
+	d->most = DCC_TCP_LEVEL_TRIAL_PACKETS;
 	d->extra = d->most;
 	d->steady.samples = 0;
 	d->steady.least_ns = f->mean_ns;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <limits>
 #include <random>
+#include <set>
 
 namespace {
 
@@ -644,9 +645,9 @@ class TrialFlow : public NoisyFlow {
 
 TEST(TcpLevelNoise, IsADelayThatMorePacketsDoNotChange) {
   TrialFlow flow;
-  flow.Run(600, 30, kBase + 5000);
+  flow.Run(1100, 30, kBase + 5000);
   EXPECT_EQ(flow.longest_ns(), kBase + 5000);
-  EXPECT_EQ(flow.trials(), 2);
+  EXPECT_GE(flow.trials(), 2);
   // It is kept for long: dozens of level rounds.
   flow.Run(30 * 15, 30, kBase + 5000);
   EXPECT_GT(flow.base_ns(), kBase + 3000);
@@ -654,7 +655,7 @@ TEST(TcpLevelNoise, IsADelayThatMorePacketsDoNotChange) {
 
 TEST(TcpLevelNoise, IsAskedForAtAnyRateWhereTheDelayIsLongerThanThePath) {
   TrialFlow flow;
-  flow.Run(4000, 290, 3 * kBase);
+  flow.Run(9000, 290, 3 * kBase);
   EXPECT_EQ(flow.longest_ns(), 3 * kBase);
   EXPECT_GE(flow.trials(), 2);
 }
@@ -676,6 +677,17 @@ TEST(TcpLevelNoise, IsNoQueueThatDrainsMeanwhile) {
   EXPECT_EQ(flow.longest_ns(), kBase);
 }
 
+TEST(TcpLevelNoise, IsNotAskedForByAllAtOnce) {
+  std::set<u64> begins;
+  for (u32 offset = 0; offset < 4096; offset += 256) {
+    TrialFlow flow;
+    flow.Feed(kBase, 1, 100 + offset);
+    for (int i = 0; i < 1000 && !flow.tcp()->doubt.extra; ++i) flow.Run(1, 30, kBase + 5000);
+    begins.insert((flow.now_ns() - kNow) / (kBase + 5000));
+  }
+  EXPECT_GE(begins.size(), 8u);
+}
+
 TEST(TcpLevelNoise, IsNotAskedForWhereItSaysNothing) {
   TrialFlow near_its_best;
   near_its_best.Run(600, 100, kBase + 5000);
@@ -694,7 +706,7 @@ TEST(TcpLevelNoise, IsNotAskedForWhereItSaysNothing) {
 TEST(TcpLevelNoise, ATrialEndsWithTheApplicationsData) {
   TrialFlow flow;
   while (!flow.tcp()->doubt.extra) flow.Run(1, 30, kBase + 5000);
-  EXPECT_EQ(flow.tcp()->doubt.extra, 15);
+  EXPECT_EQ(flow.tcp()->doubt.extra, 8);
   flow.Run(1, 30, kBase + 5000, 0, true);
   EXPECT_EQ(flow.tcp()->doubt.extra, 0);
 }
@@ -703,7 +715,7 @@ TEST(TcpLevelNoise, ATrialEndsWithAnotherLineRateOrPath) {
   TrialFlow flow;
   while (!flow.tcp()->doubt.extra) flow.Run(1, 30, kBase + 5000);
   dcc_tcp_set_line(flow.tcp(), kLine, true);
-  EXPECT_EQ(flow.tcp()->doubt.extra, 15);
+  EXPECT_EQ(flow.tcp()->doubt.extra, 8);
   dcc_tcp_set_line(flow.tcp(), kLine, false);
   EXPECT_EQ(flow.tcp()->doubt.extra, 0);
   TrialFlow moved;
