@@ -193,15 +193,16 @@
 /*
  * Noise that is level (dcc_tcp_try_noise()).  A trial asks whether a delay is a queue that is at
  * least so many packets' time and so many more than the noise that is known, where an RTT differs
- * from the next by such a part of it, in a flow that has such a part of the line.  The trial adds
- * so many packets for so many rounds; the delay then is noise if it has changed by less than such a
- * part of their time.  So many trials in a row are proof.  The first is up to so many RTTs away, a
- * power of two.
+ * from the next by such a part of it, in a flow that has such a part of the line; at any rate if it
+ * is so many times as long as the path.  The trial adds so many packets for so many rounds; the
+ * delay then is noise if it has changed by less than such a part of their time.  So many trials in
+ * a row are proof.  The first is up to so many RTTs away, a power of two.
  */
 #define DCC_TCP_LEVEL_PACKETS 8U
 #define DCC_TCP_LEVEL_MORE_PACKETS 4U
 #define DCC_TCP_LEVEL_SPREAD_PART 4U
 #define DCC_TCP_LEVEL_LINE_PART 16U
+#define DCC_TCP_LEVEL_PATHS 2U
 #define DCC_TCP_LEVEL_TRIAL_PACKETS 8U
 #define DCC_TCP_LEVEL_TRIAL_ROUNDS 3U
 #define DCC_TCP_LEVEL_CHANGE_PART 2U
@@ -1312,21 +1313,23 @@ static inline void dcc_tcp_judge_noise_trial(struct dcc_tcp *s,
  *
  * Where ACKs of many flows come through one host, one that is late holds back all behind it, and
  * the delay is as level as a queue's.  But more packets in flight make a queue longer, and such
- * noise not.  So a flow whose rate is low, or whose delay is longer than the path, as no law's queue
- * of a few flows is, sends some more for a few round trips.  The share of one of dozens is too small:
- * the others make room for it before its packets show.
+ * noise not.  So a flow sends some more for a few round trips if its rate is low, or if its delay
+ * is far longer than the path, as few laws' queues of a few flows are.  The share of one of dozens
+ * is too small: the others make room for it before its packets show.
  */
 static DCC_NOINLINE void dcc_tcp_try_noise(struct dcc_tcp *s, const struct dcc_tcp_round_facts *f)
 {
 	const struct dcc_tcp_noise *n = &s->noise;
 	struct dcc_tcp_doubt *d = &s->doubt;
+	u32 packet_ns; /* at the flow's rate */
 
 	if (d->extra) {
 		dcc_tcp_judge_noise_trial(s, f);
 		return;
 	}
 	if (!f->dense || f->now_ns < d->next_ns ||
-	    (!dcc_tcp_is_low(n, f->bps, false) && f->excess_ns <= s->least_rtt_ns) ||
+	    (!dcc_tcp_is_low(n, f->bps, false) &&
+	     f->excess_ns <= (u64)s->least_rtt_ns * DCC_TCP_LEVEL_PATHS) ||
 	    f->bps < s->path.line_rate_bps / DCC_TCP_LEVEL_LINE_PART ||
 	    f->excess_ns < DCC_TCP_LEVEL_PACKETS * f->packet_ns ||
 	    f->excess_ns < n->mean_ns + DCC_TCP_LEVEL_MORE_PACKETS * f->packet_ns ||
@@ -1336,7 +1339,8 @@ static DCC_NOINLINE void dcc_tcp_try_noise(struct dcc_tcp *s, const struct dcc_t
 		d->next_ns = f->now_ns + dcc_tcp_some_rtts_ns(f, DCC_TCP_LEVEL_FIRST_RTTS);
 		return;
 	}
-	d->flight = (u32)dcc_div_u64(f->mean_ns, (u32)dcc_max_u64(dcc_tcp_packet_at_ns(s, f->bps), 1));
+	packet_ns = (u32)dcc_max_u64(dcc_tcp_packet_at_ns(s, f->bps), 1);
+	d->flight = (u32)dcc_div_u64(f->mean_ns, packet_ns);
 	d->most = DCC_TCP_LEVEL_TRIAL_PACKETS;
 	d->extra = d->most;
 	d->steady.samples = 0;
@@ -1388,7 +1392,7 @@ static DCC_NOINLINE void dcc_tcp_close_round(struct dcc_tcp *s, u64 now_ns)
 		    dcc_tcp_low_is_proof(n, now_ns, bps, mean_ns)) {
 			dcc_tcp_learn_noise(n, &n->low, level);
 			n->low.count = 0;
-			/* For more noise the rate has to fall once more, or the flow has stopped. */
+			/* For more noise the rate has to fall again, or the flow has stopped. */
 			if (!is_long)
 				n->best_bps = bps;
 		}
