@@ -191,12 +191,13 @@
 #define DCC_TCP_TRIAL_WAIT_SHIFT_MAX 9U
 
 /*
- * Noise that is level (dcc_tcp_try_noise()).  A trial asks whether a delay is a queue that is at
- * least so many packets' time and so many more than the noise that is known, where an RTT differs
- * from the next by such a part of it, in a flow that has such a part of the line; at any rate if it
- * is so many times as long as the path.  The trial adds so many packets for so many rounds; the
- * delay then is noise if it has changed by less than such a part of their time.  So many trials in
- * a row are proof.  The first is up to so many RTTs away, a power of two.
+ * Noise that is level (dcc_tcp_try_noise()).  A trial asks whether a round's mean delay above the
+ * path is a queue: one of so many packets' time at least and so many more than the noise that is
+ * known, of which the round's least RTT lacks such a part at most, in a flow that has such a part
+ * of the line; at any rate of the flow if it is more than so many times as long as the path.  The
+ * trial adds so many packets for so many rounds; the delay is noise if it then has changed by no
+ * more than such a part of their time.  So many trials in a row are proof, and so many RTTs apart.
+ * The first is up to so many RTTs away, a power of two.
  */
 #define DCC_TCP_LEVEL_PACKETS 8U
 #define DCC_TCP_LEVEL_MORE_PACKETS 4U
@@ -292,8 +293,8 @@ struct dcc_tcp_handshake {
 };
 
 /*
- * Whether the base RTT is too short: one that is configured (dcc_tcp_doubt_fixed()), or else, by a
- * level noise (dcc_tcp_try_noise(); then least_ns, busy and spared are not used).
+ * Whether the base RTT is too short: one that is configured (dcc_tcp_doubt_fixed()), or a measured
+ * one by noise that is level (dcc_tcp_try_noise(), which does not use least_ns, busy and spared).
  */
 struct dcc_tcp_doubt {
 	/*
@@ -1101,6 +1102,12 @@ static inline bool dcc_tcp_low_is_proof(const struct dcc_tcp_noise *n, u64 now_n
 	       (n->low.count > 1 && now_ns - n->low.since_ns >= (u64)mean_ns * DCC_TCP_LOW_RTTS);
 }
 
+/* Noise of noise_ns is proved. */
+static inline void dcc_tcp_raise_noise(struct dcc_tcp_noise *n, u64 noise_ns)
+{
+	n->mean_ns = dcc_max_u32(n->mean_ns, (u32)dcc_min_u64(noise_ns, DCC_TCP_NOISE_MAX_NS));
+}
+
 /*
  * Rounds that prove noise make it as long as all of them have it.  level: the last of them was
  * noisy, but nearly level.
@@ -1111,7 +1118,7 @@ static inline void dcc_tcp_learn_noise(struct dcc_tcp_noise *n, const struct dcc
 	u64 noise_ns =
 		dcc_min_u64(proof->excess_ns, (u64)proof->spread_ns * DCC_TCP_NOISE_SPREADS);
 
-	n->mean_ns = dcc_max_u32(n->mean_ns, (u32)dcc_min_u64(noise_ns, DCC_TCP_NOISE_MAX_NS));
+	dcc_tcp_raise_noise(n, noise_ns);
 	if (level)
 		n->level_proofs = dcc_min_u32(n->level_proofs + 1, DCC_TCP_LEVEL_PROOFS_MAX);
 }
@@ -1297,9 +1304,7 @@ static inline void dcc_tcp_judge_noise_trial(struct dcc_tcp *s,
 	if (d->steady.samples < DCC_TCP_LEVEL_TRIAL_ROUNDS)
 		return;
 	if (++d->proved >= DCC_TCP_LEVEL_TRIALS) {
-		s->noise.mean_ns =
-			dcc_max_u32(s->noise.mean_ns,
-				    dcc_min_u32(f->excess_ns, DCC_TCP_NOISE_MAX_NS));
+		dcc_tcp_raise_noise(&s->noise, f->excess_ns);
 		s->noise.level_proofs = DCC_TCP_LEVEL_PROOFS_MAX;
 		d->proved = 0;
 		d->failed = 0;

@@ -634,6 +634,12 @@ class TrialFlow : public NoisyFlow {
     }
   }
 
+  // Until a trial goes on, with a level delay of 5 us: its packets; 0: there is none.
+  u32 UntilATrial() {
+    for (int i = 0; i < 1000 && !tcp()->doubt.extra; ++i) Run(1, 30, kBase + 5000);
+    return tcp()->doubt.extra;
+  }
+
   int trials() const { return trials_; }
 
  private:
@@ -648,7 +654,7 @@ TEST(TcpLevelNoise, IsADelayThatMorePacketsDoNotChange) {
   flow.Run(1100, 30, kBase + 5000);
   EXPECT_EQ(flow.longest_ns(), kBase + 5000);
   EXPECT_GE(flow.trials(), 2);
-  // It is kept for long: dozens of level rounds.
+  // It is kept for long: ten level rounds and more take less than half of it.
   flow.Run(30 * 15, 30, kBase + 5000);
   EXPECT_GT(flow.base_ns(), kBase + 3000);
 }
@@ -682,7 +688,7 @@ TEST(TcpLevelNoise, IsNotAskedForByAllAtOnce) {
   for (u32 offset = 0; offset < 4096; offset += 256) {
     TrialFlow flow;
     flow.Feed(kBase, 1, 100 + offset);
-    for (int i = 0; i < 1000 && !flow.tcp()->doubt.extra; ++i) flow.Run(1, 30, kBase + 5000);
+    ASSERT_GT(flow.UntilATrial(), 0u);
     begins.insert((flow.now_ns() - kNow) / (kBase + 5000));
   }
   EXPECT_GE(begins.size(), 8u);
@@ -705,21 +711,20 @@ TEST(TcpLevelNoise, IsNotAskedForWhereItSaysNothing) {
 
 TEST(TcpLevelNoise, ATrialEndsWithTheApplicationsData) {
   TrialFlow flow;
-  while (!flow.tcp()->doubt.extra) flow.Run(1, 30, kBase + 5000);
-  EXPECT_EQ(flow.tcp()->doubt.extra, 8);
+  ASSERT_EQ(flow.UntilATrial(), 8u);
   flow.Run(1, 30, kBase + 5000, 0, true);
   EXPECT_EQ(flow.tcp()->doubt.extra, 0);
 }
 
 TEST(TcpLevelNoise, ATrialEndsWithAnotherLineRateOrPath) {
   TrialFlow flow;
-  while (!flow.tcp()->doubt.extra) flow.Run(1, 30, kBase + 5000);
+  ASSERT_EQ(flow.UntilATrial(), 8u);
   dcc_tcp_set_line(flow.tcp(), kLine, true);
   EXPECT_EQ(flow.tcp()->doubt.extra, 8);
   dcc_tcp_set_line(flow.tcp(), kLine, false);
   EXPECT_EQ(flow.tcp()->doubt.extra, 0);
   TrialFlow moved;
-  while (!moved.tcp()->doubt.extra) moved.Run(1, 30, kBase + 5000);
+  ASSERT_EQ(moved.UntilATrial(), 8u);
   dcc_tcp_set_base_rtt(moved.tcp(), 0, true);
   EXPECT_EQ(moved.tcp()->doubt.extra, 0);
 }
