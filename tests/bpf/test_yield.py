@@ -119,6 +119,17 @@ def traffic(algorithm):
 # ---- the test ----
 
 
+def goals_missed(algorithm, seen):
+    """Headers and ACKs leave 95 % of the link for payload."""
+    goals = {"low alone": seen["before"][0] > 0.75, "low takes the link back": seen["after"][0] > 0.75}
+    if algorithm == "prioplus":
+        goals.update({"high beside low": seen["together"][1] > 0.75, "low gives way": seen["together"][0] < 0.08})
+    else:
+        # Beside it, what a law without priorities does.
+        goals["low beside high"] = seen["together"][0] > 0.25
+    return [goal for goal, met in goals.items() if not met]
+
+
 @pytest.mark.parametrize("algorithm", ("prioplus", "swift"))
 def test_a_low_priority_gives_way_and_takes_the_link_back(algorithm):
     import owned  # not where this runs as a program
@@ -128,20 +139,20 @@ def test_a_low_priority_gives_way_and_takes_the_link_back(algorithm):
     if missing.exists():
         pytest.skip(f"BPF programs cannot be built here; missing: {missing.read_text().strip()}")
     options = CHANNELS if algorithm == "prioplus" else ("--set", "base_target_ns=17000000")
-    done = owned.run([program, "--algorithm", algorithm, *PATH, *options, "--run", sys.executable, __file__, "bpf_" + algorithm],
-                     end="TERM")
-    if done.returncode == SKIPPED:
-        pytest.skip(done.stdout.strip())
-    assert done.returncode == 0, done.stdout + done.stderr
-    seen = json.loads(done.stdout.splitlines()[0])
-    # Headers and ACKs leave 95 % of the link for payload.
-    assert seen["before"][0] > 0.75, seen
-    assert seen["after"][0] > 0.75, seen
-    if algorithm == "prioplus":
-        assert seen["together"][1] > 0.75 and seen["together"][0] < 0.08, seen
-    else:
-        # Beside it, what a law without priorities does.
-        assert seen["together"][0] > 0.25, seen
+    # In real time: a host that takes the processors away for seconds is no fault of the law's.  A law that is wrong fails each time.
+    measured = []
+    for _ in range(3):
+        done = owned.run([program, "--algorithm", algorithm, *PATH, *options, "--run", sys.executable, __file__, "bpf_" + algorithm],
+                         end="TERM")
+        if done.returncode == SKIPPED:
+            pytest.skip(done.stdout.strip())
+        assert done.returncode == 0, done.stdout + done.stderr
+        seen = json.loads(done.stdout.splitlines()[0])
+        missed = goals_missed(algorithm, seen)
+        if not missed:
+            return
+        measured.append({"missed": missed, "shares": seen})
+    pytest.fail("\n".join(json.dumps(one) for one in measured))
 
 
 if __name__ == "__main__":
