@@ -25,7 +25,7 @@
  *
  * The algorithms
  *   prioplus_paper: Algorithm 1 with the differences below.
- *   prioplus: in addition the rules R1 to R11.  A flow of Algorithm 1 estimates N
+ *   prioplus: in addition the rules R1 to R12.  A flow of Algorithm 1 estimates N
  *     from its window when it yields.  The delay that makes it yield has squeezed
  *     that window, so N comes out many times too large, and the flow comes back
  *     many times too slowly.
@@ -78,6 +78,10 @@
  *         a window that nobody can use, and a flow that is alone takes itself for one of a
  *         hundred.  So the window is at most four times what was in flight an RTT ago, or an
  *         eighth more in a queue; and nobody aims higher than D_target.
+ *     R12 Of samples over the limit only one that is at least as long as the one before counts as
+ *         the second.  A packet that a host holds back holds back all behind it; they come
+ *         together then, and their RTTs fall by the time between them.  A level that takes the
+ *         queue makes it longer.
  *
  * A path that is longer than told
  *   D_target and D_limit go by the base RTT that is told, as all levels have to agree on them.
@@ -251,7 +255,7 @@ struct dcc_prioplus_params {
 	u32 beta_ppm;	    /* Swift's */
 	u32 max_mdf_ppm;
 	/* Not sysctls: the algorithm's name, and the socket's. */
-	u32 paper;	    /* 1: prioplus_paper, without the rules R1 to R11 */
+	u32 paper;	    /* 1: prioplus_paper, without the rules R1 to R12 */
 	u32 priority;	    /* sk_priority */
 	u32 seed;
 };
@@ -1051,9 +1055,14 @@ static inline u64 dcc_prioplus_sample(struct dcc_prioplus *s, const struct dcc_a
 		if (!f->odd)
 			f->step_q24 = 0;
 	}
-	if (delay_ns < s->limit_ns)
+	if (delay_ns < s->limit_ns) {
 		f->over = 0;
-	else if (++f->over >= 2)
+	} else {
+		if (!f->over || delay_ns >= f->high_ns || s->params.paper)
+			f->over++;
+		f->high_ns = delay_ns;
+	}
+	if (f->over >= 2)
 		return DCC_BPF_SUBPROG(dcc_prioplus_over_limit)(s, ack);
 	if (f->over && !s->params.paper)
 		return 0;
