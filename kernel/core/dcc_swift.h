@@ -14,6 +14,9 @@
  *   ("topology scaling").  A window below one packet is a packet every
  *   RTT / cwnd.
  *
+ *   Where the line has been idle for some RTTs the increase doubles with each
+ *   further one (not in the paper).
+ *
  *   acknowledgment -> target -> increase or decrease -> window
  *
  *   The steps are functions of their own (dcc_swift_target_ns(),
@@ -29,9 +32,7 @@
  *   3. Base target and scaling range follow from the base RTT when they are 0:
  *      1.25 and 2 base RTTs (docs/design/rules.md: a range of 4).  The paper's
  *      figures are those of one operator's network.  The target has the hosts'
- *      noise above that: it is in the base RTT on average, and RTTs differ by it.  The
- *      increase per RTT is larger by as much as the noise makes the automatic target,
- *      as long as it is at most a 16th of the window.
+ *      noise above that: it is in the base RTT on average, and RTTs differ by it.
  *   4. Algorithm 1, line "if cwnd <= cwnd_prev then t_last_decrease = now": it is
  *      "<" here.  With "<=" every acknowledgment above the target that may not
  *      decrease would postpone the decrease for ever.
@@ -49,6 +50,13 @@
  *      twice the line rate, which only breaks up bursts of hosts that are faster
  *      than that.  (At the line rate itself a lone flow would never build the
  *      queue that makes it stop growing.)
+ *  10. AI packets per RTT are 75 RTTs from a quarter of 100 Gbit/s and 12 us to all
+ *      of it, and more where noise makes RTTs longer.  After hai_rounds (3) RTTs in a
+ *      row whose mean is no queue the increase doubles with each further one, up to an
+ *      eighth of the window: TIMELY's hyperactive increase (SIGCOMM 2015, Algorithm
+ *      1), after 5 there.  No queue is a mean within a quarter of the way to the
+ *      target, from the base RTT or the flow's least one, if that is longer.  0: never,
+ *      which is the paper's law.
  */
 #ifndef DCC_SWIFT_H
 #define DCC_SWIFT_H
@@ -71,10 +79,7 @@
 #define DCC_SWIFT_FS_CWND_MAX_MILLI 100000000U
 #define DCC_SWIFT_AI_MIN_MILLI 1U
 #define DCC_SWIFT_AI_MAX_MILLI 1000000U
-/* The noise makes a base RTT so many times as long at most, */
-#define DCC_SWIFT_NOISY_BASES_MAX 8U
-/* and the increase larger up to such a part of the window. */
-#define DCC_SWIFT_NOISY_AI_SHIFT 4
+#define DCC_SWIFT_HAI_ROUNDS_MAX 1000U
 #define DCC_SWIFT_PPM_MAX 1000000U
 #define DCC_SWIFT_INITIAL_MAX_PACKETS 1000000U
 
@@ -84,6 +89,13 @@
 #define DCC_SWIFT_AI_MILLI 1000U
 #define DCC_SWIFT_BETA_PPM 800000U
 #define DCC_SWIFT_MAX_MDF_PPM 500000U
+#define DCC_SWIFT_HAI_ROUNDS 3U
+
+/* Such a part of the way to the target is no queue. */
+#define DCC_SWIFT_IDLE_PART 4U
+/* The increase doubles so often at most, and up to such a part of the window. */
+#define DCC_SWIFT_HAI_DOUBLINGS 16U
+#define DCC_SWIFT_HAI_SHIFT 3
 
 /* One packet in 256 RTTs: 256 times as many flows as packets in a BDP. */
 #define DCC_SWIFT_CWND_MIN (DCC_SWIFT_CWND_ONE >> 8)
@@ -118,6 +130,7 @@ struct dcc_swift_params {
 	u32 beta_ppm;
 	u32 max_mdf_ppm;
 	u32 initial_cwnd_packets; /* 0: one base BDP */
+	u32 hai_rounds;	       /* RTTs without a queue before the increase doubles; 0: never */
 };
 
 /* The last decision, for the tracepoint and ss. */
@@ -142,7 +155,6 @@ struct dcc_swift {
 	u32 fixed_target_ns; /* base target and hops */
 	u32 fs_range_ns;
 	u32 ai_q16;
-	u32 noisy_ai_q16; /* where it is at most a part of the window */
 	u32 beta_q24;
 	u32 max_mdf_q24;
 	u32 wire_bytes;
@@ -152,6 +164,11 @@ struct dcc_swift {
 	u64 decreased_ns; /* when the window last shrank; 0: never */
 	u32 rtt_ns;	  /* newest */
 	u32 timeouts;	  /* in a row */
+	u64 round_ns;	  /* packets sent from here on end the RTT */
+	u64 sum_ns;	  /* of its samples */
+	u32 samples;
+	u32 least_rtt_ns;
+	u32 idle_rounds;  /* RTTs without a queue, in a row */
 	struct dcc_swift_decision last;
 };
 
@@ -172,7 +189,8 @@ static_assert(sizeof(struct dcc_swift) <= 256, "state is one object of at most 2
 	X(ai_milli, DCC_SWIFT_AI_MIN_MILLI, DCC_SWIFT_AI_MAX_MILLI, false)                    \
 	X(beta_ppm, 0, DCC_SWIFT_PPM_MAX, true)                                               \
 	X(max_mdf_ppm, 0, DCC_SWIFT_PPM_MAX, true)                                            \
-	X(initial_cwnd_packets, 1, DCC_SWIFT_INITIAL_MAX_PACKETS, true)
+	X(initial_cwnd_packets, 1, DCC_SWIFT_INITIAL_MAX_PACKETS, true)                       \
+	X(hai_rounds, 0, DCC_SWIFT_HAI_ROUNDS_MAX, true)
 
 static inline void dcc_swift_params_default(struct dcc_swift_params *p)
 {
@@ -187,6 +205,7 @@ static inline void dcc_swift_params_default(struct dcc_swift_params *p)
 	p->beta_ppm = DCC_SWIFT_BETA_PPM;
 	p->max_mdf_ppm = DCC_SWIFT_MAX_MDF_PPM;
 	p->initial_cwnd_packets = 0;
+	p->hai_rounds = DCC_SWIFT_HAI_ROUNDS;
 }
 
 /* fs_min_cwnd >= fs_max_cwnd is allowed, as sysctls are set one by one: a step at fs_max_cwnd. */
@@ -207,7 +226,8 @@ static inline bool dcc_swift_params_valid(const struct dcc_swift_params *p)
 	       p->flow_scaling <= 1 && p->ai_milli >= DCC_SWIFT_AI_MIN_MILLI &&
 	       p->ai_milli <= DCC_SWIFT_AI_MAX_MILLI && p->beta_ppm <= DCC_SWIFT_PPM_MAX &&
 	       p->max_mdf_ppm <= DCC_SWIFT_PPM_MAX &&
-	       p->initial_cwnd_packets <= DCC_SWIFT_INITIAL_MAX_PACKETS;
+	       p->initial_cwnd_packets <= DCC_SWIFT_INITIAL_MAX_PACKETS &&
+	       p->hai_rounds <= DCC_SWIFT_HAI_ROUNDS_MAX;
 }
 
 static inline bool dcc_swift_stale(const struct dcc_swift *s, const struct dcc_path *path,
@@ -244,23 +264,6 @@ static inline u64 dcc_swift_line_packets_q24(const struct dcc_path *path, u64 ti
 }
 
 /*
- * The increase per RTT of a large window.  Noise makes RTTs longer, to the automatic target at
- * last; the increase is larger by as much as that target is, so that the window grows as it does
- * without noise.
- */
-static inline u32 dcc_swift_noisy_ai_q16(const struct dcc_swift *s, u64 ai_q24, u32 noise_ns)
-{
-	/* Never 0: base_ns is at least a microsecond. */
-	u32 quiet_ns = dcc_max_u32(dcc_sub_sat_u32(s->base_ns, noise_ns),
-				   s->base_ns / DCC_SWIFT_NOISY_BASES_MAX);
-	/* (base / 4 * 5 + noise) / 5 * 4; at most 1.8 s */
-	u32 noisy_ns = s->base_ns + dcc_min_u32(noise_ns, s->base_ns) / 5 * 4;
-
-	ai_q24 = dcc_muldiv_u64(ai_q24, noisy_ns, quiet_ns);
-	return (u32)dcc_min_u64(ai_q24 >> 8, DCC_SWIFT_AI_MAX_MILLI / 1000 << 16);
-}
-
-/*
  * Everything that depends on path and parameters only.  Values outside their
  * ranges are cut to them: a core must not fail.
  */
@@ -268,7 +271,7 @@ static inline void dcc_swift_derive(struct dcc_swift *s, const struct dcc_path *
 				    const struct dcc_swift_params *p)
 {
 	u32 range_ns = p->fs_range_ns;
-	u64 target_ns, span, ai_q24;
+	u64 target_ns, span;
 
 	s->path = *path;
 	s->params = *p;
@@ -302,10 +305,8 @@ static inline void dcc_swift_derive(struct dcc_swift *s, const struct dcc_path *
 	span = dcc_sub_sat_u64(dcc_swift_root(s->fs_min_q24), s->fs_floor);
 	s->fs_slope_q32 = dcc_div_u64((u64)range_ns << 32, dcc_max_u64(span, 1));
 
-	ai_q24 = dcc_swift_milli_to_q24(dcc_clamp_u32(p->ai_milli, DCC_SWIFT_AI_MIN_MILLI,
-						      DCC_SWIFT_AI_MAX_MILLI));
-	s->ai_q16 = (u32)(ai_q24 >> 8);
-	s->noisy_ai_q16 = dcc_swift_noisy_ai_q16(s, ai_q24, path->noise_ns);
+	s->ai_q16 = (u32)(dcc_swift_milli_to_q24(dcc_clamp_u32(p->ai_milli, DCC_SWIFT_AI_MIN_MILLI,
+							       DCC_SWIFT_AI_MAX_MILLI)) >> 8);
 	s->beta_q24 = dcc_ppm_to_q24(dcc_min_u32(p->beta_ppm, DCC_SWIFT_PPM_MAX));
 	s->max_mdf_q24 = dcc_ppm_to_q24(dcc_min_u32(p->max_mdf_ppm, DCC_SWIFT_PPM_MAX));
 
@@ -347,14 +348,43 @@ static inline u64 dcc_swift_acked_q16(const struct dcc_swift *s, u32 acked_bytes
 			   (u64)DCC_SWIFT_ACKED_MAX << DCC_WINDOW_SHIFT);
 }
 
+/* A mean RTT up to this is no queue. */
+static inline u32 dcc_swift_idle_ns(const struct dcc_swift *s)
+{
+	u32 idle_ns = dcc_max_u32(s->base_ns, s->least_rtt_ns);
+
+	return idle_ns + dcc_sub_sat_u32(s->last.target_ns, idle_ns) / DCC_SWIFT_IDLE_PART;
+}
+
+/* Counts RTTs without a queue. */
+static inline void dcc_swift_note_round(struct dcc_swift *s, const struct dcc_ack *ack)
+{
+	if (ack->send_ns >= s->round_ns || s->round_ns > ack->now_ns) {
+		if (!s->samples || dcc_div_u64(s->sum_ns, s->samples) > dcc_swift_idle_ns(s))
+			s->idle_rounds = 0;
+		else if (s->idle_rounds < DCC_SWIFT_HAI_ROUNDS_MAX + DCC_SWIFT_HAI_DOUBLINGS)
+			s->idle_rounds++;
+		s->round_ns = ack->now_ns;
+		s->sum_ns = 0;
+		s->samples = 0;
+	}
+	s->least_rtt_ns = dcc_min_u32(s->least_rtt_ns, ack->rtt_ns);
+	s->sum_ns += ack->rtt_ns;
+	s->samples++;
+}
+
 /* The increase per RTT of a window. */
 static inline u32 dcc_swift_ai_of_q16(const struct dcc_swift *s, u64 cwnd_q24)
 {
-	u64 part_q16 = cwnd_q24 >> (8 + DCC_SWIFT_NOISY_AI_SHIFT);
+	u32 doublings = dcc_sub_sat_u32(s->idle_rounds + 1, s->params.hai_rounds);
+	u64 most_q16;
 
-	if (cwnd_q24 < DCC_SWIFT_CWND_ONE)
+	if (!s->params.hai_rounds || !doublings || cwnd_q24 < DCC_SWIFT_CWND_ONE)
 		return s->ai_q16;
-	return dcc_max_u32(s->ai_q16, (u32)dcc_min_u64(s->noisy_ai_q16, part_q16));
+	most_q16 = dcc_min_u64(cwnd_q24 >> (8 + DCC_SWIFT_HAI_SHIFT),
+			       DCC_SWIFT_AI_MAX_MILLI / 1000 << 16);
+	doublings = dcc_min_u32(doublings, DCC_SWIFT_HAI_DOUBLINGS);
+	return dcc_max_u32(s->ai_q16, (u32)dcc_min_u64((u64)s->ai_q16 << doublings, most_q16));
 }
 
 /*
@@ -424,6 +454,11 @@ static inline void dcc_swift_start(struct dcc_swift *s)
 	s->decreased_ns = 0;
 	s->rtt_ns = s->base_ns;
 	s->timeouts = 0;
+	s->round_ns = 0;
+	s->sum_ns = 0;
+	s->samples = 0;
+	s->least_rtt_ns = ~0U;
+	s->idle_rounds = 0;
 	s->last.delay_ns = s->base_ns;
 	s->last.target_ns = dcc_swift_target_ns(s, s->cwnd_q24);
 	s->last.branch = DCC_SWIFT_START;
@@ -464,12 +499,15 @@ static inline bool dcc_swift_ack(struct dcc_swift *s, const struct dcc_path *pat
 	s->rtt_ns = ack->rtt_ns;
 	s->last.delay_ns = ack->rtt_ns;
 	s->last.target_ns = dcc_swift_target_ns(s, cwnd_q24);
+	dcc_swift_note_round(s, ack);
 	if (ack->rtt_ns < s->last.target_ns) {
 		branch = DCC_SWIFT_APP_LIMITED;
 		if (DCC_LIKELY(dcc_swift_window_limited(s, ack))) {
 			branch = DCC_SWIFT_INCREASE;
 			cwnd_q24 = dcc_swift_increase(cwnd_q24, dcc_swift_ai_of_q16(s, cwnd_q24),
 						      dcc_swift_acked_q16(s, ack->acked_bytes));
+		} else {
+			s->idle_rounds = 0;
 		}
 	} else {
 		branch = DCC_SWIFT_HOLD;

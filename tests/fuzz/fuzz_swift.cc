@@ -32,6 +32,7 @@ struct Swift {
     p.beta_ppm = in.Take<u32>();
     p.max_mdf_ppm = in.Take<u32>();
     p.initial_cwnd_packets = in.Take<u32>();
+    p.hai_rounds = in.Take<u32>();
     if (in.Take<u8>() % 2 && !dcc_swift_params_valid(&p)) dcc_swift_params_default(&p);
     return p;
   }
@@ -39,6 +40,7 @@ struct Swift {
   static void Check(const dcc_swift& s, const dcc_control& v) {
     Require(s.cwnd_q24 >= DCC_SWIFT_CWND_MIN && s.cwnd_q24 <= DCC_SWIFT_CWND_MAX);
     Require(s.timeouts <= DCC_SWIFT_RETX_RESET_THRESHOLD);
+    Require(s.idle_rounds <= DCC_SWIFT_HAI_ROUNDS_MAX + DCC_SWIFT_HAI_DOUBLINGS);
     Require(s.last.target_ns >= DCC_PATH_RTT_MIN_NS);
     Require(v.cwnd_q16 >= 1);
     Require(v.pacing_bps >= 1000 && v.pacing_bps <= 2 * DCC_PATH_RATE_MAX_BPS);

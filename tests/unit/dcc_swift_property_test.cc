@@ -35,12 +35,13 @@ dcc_swift_params RandomParams(Random& random, const dcc_path& path) {
   set(p.beta_ppm, 1, 1e6);
   set(p.max_mdf_ppm, 1, 1e6);
   set(p.initial_cwnd_packets, 1, 1e6);
+  if (random.OneIn(3)) p.hai_rounds = static_cast<u32>(random.Below(12));
   if (random.OneIn(20)) p.fs_min_cwnd_milli = p.fs_max_cwnd_milli;
   return p;
 }
 
 TEST(SwiftAgainstReference, WindowsAgreeWithinOnePercent) {
-  int decreases = 0, increases = 0, small = 0, edges = 0, acks = 0;
+  int decreases = 0, increases = 0, hyperactive = 0, small = 0, edges = 0, acks = 0;
   for (u64 seed = 1; seed <= 600; ++seed) {
     Random random(seed);
     const dcc_path path = RandomPath(random);
@@ -51,13 +52,14 @@ TEST(SwiftAgainstReference, WindowsAgreeWithinOnePercent) {
     dcc_control control;
     dcc_swift_init(&core, &path, &params, &control);
     const bool extreme = random.OneIn(5);
+    const double noise = random.OneIn(2) ? 0.3 : 0.02;
     const double flows = random.LogUniform(1, 1000);
     u64 now = 1 + random.Below(1ULL << 50);
     for (int i = 0; i < 2000; ++i) {
       // The delay of a link that such flows share, with noise.
       const double packet_ns = path.wire_bytes * 8e9 / static_cast<double>(path.line_rate_bps);
       double delay = std::max<double>(path.base_rtt_ns, reference.cwnd() * flows * packet_ns);
-      delay *= 1 + 0.3 * random.Unit();
+      delay *= 1 + noise * random.Unit();
       u32 rtt = static_cast<u32>(std::min(delay, 4e9));
       if (extreme && random.OneIn(50)) rtt = random.OneIn(2) ? 0 : 0xffffffff;
       now += static_cast<u64>(std::min(1e10, random.LogUniform(1, 2 * delay)));
@@ -84,6 +86,7 @@ TEST(SwiftAgainstReference, WindowsAgreeWithinOnePercent) {
       }
       decreases += decided && core.last.branch == DCC_SWIFT_DECREASE;
       increases += decided && core.last.branch == DCC_SWIFT_INCREASE;
+      hyperactive += decided && core.last.branch == DCC_SWIFT_INCREASE && reference.hyperactive();
       small += reference.cwnd() < 1;
       if (random.OneIn(300)) {
         dcc_swift_loss(&core, &path, &params, now, &control);
@@ -108,6 +111,7 @@ TEST(SwiftAgainstReference, WindowsAgreeWithinOnePercent) {
   }
   EXPECT_GT(decreases, 10000);
   EXPECT_GT(increases, 100000);
+  EXPECT_GT(hyperactive, 1000);
   EXPECT_GT(small, 10000);
   EXPECT_LT(edges, acks / 20) << "too many acknowledgments were excused";
 }

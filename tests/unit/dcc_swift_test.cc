@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <vector>
 
 namespace {
 
@@ -65,6 +66,7 @@ TEST(SwiftParameters, RefusesEachValueOutsideItsRange) {
   EXPECT_TRUE(refused([](auto& p) { p.beta_ppm = 1000001; }));
   EXPECT_TRUE(refused([](auto& p) { p.max_mdf_ppm = 1000001; }));
   EXPECT_TRUE(refused([](auto& p) { p.initial_cwnd_packets = 1000001; }));
+  EXPECT_TRUE(refused([](auto& p) { p.hai_rounds = 1001; }));
   EXPECT_FALSE(refused([](auto& p) { p.base_target_ns = DCC_SWIFT_TARGET_MIN_NS; }));
 }
 
@@ -134,19 +136,67 @@ TEST(Swift, AWindowOfAcksBelowTheTargetAddsAi) {
   EXPECT_NEAR(flow.cwnd(), 21, 0.03);
 }
 
-TEST(Swift, NoiseThatMakesRttsLongerMakesTheIncreaseLarger) {
-  // 12 us and 4 of noise: a target of 24 us in place of 15.
-  Flow flow(Params(), {100000000000, 16000, 1500, 4000, 0});
+// A window of ACKs, of packets that left within the RTT before.
+void Round(Flow& flow, u32 rtt_ns) {
+  flow.Wait(rtt_ns);
+  for (int i = static_cast<int>(flow.cwnd()); i > 0; --i) flow.Ack(rtt_ns);
+}
+
+TEST(SwiftHai, AnIdleLineDoublesTheIncreaseUpToAnEighthOfTheWindow) {
+  dcc_swift_params large = Params();
+  large.fs_max_cwnd_milli = 10000;
+  Flow flow(large, {100000000000ULL, 60000, 1500, 0, 0});
+  flow.Set(100);
+  std::vector<double> steps;
+  for (int i = 0; i < 10; ++i) {
+    const double before = flow.cwnd();
+    Round(flow, 60000);
+    steps.push_back(flow.cwnd() - before);
+  }
+  // The first round has no mean yet; three idle ones; then twice as much with each.
+  const double usual[] = {1, 1, 1, 2, 4, 8};
+  for (int i = 0; i < 6; ++i) EXPECT_NEAR(steps[i], usual[i], 0.4) << i;
+  const double eighth = flow.cwnd() / 9;
+  EXPECT_NEAR(steps[9], eighth, 1);
+}
+
+TEST(SwiftHai, AMeanThatIsAQueueEndsIt) {
+  Flow flow;
   flow.Set(40);
-  for (int i = 0; i < 40; ++i) EXPECT_TRUE(flow.Ack(16000));
-  EXPECT_NEAR(flow.cwnd(), 41.6, 0.05);
-  // A small window has the usual one.
-  flow.Set(10);
-  for (int i = 0; i < 10; ++i) EXPECT_TRUE(flow.Ack(16000));
-  EXPECT_NEAR(flow.cwnd(), 11, 0.06);
-  // All of it noise: not without bound.
-  Flow noise(Params(), {100000000000, 16000, 1500, 16000, 0});
-  EXPECT_NEAR(noise.state.noisy_ai_q16 / 65536.0, 8 * 1.8, 0.01);
+  for (int i = 0; i < 6; ++i) Round(flow, 12000);
+  ASSERT_GT(flow.state.idle_rounds, 3u);
+  // Target 15.4 us: a quarter of the way there is 12.85.
+  Round(flow, 13000);
+  Round(flow, 13000);
+  EXPECT_EQ(flow.state.idle_rounds, 0u);
+  const double before = flow.cwnd();
+  Round(flow, 13000);
+  EXPECT_NEAR(flow.cwnd() - before, 1, 0.1);
+}
+
+TEST(SwiftHai, KnowsAnIdlePathThatIsLongerThanItsBaseRtt) {
+  Flow flow(Params(), {100000000000ULL, 10800, 1500, 0, 0});
+  flow.Set(30);
+  for (int i = 0; i < 6; ++i) Round(flow, 12000);
+  EXPECT_GT(flow.state.idle_rounds, 3u);
+}
+
+TEST(SwiftHai, AWindowThatIsNotUsedCountsNoIdleRound) {
+  Flow flow;
+  flow.Set(40);
+  flow.inflight_bytes = 15000;
+  for (int i = 0; i < 6; ++i) Round(flow, 12000);
+  EXPECT_EQ(flow.state.idle_rounds, 0u);
+  EXPECT_EQ(flow.cwnd(), 40);
+}
+
+TEST(SwiftHai, WithoutIt) {
+  dcc_swift_params params = Params();
+  params.hai_rounds = 0;
+  Flow flow(params);
+  flow.Set(40);
+  for (int i = 0; i < 12; ++i) Round(flow, 12000);
+  EXPECT_NEAR(flow.cwnd(), 52, 0.5);
 }
 
 TEST(Swift, OneAckOfManyPacketsAddsAsMuchAsManyAcks) {
@@ -283,6 +333,7 @@ TEST(Swift, TakesUpAChangedPathAndParametersWithTheNextAck) {
 TEST(Swift, AiIsNotLostInALargeWindow) {
   dcc_swift_params params = Params();
   params.ai_milli = 100;
+  params.hai_rounds = 0;
   Flow flow(params, {800000000000ULL, 1000000, 1500, 0, 0});
   const double before = flow.cwnd();  // 66667 packets
   for (int i = 0; i < 66667; ++i) flow.Ack(1000000);

@@ -27,10 +27,6 @@ class SwiftReference {
     fs_min_ = p.fs_min_cwnd_milli / 1e3;
     fs_max_ = p.fs_max_cwnd_milli / 1e3;
     ai_ = p.ai_milli / 1e3;
-    // As much larger as 5/4 base RTT and the noise are than 5/4 of a base RTT without it.
-    const double noise = std::min<double>(path.noise_ns, base_);
-    noisy_ai_ = ai_ * (base_ + 0.8 * noise) / std::max(base_ - noise, base_ / 8);
-    noisy_ai_ = std::min(noisy_ai_, 1000.0);
     beta_ = p.beta_ppm / 1e6;
     max_mdf_ = p.max_mdf_ppm / 1e6;
     max_ = std::clamp(2 * (fixed_ + range_) * mu / wire_, 2.0, 2097152.0);
@@ -43,6 +39,10 @@ class SwiftReference {
     rtt_ = base_;
     last_decrease_ = 0;
     retransmit_count_ = 0;
+    round_end_ = 0;
+    delays_ = samples_ = 0;
+    least_ = 4294967295.0;
+    idle_rounds_ = 0;
   }
 
   double cwnd() const { return cwnd_; }
@@ -52,6 +52,10 @@ class SwiftReference {
   void Follow(const dcc_swift& core) {
     cwnd_ = static_cast<double>(core.cwnd_q24) / 16777216.0;
     last_decrease_ = core.decreased_ns;
+    idle_rounds_ = static_cast<int>(core.idle_rounds);
+  }
+  bool hyperactive() const {
+    return p_.hai_rounds && idle_rounds_ >= static_cast<int>(p_.hai_rounds);
   }
 
   double TargetAt(double cwnd) const {
@@ -72,11 +76,13 @@ class SwiftReference {
     // The windows may differ by 1 %, and so may their targets.
     const double blur = TargetAt(cwnd_ * 0.99) - TargetAt(cwnd_ * 1.01);
     knife_edge_ = std::fabs(delay - target) <= 1 + 1e-6 * target + blur;
+    NoteRound(ack, target, blur);
     if (delay < target) {
       if (!(ack.flags & DCC_ACK_APP_LIMITED) && ack.inflight_bytes / wire_ >= cwnd_ / 2) {
         const double acked = std::min(ack.acked_bytes / wire_, 2048.0);
-        const double ai = cwnd_ >= 1 ? std::max(ai_, std::min(noisy_ai_, cwnd_ / 16)) : ai_;
-        cwnd_ += cwnd_ >= 1 ? ai / cwnd_ * acked : ai * acked;
+        cwnd_ += cwnd_ >= 1 ? Increase() / cwnd_ * acked : ai_ * acked;
+      } else {
+        idle_rounds_ = 0;
       }
     } else if (CanDecrease(ack.now_ns)) {
       cwnd_ *= std::max(1 - beta_ * (delay - target) / delay, 1 - max_mdf_);
@@ -109,6 +115,31 @@ class SwiftReference {
  private:
   static constexpr double kMin = 1.0 / 256;
 
+  // Difference 10.
+  void NoteRound(const dcc_ack& ack, double target, double blur) {
+    if (ack.send_ns >= round_end_ || round_end_ > ack.now_ns) {
+      const double idle = std::max(base_, least_), mean = delays_ / std::max(samples_, 1.0);
+      const double bound = idle + std::max(0.0, target - idle) / 4;
+      // The core's mean and bound are whole nanoseconds, and the windows may differ by 1 %.
+      if (samples_ > 0 && std::fabs(mean - bound) <= 2 + 1e-6 * target + blur) knife_edge_ = true;
+      if (samples_ > 0 && mean <= bound)
+        idle_rounds_ = std::min(idle_rounds_ + 1, 1016);
+      else
+        idle_rounds_ = 0;
+      round_end_ = ack.now_ns;
+      delays_ = samples_ = 0;
+    }
+    least_ = std::min<double>(least_, ack.rtt_ns);
+    delays_ += ack.rtt_ns;
+    ++samples_;
+  }
+
+  double Increase() const {
+    if (!hyperactive()) return ai_;
+    const int doublings = std::min(idle_rounds_ + 1 - static_cast<int>(p_.hai_rounds), 16);
+    return std::max(ai_, std::min({ai_ * std::pow(2, doublings), cwnd_ / 8, 1000.0}));
+  }
+
   bool CanDecrease(u64 now) const {
     return last_decrease_ == 0 || static_cast<double>(now - last_decrease_) >= rtt_;
   }
@@ -126,11 +157,12 @@ class SwiftReference {
   }
 
   dcc_swift_params p_;
-  double wire_, base_, fixed_, range_, fs_min_, fs_max_, ai_, noisy_ai_, beta_, max_mdf_, max_,
-      initial_;
+  double wire_, base_, fixed_, range_, fs_min_, fs_max_, ai_, beta_, max_mdf_, max_, initial_;
   double cwnd_ = 1, rtt_ = 0;
   u64 last_decrease_ = 0;
-  int retransmit_count_ = 0;
+  int retransmit_count_ = 0, idle_rounds_ = 0;
+  u64 round_end_ = 0;
+  double delays_ = 0, samples_ = 0, least_ = 4294967295.0;
   bool knife_edge_ = false;
 };
 
