@@ -5,13 +5,14 @@
 usage: fuzz.py [--executions N] [--targets A,B] [--jobs N] [--keep] [BUILD]
 
 Targets are BUILD/fuzz_NAME (default: build; `make tools` builds them). BUILD/fuzz/NAME has the inputs that a target found interesting; it
-begins with those of tests/fuzz/corpus/NAME.zip. Interrupted, the next call goes on: BUILD/fuzz/NAME.json counts executions. --keep then
-packs the fewest inputs that reach all of the code into tests/fuzz/corpus. A fault stops everything: its
-input is kept in BUILD/fuzz, and the exit code is 1.
+begins with those of tests/fuzz/corpus/NAME.zip. Interrupted, the next call goes on: BUILD/fuzz/NAME.json counts executions
+of this very program. --keep then packs the fewest inputs that reach all of the code into tests/fuzz/corpus. A fault stops everything:
+its input is kept in BUILD/fuzz, and the exit code is 1.
 """
 
 import argparse
 import concurrent.futures
+import hashlib
 import json
 import os
 import pathlib
@@ -48,7 +49,10 @@ class Target:
         if self.kept.exists():
             with zipfile.ZipFile(self.kept) as archive:
                 archive.extractall(self.folder)
-        self.runs = json.loads(self.state.read_text())["executions"] if self.state.exists() else 0
+        self.digest = hashlib.sha256(program.read_bytes()).hexdigest()
+        state = json.loads(self.state.read_text()) if self.state.exists() else {}
+        # Of another program they say nothing.
+        self.runs = state["executions"] if state.get("program") == self.digest else 0
         self.process = None
 
     def fuzz(self, executions):
@@ -65,7 +69,7 @@ class Target:
             return f"fuzz_{self.name} ended with {self.process.returncode}:\n{log[-3000:]}"
         self.runs += int(ran[1])
         fresh = self.state.with_suffix(".new")
-        fresh.write_text(json.dumps({"executions": self.runs}) + "\n")
+        fresh.write_text(json.dumps({"executions": self.runs, "program": self.digest}) + "\n")
         os.replace(fresh, self.state)
         return None
 
