@@ -50,7 +50,7 @@
  *      twice the line rate, which only breaks up bursts of hosts that are faster
  *      than that.  (At the line rate itself a lone flow would never build the
  *      queue that makes it stop growing.)
- *  10. AI packets per RTT are 75 RTTs from a quarter of 100 Gbit/s and 12 us to all
+ *  10. AI packets per RTT take 75 RTTs from a quarter of 100 Gbit/s and 12 us to all
  *      of it, and more where noise makes RTTs longer.  After hai_rounds (3) RTTs in a
  *      row whose mean is no queue the increase doubles with each further one, up to an
  *      eighth of the window: TIMELY's hyperactive increase (SIGCOMM 2015, Algorithm
@@ -130,7 +130,7 @@ struct dcc_swift_params {
 	u32 beta_ppm;
 	u32 max_mdf_ppm;
 	u32 initial_cwnd_packets; /* 0: one base BDP */
-	u32 hai_rounds;	       /* RTTs without a queue before the increase doubles; 0: never */
+	u32 hai_rounds;	       /* RTTs without a queue that double the increase; 0: never */
 };
 
 /* The last decision, for the tracepoint and ss. */
