@@ -103,7 +103,8 @@
  *  15. More than the predicted share is taken: a sixteenth to a quarter, the more the fewer
  *      packets of the flow saw the drain, and up to four times when they are too few for any
  *      slope (dcc_oscar_margin_q24()).
- *  16. D_target can depend on the flow's share (flow_scaling_ppm; off by default).
+ *  16. D_target depends on the flow's share where the hosts' noise is measured
+ *      (dcc_oscar_noise_scaling_ns()), or where flow_scaling_ppm says so.
  *  17. The automatic D_target is no multiple of the base RTT (dcc_oscar_default_queue_ns()).  A
  *      path just short of the next longer queue takes that where flows of longer paths hold it
  *      (dcc_oscar_watch_next_queue()).

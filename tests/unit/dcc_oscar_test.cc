@@ -365,6 +365,32 @@ TEST(Oscar, FlowScalingLowersTheTargetWithEachDoublingOfTheShareAboveASixteenth)
   EXPECT_NEAR(flow.control.cwnd_q16 / 65536.0 * flow.path.wire_bytes, 16500 * 12.5 / 4, 1);
 }
 
+TEST(Oscar, WhereNoiseIsMeasuredLargerSharesAimLower) {
+  const auto target = [](u32 base_ns, u32 noise_ns, double u, u32 queue_ns = 0, u32 ppm = 0,
+                         u32 grain_ns = 0) {
+    Flow flow(0);
+    flow.path.grain_ns = grain_ns;
+    flow.path.base_rtt_ns = base_ns;
+    flow.path.noise_ns = noise_ns;
+    flow.params.target_queue_ns = queue_ns;
+    flow.params.flow_scaling_ppm = ppm;
+    dcc_oscar_init(&flow.state, &flow.path, &flow.params, &flow.control);
+    dcc_oscar_set_ratio(&flow.state, 1, static_cast<u32>(u * kOne), DCC_OSCAR_NEAR);
+    return flow.state.scale.target_ns;
+  };
+  // A queue of 8 us, half of it for the whole link.
+  EXPECT_EQ(target(16000, 4000, 1.0 / 16), 24000u);
+  EXPECT_EQ(target(16000, 4000, 0.25), 22000u);
+  EXPECT_EQ(target(16000, 4000, 1), 20000u);
+  // 13 us; 28 - 21 us of it, and 4 of 14 us.
+  EXPECT_EQ(target(28000, 14000, 1), 41000u - 6500u);
+  EXPECT_EQ(target(28000, 16000, 1), 42000u - 4000u);
+  EXPECT_EQ(target(28000, 20000, 1), 44000u) << "long noise: none";
+  EXPECT_EQ(target(16000, 4000, 1, 7000), 23000u) << "a queue that is told is kept";
+  EXPECT_EQ(target(16000, 4000, 1, 0, 1), 24000u) << "next to none, as told";
+  EXPECT_EQ(target(16000, 4000, 1, 0, 0, 2), 24000u) << "nobody has told the line rate";
+}
+
 TEST(Oscar, FlowScalingStaysWithAChangedPath) {
   Flow flow(0);
   flow.params.flow_scaling_ppm = 500000;

@@ -206,6 +206,10 @@ class OscarReference {
     if (told_ && !paper_ && !params.target_queue_ns && !params.target_delay_ns)
       next_queue_ = DefaultQueue(base_ + std::floor((base_ - path.noise_ns) / 3), path.noise_ns);
     flow_scaling_ = paper_ ? 0 : params.flow_scaling_ppm / 1e6;
+    // Difference 16.
+    if (!paper_ && !params.flow_scaling_ppm && !params.target_queue_ns && !params.target_delay_ns &&
+        !path.grain_ns)
+      noise_ = std::min<double>(path.noise_ns, base_);
     SetTarget(target_);
     u_ai_ = params.u_ai_ppm / 1e6;
     u_hai_ = params.u_hai_ppm / 1e6;
@@ -353,9 +357,12 @@ class OscarReference {
   }
 
   void ScaleTarget() {
-    if (flow_scaling_ == 0) return;
-    SetTarget(base_ + queue_ -
-              std::floor(queue_ * flow_scaling_ / 4 * std::max(0.0, Log2(16 * u_))));
+    double part = queue_ * flow_scaling_;
+    if (noise_ > 0)
+      part =
+          std::min(std::floor(queue_ / 2), std::max(0.0, base_ - noise_ - std::floor(noise_ / 2)));
+    if (part == 0) return;
+    SetTarget(base_ + queue_ - std::floor(part / 4 * std::max(0.0, Log2(16 * u_))));
   }
 
   void SetGap() {
@@ -609,7 +616,7 @@ class OscarReference {
   bool told_ = false, uses_next_ = false;
   int near_next_ = 0;
   double own_queue_ = 0, next_queue_ = 0, slack_ = 0;
-  double queue_, flow_scaling_;
+  double queue_, flow_scaling_, noise_ = 0;
   double mu_, packet_, base_, target_, tau_, empty_, band_, near_, high_, drop_, u_ai_, u_hai_;
   BatchReference batch_;
   double u_ = 1;

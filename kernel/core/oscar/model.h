@@ -181,7 +181,7 @@ static inline void dcc_oscar_scale_target(struct dcc_oscar *s)
 {
 	struct dcc_oscar_scale *c = &s->scale;
 
-	if (DCC_UNLIKELY(c->params.flow_scaling_ppm) && !c->params.paper)
+	if (DCC_UNLIKELY(dcc_oscar_scaling_ns(c)))
 		dcc_oscar_set_target(c, dcc_oscar_scaled_target_ns(c, s->u_q24));
 }
 

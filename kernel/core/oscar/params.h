@@ -53,7 +53,10 @@ struct dcc_oscar_params {
 	u32 u_ai_ppm;	     /* U_AI, 0 .. 100000 */
 	u32 u_hai_ppm;	     /* U_HAI, 1 .. 1000000; only oscar_paper uses it */
 	u32 target_queue_ns; /* D_target above the base RTT; 0: dcc_oscar_default_queue_ns() */
-	/* The part of that queue by which a flow with the whole link aims lower, 0 .. 750000. */
+	/*
+	 * The part of that queue by which a flow with the whole link aims lower, 1 .. 750000; 0:
+	 * dcc_oscar_noise_scaling_ns().
+	 */
 	u32 flow_scaling_ppm;
 	u32 paper;	     /* 0: oscar; 1: oscar_paper, Algorithms 1 and 2 as printed */
 };
@@ -150,17 +153,44 @@ static inline u32 dcc_oscar_drop_ns(const struct dcc_oscar_scale *c)
 }
 
 /*
+ * Automatic flow scaling, in ns of the queue; 0: none.  Flows that have measured the hosts' noise
+ * aim for queues that differ by what each took for noise.  Half of the queue, less where the noise
+ * is longer than half of the path without it: short queues leave the link idle in such noise.  Not
+ * where nobody has told the line rate, for what a slow link makes of a burst is no noise.
+ */
+static inline u32 dcc_oscar_noise_scaling_ns(const struct dcc_oscar_scale *c)
+{
+	u32 noise_ns = dcc_min_u32(c->path.noise_ns, c->base_ns);
+
+	if (DCC_LIKELY(!noise_ns) || c->path.grain_ns || c->params.target_queue_ns ||
+	    c->params.target_delay_ns)
+		return 0;
+	return dcc_min_u32(c->queue_ns / 2,
+			   dcc_sub_sat_u32(c->base_ns, noise_ns + noise_ns / 2));
+}
+
+/* Flow scaling: how much lower a flow with the whole link aims. */
+static inline u32 dcc_oscar_scaling_ns(const struct dcc_oscar_scale *c)
+{
+	u32 ppm = dcc_min_u32(c->params.flow_scaling_ppm, DCC_OSCAR_FLOW_SCALING_MAX_PPM);
+
+	if (c->params.paper)
+		return 0;
+	if (DCC_LIKELY(!ppm))
+		return dcc_oscar_noise_scaling_ns(c);
+	return (u32)dcc_div_u64((u64)c->queue_ns * ppm, 1000000);
+}
+
+/*
  * Flow scaling: a target that falls with the share u, by an equal part for each doubling above
  * 1/16.  It is a force that brings shares together whose flows aim for different delays.
  */
 static inline u32 dcc_oscar_scaled_target_ns(const struct dcc_oscar_scale *c, u32 u_q24)
 {
-	u32 ppm = dcc_min_u32(c->params.flow_scaling_ppm, DCC_OSCAR_FLOW_SCALING_MAX_PPM);
 	u32 from_q16 = (DCC_RATIO_SHIFT - DCC_OSCAR_FLOW_SCALING_OCTAVES) << 16;
 	u32 octaves_q16 = dcc_sub_sat_u32(dcc_log2_segments_q16(u_q24), from_q16);
-	/* < 2^31 (ns) * 2^20 * 2^10; the product with octaves is < 2^57. */
-	u64 part_q10 = dcc_div_u64(((u64)c->queue_ns * ppm) << 10,
-				   1000000 * DCC_OSCAR_FLOW_SCALING_OCTAVES);
+	/* < 2^31 (ns) * 2^10; the product with octaves is < 2^57. */
+	u64 part_q10 = ((u64)dcc_oscar_scaling_ns(c) << 10) / DCC_OSCAR_FLOW_SCALING_OCTAVES;
 
 	return c->base_ns + c->queue_ns - (u32)((part_q10 * octaves_q16) >> 26);
 }
