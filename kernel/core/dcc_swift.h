@@ -57,6 +57,9 @@
  *      1), after 5 there.  No queue is a mean within a quarter of the way to the
  *      target, from the base RTT or the flow's least one, if that is longer.  0: never,
  *      which is the paper's law.
+ *  11. The automatic target, 5/4 base RTTs, is no longer than an idle path where the base
+ *      RTT is told a fifth too short.  So it is at least 17/16 of the flow's least
+ *      RTT, as far as that is up to 5/4 base RTTs.  Not in the paper's law.
  */
 #ifndef DCC_SWIFT_H
 #define DCC_SWIFT_H
@@ -348,6 +351,17 @@ static inline u64 dcc_swift_acked_q16(const struct dcc_swift *s, u32 acked_bytes
 			   (u64)DCC_SWIFT_ACKED_MAX << DCC_WINDOW_SHIFT);
 }
 
+/* The target of an acknowledgment; difference 11. */
+static inline u32 dcc_swift_aim_ns(const struct dcc_swift *s)
+{
+	u32 idle_ns = dcc_min_u32(s->least_rtt_ns, s->base_ns + s->base_ns / 4);
+	u32 target_ns = dcc_swift_target_ns(s, s->cwnd_q24);
+
+	if (!s->params.hai_rounds || s->params.base_target_ns)
+		return target_ns;
+	return dcc_max_u32(target_ns, idle_ns + idle_ns / 16);
+}
+
 /* A mean RTT up to this is no queue. */
 static inline u32 dcc_swift_idle_ns(const struct dcc_swift *s)
 {
@@ -368,7 +382,6 @@ static inline void dcc_swift_note_round(struct dcc_swift *s, const struct dcc_ac
 		s->sum_ns = 0;
 		s->samples = 0;
 	}
-	s->least_rtt_ns = dcc_min_u32(s->least_rtt_ns, ack->rtt_ns);
 	s->sum_ns += ack->rtt_ns;
 	s->samples++;
 }
@@ -498,7 +511,8 @@ static inline bool dcc_swift_ack(struct dcc_swift *s, const struct dcc_path *pat
 	cwnd_q24 = s->cwnd_q24;
 	s->rtt_ns = ack->rtt_ns;
 	s->last.delay_ns = ack->rtt_ns;
-	s->last.target_ns = dcc_swift_target_ns(s, cwnd_q24);
+	s->least_rtt_ns = dcc_min_u32(s->least_rtt_ns, ack->rtt_ns);
+	s->last.target_ns = dcc_swift_aim_ns(s);
 	dcc_swift_note_round(s, ack);
 	if (ack->rtt_ns < s->last.target_ns) {
 		branch = DCC_SWIFT_APP_LIMITED;

@@ -181,6 +181,26 @@ TEST(SwiftHai, KnowsAnIdlePathThatIsLongerThanItsBaseRtt) {
   EXPECT_GT(flow.state.idle_rounds, 3u);
 }
 
+TEST(SwiftHai, TheTargetIsAboveAnIdlePathThatIsAFifthLongerThanTold) {
+  Flow flow(Params(), {100000000000ULL, 9600, 1500, 0, 0});
+  flow.Set(90);
+  flow.Ack(12000);
+  EXPECT_EQ(flow.state.last.target_ns, 12750u);
+  flow.Ack(12700);
+  EXPECT_EQ(flow.state.last.branch, static_cast<u32>(DCC_SWIFT_INCREASE));
+  // Not above any queue in which the flow began.
+  Flow queued;
+  queued.Set(90);
+  queued.Ack(20000);
+  EXPECT_EQ(queued.state.last.target_ns, 15000u + 15000u / 16);
+  dcc_swift_params paper = Params();
+  paper.hai_rounds = 0;
+  Flow as_published(paper, {100000000000ULL, 9600, 1500, 0, 0});
+  as_published.Set(100);
+  as_published.Ack(12000);
+  EXPECT_EQ(as_published.state.last.target_ns, 12000u);
+}
+
 TEST(SwiftHai, AWindowThatIsNotUsedCountsNoIdleRound) {
   Flow flow;
   flow.Set(40);
@@ -215,6 +235,7 @@ TEST(Swift, BelowOnePacketEachAckAddsAi) {
 
 TEST(Swift, DecreasesByTheDistanceFromTheTarget) {
   Flow flow;
+  flow.Ack(12000);
   flow.Set(200);
   flow.Ack(20000);  // target 15 us: 0.8 * 5 / 20
   EXPECT_NEAR(flow.cwnd(), 200 * (1 - 0.8 * 5 / 20), 1e-3);

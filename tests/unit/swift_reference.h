@@ -70,8 +70,13 @@ class SwiftReference {
     retransmit_count_ = 0;
     if (ack.flags & (DCC_ACK_NO_RTT | DCC_ACK_DELAYED)) return false;
     const double before = cwnd_;
-    const double target = TargetAt(cwnd_);
     const double delay = ack.rtt_ns;
+    least_ = std::min(least_, delay);
+    double target = TargetAt(cwnd_);
+    // Difference 11.
+    const double idle = std::min(least_, base_ + std::floor(base_ / 4));
+    if (p_.hai_rounds && !p_.base_target_ns)
+      target = std::max(target, idle + std::floor(idle / 16));
     rtt_ = delay;
     // The windows may differ by 1 %, and so may their targets.
     const double blur = TargetAt(cwnd_ * 0.99) - TargetAt(cwnd_ * 1.01);
@@ -129,7 +134,6 @@ class SwiftReference {
       round_end_ = ack.now_ns;
       delays_ = samples_ = 0;
     }
-    least_ = std::min<double>(least_, ack.rtt_ns);
     delays_ += ack.rtt_ns;
     ++samples_;
   }
