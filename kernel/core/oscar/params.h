@@ -155,7 +155,7 @@ static inline u32 dcc_oscar_drop_ns(const struct dcc_oscar_scale *c)
 /*
  * Automatic flow scaling, in ns of the queue; 0: none.  Flows that have measured the hosts' noise
  * aim for queues that differ by what each took for noise.  Half of the queue, less where the noise
- * is longer than half of the path without it: short queues leave the link idle in such noise.  Not
+ * is about as long as the path without it: short queues leave the link idle in such noise.  Not
  * where nobody has told the line rate, for what a slow link makes of a burst is no noise.
  */
 static inline u32 dcc_oscar_noise_scaling_ns(const struct dcc_oscar_scale *c)
