@@ -165,13 +165,13 @@ struct dcc_swift {
 	/* The flow. */
 	u64 cwnd_q24;
 	u64 decreased_ns; /* when the window last shrank; 0: never */
-	u32 rtt_ns;	  /* newest */
-	u32 timeouts;	  /* in a row */
-	u64 round_ns;	  /* packets sent from here on end the RTT */
+	u64 round_ns;	  /* packets sent from here on end the RTT; not for the paper's law */
 	u64 sum_ns;	  /* of its samples */
 	u32 samples;
 	u32 least_rtt_ns;
 	u32 idle_rounds;  /* RTTs without a queue, in a row */
+	u32 rtt_ns;	  /* newest */
+	u32 timeouts;	  /* in a row */
 	struct dcc_swift_decision last;
 };
 
@@ -266,6 +266,18 @@ static inline u64 dcc_swift_line_packets_q24(const struct dcc_path *path, u64 ti
 					  wire * 8000000000ULL), DCC_SWIFT_CWND_MAX);
 }
 
+/* The automatic target of a path without noise. */
+static inline u32 dcc_swift_default_target_ns(const struct dcc_swift *s)
+{
+	return s->base_ns + s->base_ns / 4;
+}
+
+/* A shorter target would shrink the window without end on an idle path of this RTT. */
+static inline u32 dcc_swift_least_target_ns(u32 idle_ns)
+{
+	return idle_ns + idle_ns / 16;
+}
+
 /*
  * Everything that depends on path and parameters only.  Values outside their
  * ranges are cut to them: a core must not fail.
@@ -283,9 +295,9 @@ static inline void dcc_swift_derive(struct dcc_swift *s, const struct dcc_path *
 				      DCC_PATH_WIRE_MAX_BYTES);
 
 	target_ns = p->base_target_ns ? p->base_target_ns :
-					(u64)s->base_ns + s->base_ns / 4 + path->noise_ns;
-	/* A target that an idle path does not meet would shrink the window without end. */
-	target_ns = dcc_clamp_u64(target_ns, s->base_ns + s->base_ns / 16, DCC_SWIFT_TARGET_MAX_NS);
+					(u64)dcc_swift_default_target_ns(s) + path->noise_ns;
+	target_ns = dcc_clamp_u64(target_ns, dcc_swift_least_target_ns(s->base_ns),
+				  DCC_SWIFT_TARGET_MAX_NS);
 	target_ns += dcc_min_u32(p->hops, DCC_SWIFT_HOPS_MAX) *
 		     dcc_min_u32(p->hop_scale_ns, DCC_SWIFT_HOP_MAX_NS);
 	s->fixed_target_ns = dcc_sat_u32(target_ns); /* < 2.7e9 */
@@ -351,17 +363,6 @@ static inline u64 dcc_swift_acked_q16(const struct dcc_swift *s, u32 acked_bytes
 			   (u64)DCC_SWIFT_ACKED_MAX << DCC_WINDOW_SHIFT);
 }
 
-/* The target of an acknowledgment; difference 11. */
-static inline u32 dcc_swift_aim_ns(const struct dcc_swift *s)
-{
-	u32 idle_ns = dcc_min_u32(s->least_rtt_ns, s->base_ns + s->base_ns / 4);
-	u32 target_ns = dcc_swift_target_ns(s, s->cwnd_q24);
-
-	if (!s->params.hai_rounds || s->params.base_target_ns)
-		return target_ns;
-	return dcc_max_u32(target_ns, idle_ns + idle_ns / 16);
-}
-
 /* A mean RTT up to this is no queue. */
 static inline u32 dcc_swift_idle_ns(const struct dcc_swift *s)
 {
@@ -370,9 +371,17 @@ static inline u32 dcc_swift_idle_ns(const struct dcc_swift *s)
 	return idle_ns + dcc_sub_sat_u32(s->last.target_ns, idle_ns) / DCC_SWIFT_IDLE_PART;
 }
 
-/* Counts RTTs without a queue. */
-static inline void dcc_swift_note_round(struct dcc_swift *s, const struct dcc_ack *ack)
+/* Differences 10 and 11: RTTs without a queue, and a target above the idle path. */
+static inline void dcc_swift_watch_idle(struct dcc_swift *s, const struct dcc_ack *ack)
 {
+	u32 idle_ns;
+
+	s->least_rtt_ns = dcc_min_u32(s->least_rtt_ns, ack->rtt_ns);
+	if (!s->params.base_target_ns) {
+		idle_ns = dcc_min_u32(s->least_rtt_ns, dcc_swift_default_target_ns(s));
+		s->last.target_ns = dcc_max_u32(s->last.target_ns,
+						dcc_swift_least_target_ns(idle_ns));
+	}
 	if (ack->send_ns >= s->round_ns || s->round_ns > ack->now_ns) {
 		if (!s->samples || dcc_div_u64(s->sum_ns, s->samples) > dcc_swift_idle_ns(s))
 			s->idle_rounds = 0;
@@ -511,9 +520,9 @@ static inline bool dcc_swift_ack(struct dcc_swift *s, const struct dcc_path *pat
 	cwnd_q24 = s->cwnd_q24;
 	s->rtt_ns = ack->rtt_ns;
 	s->last.delay_ns = ack->rtt_ns;
-	s->least_rtt_ns = dcc_min_u32(s->least_rtt_ns, ack->rtt_ns);
-	s->last.target_ns = dcc_swift_aim_ns(s);
-	dcc_swift_note_round(s, ack);
+	s->last.target_ns = dcc_swift_target_ns(s, cwnd_q24);
+	if (s->params.hai_rounds)
+		dcc_swift_watch_idle(s, ack);
 	if (ack->rtt_ns < s->last.target_ns) {
 		branch = DCC_SWIFT_APP_LIMITED;
 		if (DCC_LIKELY(dcc_swift_window_limited(s, ack))) {

@@ -401,7 +401,8 @@ TEST(Oscar, FlowScalingStaysWithAChangedPath) {
   const u32 queue_ns = flow.state.scale.target_ns - 20000;
   EXPECT_LT(queue_ns, 10000u);
   EXPECT_EQ(flow.state.scale.target_ns,
-            dcc_oscar_scaled_target_ns(&flow.state.scale, flow.state.u_q24));
+            dcc_oscar_scaled_target_ns(&flow.state.scale, dcc_oscar_scaling_ns(&flow.state.scale),
+                                       flow.state.u_q24));
 }
 
 TEST(OscarPaper, HasNoFlowScaling) {

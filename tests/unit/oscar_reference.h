@@ -203,13 +203,12 @@ class OscarReference {
     queue_ = queue;
     told_ = !path.grain_ns;
     own_queue_ = queue;
-    if (told_ && !paper_ && !params.target_queue_ns && !params.target_delay_ns)
+    const bool adapts = told_ && !paper_ && !params.target_queue_ns && !params.target_delay_ns;
+    if (adapts)
       next_queue_ = DefaultQueue(base_ + std::floor((base_ - path.noise_ns) / 3), path.noise_ns);
     flow_scaling_ = paper_ ? 0 : params.flow_scaling_ppm / 1e6;
     // Difference 16.
-    if (!paper_ && !params.flow_scaling_ppm && !params.target_queue_ns && !params.target_delay_ns &&
-        !path.grain_ns)
-      noise_ = std::min<double>(path.noise_ns, base_);
+    if (adapts && !params.flow_scaling_ppm) noise_ = std::min<double>(path.noise_ns, base_);
     SetTarget(target_);
     u_ai_ = params.u_ai_ppm / 1e6;
     u_hai_ = params.u_hai_ppm / 1e6;

@@ -180,9 +180,10 @@ static inline void dcc_oscar_set_gap(struct dcc_oscar *s)
 static inline void dcc_oscar_scale_target(struct dcc_oscar *s)
 {
 	struct dcc_oscar_scale *c = &s->scale;
+	u32 scaling_ns = dcc_oscar_scaling_ns(c);
 
-	if (DCC_UNLIKELY(dcc_oscar_scaling_ns(c)))
-		dcc_oscar_set_target(c, dcc_oscar_scaled_target_ns(c, s->u_q24));
+	if (DCC_UNLIKELY(scaling_ns))
+		dcc_oscar_set_target(c, dcc_oscar_scaled_target_ns(c, scaling_ns, s->u_q24));
 }
 
 /* A new ratio, in force from now_ns on. */

@@ -126,6 +126,16 @@ static inline bool dcc_oscar_scale_stale(const struct dcc_oscar_scale *c,
 	return !dcc_same_path(&c->path, path) || !dcc_same(&c->params, p, sizeof(*p));
 }
 
+/*
+ * May the target queue be another one than path and parameters say?  Not where it or the line rate
+ * is the operator's, nor in the paper's law.
+ */
+static inline bool dcc_oscar_adapts_queue(const struct dcc_oscar_scale *c)
+{
+	return !c->path.grain_ns && !c->params.target_queue_ns && !c->params.target_delay_ns &&
+	       !c->params.paper;
+}
+
 /* D_target, and what follows from it. */
 static inline void dcc_oscar_set_target(struct dcc_oscar_scale *c, u32 target_ns)
 {
@@ -162,8 +172,7 @@ static inline u32 dcc_oscar_noise_scaling_ns(const struct dcc_oscar_scale *c)
 {
 	u32 noise_ns = dcc_min_u32(c->path.noise_ns, c->base_ns);
 
-	if (DCC_LIKELY(!noise_ns) || c->path.grain_ns || c->params.target_queue_ns ||
-	    c->params.target_delay_ns)
+	if (DCC_LIKELY(!noise_ns) || !dcc_oscar_adapts_queue(c))
 		return 0;
 	return dcc_min_u32(c->queue_ns / 2,
 			   dcc_sub_sat_u32(c->base_ns, noise_ns + noise_ns / 2));
@@ -174,10 +183,10 @@ static inline u32 dcc_oscar_scaling_ns(const struct dcc_oscar_scale *c)
 {
 	u32 ppm = dcc_min_u32(c->params.flow_scaling_ppm, DCC_OSCAR_FLOW_SCALING_MAX_PPM);
 
-	if (c->params.paper)
-		return 0;
 	if (DCC_LIKELY(!ppm))
 		return dcc_oscar_noise_scaling_ns(c);
+	if (c->params.paper)
+		return 0;
 	return (u32)dcc_div_u64((u64)c->queue_ns * ppm, 1000000);
 }
 
@@ -185,12 +194,13 @@ static inline u32 dcc_oscar_scaling_ns(const struct dcc_oscar_scale *c)
  * Flow scaling: a target that falls with the share u, by an equal part for each doubling above
  * 1/16.  It is a force that brings shares together whose flows aim for different delays.
  */
-static inline u32 dcc_oscar_scaled_target_ns(const struct dcc_oscar_scale *c, u32 u_q24)
+static inline u32 dcc_oscar_scaled_target_ns(const struct dcc_oscar_scale *c, u32 scaling_ns,
+					     u32 u_q24)
 {
 	u32 from_q16 = (DCC_RATIO_SHIFT - DCC_OSCAR_FLOW_SCALING_OCTAVES) << 16;
 	u32 octaves_q16 = dcc_sub_sat_u32(dcc_log2_segments_q16(u_q24), from_q16);
 	/* < 2^31 (ns) * 2^10; the product with octaves is < 2^57. */
-	u64 part_q10 = ((u64)dcc_oscar_scaling_ns(c) << 10) / DCC_OSCAR_FLOW_SCALING_OCTAVES;
+	u64 part_q10 = ((u64)scaling_ns << 10) / DCC_OSCAR_FLOW_SCALING_OCTAVES;
 
 	return c->base_ns + c->queue_ns - (u32)((part_q10 * octaves_q16) >> 26);
 }
@@ -219,8 +229,8 @@ static inline u32 dcc_oscar_next_queue_ns(const struct dcc_oscar_scale *c)
 {
 	u32 noise_ns = c->path.noise_ns, more_ns, next_ns;
 
-	if (DCC_LIKELY(c->base_ns < DCC_OSCAR_QUEUE_BASE_NS / 4 * 3) || c->path.grain_ns ||
-	    c->params.target_queue_ns || c->params.target_delay_ns || c->params.paper)
+	if (DCC_LIKELY(c->base_ns < DCC_OSCAR_QUEUE_BASE_NS / 4 * 3) ||
+	    !dcc_oscar_adapts_queue(c))
 		return 0;
 	more_ns = dcc_sub_sat_u32(c->base_ns, noise_ns) / DCC_OSCAR_NEXT_QUEUE_PART;
 	next_ns = dcc_oscar_default_queue_ns(c->base_ns + more_ns, noise_ns);
