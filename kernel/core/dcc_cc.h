@@ -53,7 +53,7 @@ struct dcc_path {
 struct dcc_ack {
 	u64 now_ns;         /* arrival of the ACK, monotonic clock */
 	u64 send_ns;        /* when the newest packet that it acknowledges was sent */
-	u32 rtt_ns;         /* now - send, saturated at 2^32 - 1 */
+	u32 rtt_ns;         /* now - send up to 2^32 - 1, less a trial's own packets */
 	u32 acked_bytes;    /* newly delivered by this ACK */
 	u32 inflight_bytes; /* in flight when that packet was sent, that packet included */
 	u32 flags;          /* DCC_ACK_* */

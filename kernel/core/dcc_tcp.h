@@ -303,6 +303,7 @@ struct dcc_tcp_doubt {
 	 */
 	struct dcc_tcp_alike steady;
 	u64 next_ns;  /* no trial before */
+	u64 own_until_ns; /* packets sent up to then may queue behind a trial's: */
 	u32 least_ns; /* the least RTT of a full packet; all ones: none yet */
 	u32 flight;   /* packets in flight when the trial began */
 	u8 most;      /* packets that the trial adds, */
@@ -311,6 +312,7 @@ struct dcc_tcp_doubt {
 	u8 proved;    /* least_ns is the base RTT; for noise: trials without a queue, in a row */
 	u8 busy;      /* rounds with a queue, in a row, since then */
 	u8 spared;    /* the configured base RTT stays: the law can do with both */
+	u8 own;	      /* packets behind which others queue up to own_until_ns */
 };
 
 /*
@@ -442,6 +444,7 @@ static inline void dcc_tcp_set_line(struct dcc_tcp *s, u64 rate_bps, bool told)
 	s->raises = 0;
 	/* Trials are for told rates alone, and count in packets' time. */
 	s->doubt.extra = 0;
+	s->doubt.own = 0;
 }
 
 /* Of a path that the connection has not seen yet. */
@@ -451,6 +454,7 @@ static inline void dcc_tcp_clear_doubt(struct dcc_tcp_doubt *d)
 	d->least_ns = ~0U;
 	d->steady.samples = 0;
 	d->extra = 0;
+	d->own = 0;
 	d->failed = 0;
 	d->proved = 0;
 }
@@ -1660,6 +1664,30 @@ static inline void dcc_tcp_watch_fixed(struct dcc_tcp *s, const struct dcc_ack *
 }
 
 /*
+ * The RTT that the core sees has no queue of a trial's own packets, which it would answer by a cut
+ * where other flows do not cut: the trial is to change nothing but the packets in flight.
+ */
+static inline void dcc_tcp_spare_trial(struct dcc_tcp *s, struct dcc_ack *ack)
+{
+	struct dcc_tcp_doubt *d = &s->doubt;
+	u64 own_ns;
+	u32 least_ns;
+
+	if (d->extra) {
+		d->own = d->extra;
+		d->own_until_ns = ack->now_ns;
+		if (ack->send_ns < d->steady.since_ns)
+			return;
+	} else if (ack->send_ns > d->own_until_ns) {
+		d->own = 0;
+		return;
+	}
+	own_ns = d->own * dcc_tcp_packet_ns(s);
+	least_ns = dcc_min_u32(d->least_ns, ack->rtt_ns);
+	ack->rtt_ns = (u32)dcc_max_u64(dcc_sub_sat_u64(ack->rtt_ns, own_ns), least_ns);
+}
+
+/*
  * A stopped flow's probe, a packet of next to no length, has come back.  It is served sooner than a
  * full packet at two hops at the least.
  */
@@ -1676,7 +1704,7 @@ static inline void dcc_tcp_watch_probe(struct dcc_tcp *s, const struct dcc_ack *
 }
 
 /* A sample of the path's RTT.  What the application made slow says nothing of the hosts. */
-static inline void dcc_tcp_take_sample(struct dcc_tcp *s, const struct dcc_ack *ack, bool small,
+static inline void dcc_tcp_take_sample(struct dcc_tcp *s, struct dcc_ack *ack, bool small,
 				       u32 flight_packets)
 {
 	dcc_tcp_accept_rtt(s, ack->rtt_ns, small);
@@ -1684,12 +1712,15 @@ static inline void dcc_tcp_take_sample(struct dcc_tcp *s, const struct dcc_ack *
 		return;
 	if (DCC_UNLIKELY(s->handshake.in_use))
 		dcc_tcp_watch_idle(s, ack);
-	if (s->fixed_rtt_ns)
+	if (s->fixed_rtt_ns) {
 		dcc_tcp_watch_fixed(s, ack, flight_packets);
-	else if (!(ack->flags & DCC_ACK_APP_LIMITED))
+		if (DCC_UNLIKELY(s->doubt.extra || s->doubt.own))
+			dcc_tcp_spare_trial(s, ack);
+	} else if (!(ack->flags & DCC_ACK_APP_LIMITED)) {
 		dcc_tcp_note_noise(s, ack);
-	else if (DCC_UNLIKELY(s->doubt.extra))
+	} else if (DCC_UNLIKELY(s->doubt.extra)) {
 		dcc_tcp_end_trial(&s->doubt, ack->now_ns, DCC_TCP_TRIAL_RTTS);
+	}
 }
 
 /*

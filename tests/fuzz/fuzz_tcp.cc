@@ -66,10 +66,13 @@ void Sample(Input& in, dcc_tcp* s, dcc_tcp_view* v) {
   dcc_ack ack;
   if (!dcc_tcp_sample(s, v, noted_ns, &ack)) return;
   Require(ack.now_ns == v->now_ns && ack.flows == 0);
+  const u32 rtt_ns = dcc_sat_u32(ack.now_ns - ack.send_ns);
+  // Without a trial's own packets an RTT is no shorter than the least one.
+  const u32 spared_ns = s->doubt.own ? dcc_min_u32(s->doubt.least_ns, rtt_ns) : rtt_ns;
   if (ack.flags & DCC_ACK_NO_RTT)
     Require(ack.rtt_ns == 0 && ack.send_ns == ack.now_ns);
   else
-    Require(ack.rtt_ns == dcc_sat_u32(ack.now_ns - ack.send_ns));
+    Require(ack.rtt_ns >= spared_ns && ack.rtt_ns <= rtt_ns);
   Require(ack.inflight_bytes >= s->path.wire_bytes);
   // A base RTT that was told stays. A measured one is a full packet's and the hosts' noise.
   if (!s->fixed_rtt_ns && !(ack.flags & (DCC_ACK_NO_RTT | DCC_ACK_DELAYED)) &&

@@ -90,6 +90,8 @@ class ToldFlow {
       ack.rtt_ns = rtt_ns + (full ? extra * kPacket : 0);
       ack.send_ns = now_ - ack.rtt_ns;
       dcc_tcp_take_sample(&s_, &ack, false, sends_ ? 10 + extra : 10);
+      seen_ns_ = ack.rtt_ns;
+      most_seen_ns_ = std::max(most_seen_ns_, seen_ns_);
       extra_[i % 10] = s_.doubt.extra;
       trials_ += s_.doubt.extra == 1;
       most_ = std::max<u32>(most_, s_.doubt.extra);
@@ -99,6 +101,9 @@ class ToldFlow {
   u32 base_ns() const { return s_.path.base_rtt_ns; }
   int trials() const { return trials_; }
   u32 most() const { return most_; }
+  // RTTs that the law sees: the last one, and the longest.
+  u32 seen_ns() const { return seen_ns_; }
+  u32 most_seen_ns() const { return most_seen_ns_; }
   dcc_tcp* tcp() { return &s_; }
   void sends_nothing_more() { sends_ = false; }
 
@@ -108,6 +113,8 @@ class ToldFlow {
   u32 extra_[10] = {};
   int trials_ = 0;
   u32 most_ = 0;
+  u32 seen_ns_ = 0;
+  u32 most_seen_ns_ = 0;
   bool sends_ = true;
 };
 
@@ -134,6 +141,28 @@ TEST(TcpTold, StaysWhereATrialMakesAQueue) {
   EXPECT_LE(flow.trials(), 12);
   // A band of four packets ends it.
   EXPECT_LE(flow.most(), 16u);
+}
+
+TEST(TcpTold, ATrialsOwnQueueIsNoneForTheLaw) {
+  ToldFlow flow;
+  flow.Run(3000, kBase, true);
+  ASSERT_GE(flow.trials(), 6);
+  // All but the first packet, which by its RTT here was sent before the trial.
+  EXPECT_LE(flow.most_seen_ns(), kBase + kPacket);
+}
+
+TEST(TcpTold, AQueueOfOthersDuringATrialIsSeenByTheLaw) {
+  ToldFlow flow;
+  flow.Run(6);
+  const u32 own = flow.tcp()->doubt.extra;
+  ASSERT_GT(own, 0u);
+  flow.Run(1, kBase + 5000);
+  EXPECT_EQ(flow.tcp()->doubt.extra, 0);
+  EXPECT_EQ(flow.most_seen_ns(), kBase + 5000 - own * kPacket);
+  // Packets sent since then have none of the trial before them.
+  flow.Run(2, kBase + 5000);
+  EXPECT_EQ(flow.seen_ns(), kBase + 5000);
+  EXPECT_EQ(flow.tcp()->doubt.own, 0);
 }
 
 TEST(TcpTold, StaysWhereRttsAreNotSteady) {
