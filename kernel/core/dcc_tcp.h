@@ -1645,24 +1645,6 @@ static inline bool dcc_tcp_has_seen_fixed(const struct dcc_tcp *s, u64 rtt_ns)
 	return rtt_ns <= (u64)s->fixed_rtt_ns + (s->fixed_rtt_ns >> DCC_TCP_DOUBT_SHIFT);
 }
 
-/* A full packet's RTT while the base RTT is configured. */
-static inline void dcc_tcp_watch_fixed(struct dcc_tcp *s, const struct dcc_ack *ack,
-				       u32 flight_packets)
-{
-	struct dcc_tcp_doubt *d = &s->doubt;
-
-	d->least_ns = dcc_min_u32(d->least_ns, ack->rtt_ns);
-	if (DCC_UNLIKELY(!dcc_tcp_has_seen_fixed(s, d->least_ns))) {
-		if (s->line_told)
-			dcc_tcp_doubt_fixed(s, ack, flight_packets);
-	} else if (DCC_UNLIKELY(d->proved || d->extra)) {
-		s->path.base_rtt_ns = s->fixed_rtt_ns;
-		s->idle_rtt_ns = 0;
-		d->proved = 0;
-		d->extra = 0;
-	}
-}
-
 /*
  * The RTT that the core sees has no queue of a trial's own packets, which it would answer by a cut
  * where other flows do not cut: the trial is to change nothing but the packets in flight.
@@ -1678,13 +1660,34 @@ static inline void dcc_tcp_spare_trial(struct dcc_tcp *s, struct dcc_ack *ack)
 		d->own_until_ns = ack->now_ns;
 		if (ack->send_ns < d->steady.since_ns)
 			return;
-	} else if (ack->send_ns > d->own_until_ns) {
+	} else if (!d->own || ack->send_ns > d->own_until_ns) {
 		d->own = 0;
 		return;
 	}
 	own_ns = d->own * dcc_tcp_packet_ns(s);
 	least_ns = dcc_min_u32(d->least_ns, ack->rtt_ns);
 	ack->rtt_ns = (u32)dcc_max_u64(dcc_sub_sat_u64(ack->rtt_ns, own_ns), least_ns);
+}
+
+/* A full packet's RTT while the base RTT is configured. */
+static inline void dcc_tcp_watch_fixed(struct dcc_tcp *s, struct dcc_ack *ack, u32 flight_packets)
+{
+	struct dcc_tcp_doubt *d = &s->doubt;
+	bool seen;
+
+	d->least_ns = dcc_min_u32(d->least_ns, ack->rtt_ns);
+	seen = dcc_tcp_has_seen_fixed(s, d->least_ns);
+	if (DCC_LIKELY(seen && !d->proved && !d->extra && !d->own))
+		return;
+	if (seen) {
+		s->path.base_rtt_ns = s->fixed_rtt_ns;
+		s->idle_rtt_ns = 0;
+		d->proved = 0;
+		d->extra = 0;
+	} else if (s->line_told) {
+		dcc_tcp_doubt_fixed(s, ack, flight_packets);
+	}
+	dcc_tcp_spare_trial(s, ack);
 }
 
 /*
@@ -1712,15 +1715,12 @@ static inline void dcc_tcp_take_sample(struct dcc_tcp *s, struct dcc_ack *ack, b
 		return;
 	if (DCC_UNLIKELY(s->handshake.in_use))
 		dcc_tcp_watch_idle(s, ack);
-	if (s->fixed_rtt_ns) {
+	if (s->fixed_rtt_ns)
 		dcc_tcp_watch_fixed(s, ack, flight_packets);
-		if (DCC_UNLIKELY(s->doubt.extra || s->doubt.own))
-			dcc_tcp_spare_trial(s, ack);
-	} else if (!(ack->flags & DCC_ACK_APP_LIMITED)) {
+	else if (!(ack->flags & DCC_ACK_APP_LIMITED))
 		dcc_tcp_note_noise(s, ack);
-	} else if (DCC_UNLIKELY(s->doubt.extra)) {
+	else if (DCC_UNLIKELY(s->doubt.extra))
 		dcc_tcp_end_trial(&s->doubt, ack->now_ns, DCC_TCP_TRIAL_RTTS);
-	}
 }
 
 /*

@@ -260,20 +260,24 @@ class Server {
     return hello_to_json(hello);
   }
 
+  // So long the command may still be silent.
+  int patience_ms(int64_t now_ns) const {
+    return static_cast<int>(std::max<int64_t>(kSilenceMs - (now_ns - heard_ns_) / 1'000'000, 0));
+  }
+
   // False: the command is no longer there, or a signal came.
   bool step() {
     pollfd waits[] = {
         {STDIN_FILENO, POLLIN, 0}, {signal_.get(), POLLIN, 0}, {to_worker_.get(), POLLIN, 0}};
     // All of kSilenceMs anew would wait twice when poll() returns within the millisecond.
-    const int64_t left_ms = kSilenceMs - (monotonic_ns() - heard_ns_) / 1'000'000;
-    const int ready = poll(waits, 3, static_cast<int>(std::max<int64_t>(left_ms, 0)));
+    const int ready = poll(waits, 3, patience_ms(monotonic_ns()));
     if (ready < 0) throw system_error("poll", "");
     const int64_t now_ns = monotonic_ns();
     if (waits[0].revents) {
       if (!read_some(STDIN_FILENO, &from_command_)) return false;
       heard_ns_ = now_ns;
     }
-    if (waits[1].revents || (now_ns - heard_ns_) / 1'000'000 >= kSilenceMs) return false;
+    if (waits[1].revents || !patience_ms(now_ns)) return false;
     if (waits[2].revents) from_worker();
     for (Frame frame; from_command_.take(&frame);) serve(frame);
     return true;
