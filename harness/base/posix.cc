@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 
 namespace delaycc {
 
@@ -123,12 +124,34 @@ int64_t monotonic_ns() {
   return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
-std::string hash_hex(std::string_view bytes) {
-  XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
+namespace {
+
+std::string digits_of(const XXH128_hash_t& hash) {
   char text[33];
   snprintf(text, sizeof(text), "%016llx%016llx", static_cast<unsigned long long>(hash.high64),
            static_cast<unsigned long long>(hash.low64));
   return text;
+}
+
+}  // namespace
+
+std::string hash_hex(std::string_view bytes) {
+  return digits_of(XXH3_128bits(bytes.data(), bytes.size()));
+}
+
+std::string hash_file(const std::string& path) {
+  constexpr size_t kPieceBytes = 256 * 1024;
+  const Fd fd = open_file(path, O_RDONLY);
+  const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(),
+                                                                       &XXH3_freeState);
+  XXH3_128bits_reset(state.get());
+  std::string piece(kPieceBytes, '\0');
+  for (;;) {
+    const ssize_t n = ::read(fd.get(), piece.data(), piece.size());
+    if (n < 0) throw system_error("read", path);
+    if (n == 0) return digits_of(XXH3_128bits_digest(state.get()));
+    XXH3_128bits_update(state.get(), piece.data(), static_cast<size_t>(n));
+  }
 }
 
 }  // namespace delaycc

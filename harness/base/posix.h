@@ -76,6 +76,8 @@ int64_t monotonic_ns();
 
 // 128 bits of XXH3 as 32 hexadecimal digits; for cache keys, not for security.
 std::string hash_hex(std::string_view bytes);
+// The same of a file's content, which is read in pieces; throws Error naming the path.
+std::string hash_file(const std::string& path);
 
 }  // namespace delaycc
 

@@ -78,9 +78,10 @@ void NetlinkBatch::add(std::string what, unsigned type, unsigned flags,
                        const std::function<void(nlmsghdr*)>& build) {
   nlmsghdr* nlh = mnl_nlmsg_put_header(buffer_.get() + used_);
   nlh->nlmsg_type = static_cast<uint16_t>(type);
-  nlh->nlmsg_flags = static_cast<uint16_t>(NLM_F_REQUEST | NLM_F_ACK | flags);
+  nlh->nlmsg_flags = static_cast<uint16_t>(NLM_F_REQUEST | flags);
   nlh->nlmsg_seq = next_seq_ + static_cast<unsigned>(pending_.size());
   build(nlh);
+  last_ = used_;
   used_ += MNL_ALIGN(nlh->nlmsg_len);
   pending_.push_back(std::move(what));
   if (pending_.size() == kBatchRequests) flush();
@@ -88,10 +89,13 @@ void NetlinkBatch::add(std::string what, unsigned type, unsigned flags,
 
 void NetlinkBatch::flush() {
   if (pending_.empty()) return;
+  // The kernel answers each request that fails, and the last one in any case: then the batch is
+  // done.  One answer costs one system call.
+  reinterpret_cast<nlmsghdr*>(buffer_.get() + last_)->nlmsg_flags |= NLM_F_ACK;
+  const unsigned last_seq = next_seq_ + static_cast<unsigned>(pending_.size()) - 1;
   if (mnl_socket_sendto(socket_.get(), buffer_.get(), used_) < 0)
     throw system_error("sendto", "NETLINK_ROUTE");
-  size_t answered = 0;
-  while (answered < pending_.size()) {
+  for (bool done = false; !done;) {
     char answer[16384];
     ssize_t n = mnl_socket_recvfrom(socket_.get(), answer, sizeof(answer));
     if (n < 0) throw system_error("recvfrom", "NETLINK_ROUTE");
@@ -102,7 +106,7 @@ void NetlinkBatch::flush() {
       auto* error = static_cast<nlmsgerr*>(mnl_nlmsg_get_payload(nlh));
       if (error->error != 0)
         throw system_error("rtnetlink", pending_.at(nlh->nlmsg_seq - next_seq_), -error->error);
-      answered++;
+      if (nlh->nlmsg_seq == last_seq) done = true;
     }
   }
   next_seq_ += static_cast<unsigned>(pending_.size());

@@ -87,6 +87,7 @@ class NetlinkBatch {
   std::unique_ptr<mnl_socket, Close> socket_;
   std::unique_ptr<char[]> buffer_;  // not cleared: only what is used costs pages
   size_t used_ = 0;
+  size_t last_ = 0;  // where the last request begins
   unsigned next_seq_ = 1;
   std::vector<std::string> pending_;  // descriptions of the requests in buffer_
 };

@@ -83,8 +83,8 @@ class Host : public Backend {
   std::string build() const override {
     const utsname kernel = kernel_name();
     std::string hashes = std::string("kernel ") + kernel.release + " " + kernel.version +
-                         " delaycc " + hash_hex(read_file("/proc/self/exe")) + " runner " +
-                         hash_hex(read_file(runner_)) + "\n";
+                         " delaycc " + hash_file("/proc/self/exe") + " runner " +
+                         hash_file(runner_) + "\n";
     for (const auto& [name, file] : kernel_.ours) hashes += name + " " + hash_of(file) + "\n";
     return hash_hex(hashes).substr(0, 16);
   }
@@ -133,7 +133,7 @@ class Host : public Backend {
   std::string hash_of(const std::string& file) const {
     std::lock_guard<std::mutex> lock(mutex_);
     std::string& hash = hashes_[file];
-    if (hash.empty()) hash = hash_hex(read_file(file));
+    if (hash.empty()) hash = hash_file(file);
     return hash;
   }
 

@@ -231,8 +231,8 @@ class Hosts : public Backend {
 
   std::string build() const override {
     std::lock_guard<std::mutex> lock(mutex_);
-    std::string hashes = "delaycc " + hash_hex(read_file("/proc/self/exe")) + " runner " +
-                         hash_hex(read_file(runner_));
+    std::string hashes = "delaycc " + hash_file("/proc/self/exe") + " runner " +
+                         hash_file(runner_);
     for (const auto& [name, session] : sessions_) hashes += "\n" + host_text(*session, modules_);
     return hash_hex(hashes).substr(0, 16);
   }
@@ -240,7 +240,7 @@ class Hosts : public Backend {
   std::string identity(const Plan& plan) const override {
     check_plan(plan);
     std::lock_guard<std::mutex> lock(mutex_);
-    std::string text = "hosts runner " + hash_hex(read_file(runner_));
+    std::string text = "hosts runner " + hash_file(runner_);
     for (const int node : nodes_of(plan)) {
       const Session& session = *sessions_.at(plan.nodes.at(static_cast<size_t>(node)).name);
       std::map<std::string, std::string> used;

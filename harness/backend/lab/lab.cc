@@ -204,7 +204,7 @@ class Lab : public Backend {
 std::string Lab::hash_of(const std::string& file) const {
   std::lock_guard<std::mutex> lock(mutex_);
   std::string& hash = hashes_[file];
-  if (hash.empty()) hash = hash_hex(read_file(file));
+  if (hash.empty()) hash = hash_file(file);
   return hash;
 }
 

@@ -104,7 +104,7 @@ class Replay : public Backend {
     std::string hashes = "replay";
     for (const char* name : {"/flows.json", "/packets.bin", "/decisions.bin"})
       if (fs::exists(folder + name))
-        hashes += std::string(" ") + name + " " + hash_hex(read_file(folder + name));
+        hashes += std::string(" ") + name + " " + hash_file(folder + name);
     return hashes;
   }
 

@@ -248,7 +248,7 @@ class Server {
  private:
   static std::string hello() {
     Hello hello;
-    hello.build = hash_hex(read_file("/proc/self/exe"));
+    hello.build = hash_file("/proc/self/exe");
     const utsname name = kernel_name();
     hello.host = name.nodename;
     hello.kernel = std::string(name.release) + " " + name.version;
@@ -256,7 +256,7 @@ class Server {
     const KernelAlgorithms kernel = find_kernel_algorithms("");
     hello.algorithms.assign(kernel.algorithms.begin(), kernel.algorithms.end());
     for (const auto& [module, file] : kernel.ours)
-      hello.modules[module] = hash_hex(read_file(file));
+      hello.modules[module] = hash_file(file);
     return hello_to_json(hello);
   }
 
