@@ -2,6 +2,7 @@
 #include "command_line.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,6 +18,26 @@
 namespace delaycc {
 
 namespace fs = std::filesystem;
+
+void on_signals(void (*handler)(int)) {
+  struct sigaction action = {};
+  action.sa_handler = handler;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+std::atomic<bool> stop_requested{false};
+
+extern "C" void request_stop(int) { stop_requested = true; }
+
+void stop_at_signals() { on_signals(request_stop); }
+
+bool in_path(const std::string& program) {
+  for (const char* folder :
+       {"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"})
+    if (access((fs::path(folder) / program).c_str(), X_OK) == 0) return true;
+  return false;
+}
 
 std::vector<std::string> split_names(const std::string& option,
                                      const std::vector<std::string>& lists) {

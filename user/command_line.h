@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <cstdio>
 #include <filesystem>
 #include <string>
@@ -14,6 +15,21 @@
 #include <vector>
 
 namespace delaycc {
+
+// Exit codes; the manual page says what they mean.
+inline constexpr int kFailed = 1;
+inline constexpr int kBadInput = 2;
+inline constexpr int kNotConverged = 3;
+inline constexpr int kInterrupted = 130;
+
+// What SIGINT and SIGTERM do from now on.
+void on_signals(void (*handler)(int));
+// From now on SIGINT and SIGTERM set this.
+extern std::atomic<bool> stop_requested;
+void stop_at_signals();
+
+// Is there such a program in the folders that a root shell searches?  A lab has these in its PATH.
+bool in_path(const std::string& program);
 
 // Takes lists apart at their commas, each as CLI11 leaves it. Throws ScenarioError for an empty
 // name: "--cc oscar,,cubic".

@@ -27,6 +27,7 @@
 #include "backends.h"
 #include "base/temporary_directory.h"
 #include "bpf/loader.h"
+#include "command_line.h"
 #include "mininet_command.h"
 #include "plan/plan.h"
 #include "stamps/nic.h"
@@ -49,12 +50,6 @@ void line(bool ok, const std::string& what, const std::string& detail) {
 bool exists(const std::string& path) {
   std::error_code ignored;
   return fs::exists(path, ignored);
-}
-
-bool in_path(const std::string& program) {
-  for (const char* directory : {"/usr/local/bin/", "/usr/bin/", "/bin/", "/usr/sbin/", "/sbin/"})
-    if (access((directory + program).c_str(), X_OK) == 0) return true;
-  return false;
 }
 
 // The result of `test` in a child, which may change its namespaces.

@@ -2,7 +2,6 @@
 #include "eval_command.h"
 
 #include <fmt/format.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,10 +22,6 @@
 namespace delaycc {
 namespace {
 
-constexpr int kFailed = 1;
-constexpr int kNotConverged = 3;
-constexpr int kInterrupted = 130;
-
 EvalStop stop_flags;
 
 // The first signal lets the trials under way end, the second ends them.
@@ -34,13 +29,6 @@ extern "C" void stop_eval(int) {
   if (stop_flags.drain.exchange(true)) stop_flags.stop = true;
 }
 extern "C" void stop_task(int) { stop_flags.stop = true; }
-
-void on_signals(void (*handler)(int)) {
-  struct sigaction action = {};
-  action.sa_handler = handler;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
-}
 
 // "1%" and "0.01" are 0.01.
 double share_of(const std::string& option, const std::string& text, double low, double high,

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The `delaycc` command.
 #include <fmt/format.h>
-#include <signal.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -38,20 +36,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kFailed = 1;
-constexpr int kBadInput = 2;
-constexpr int kInterrupted = 130;
-// For help and the manual page; 3 is of eval_command.cc.
+// For help and the manual page.
 const std::vector<ExitCode> kExitCodes = {
     {0, "done"},
     {kFailed, "a trial failed (or with --strict an expectation) or output could not be written"},
     {kBadInput, "bad input"},
-    {3, "(eval) not converged"},
+    {kNotConverged, "(eval) not converged"},
     {kInterrupted, "interrupted"}};
-
-std::atomic<bool> stop_requested{false};
-
-extern "C" void request_stop(int) { stop_requested = true; }
 
 int list_algorithms() {
   const std::unique_ptr<Backend> backend = make_default_backend();
@@ -209,10 +200,7 @@ int run(RunArguments& arguments) {
       throw ScenarioError("--cc: " + mistake);
   if (options.out.empty()) options.out = "results/" + main.name;
 
-  struct sigaction action = {};
-  action.sa_handler = request_stop;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
+  stop_at_signals();
 
   std::unique_ptr<Backend> backend;
   try {

@@ -3,11 +3,9 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -31,24 +29,11 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr int kInterrupted = 130;
 // As on a real processor. iperf3 spins for an RTT at the end of a transfer.
 constexpr int kClockReadNs = 50;
 // What a Mininet script may use of the host.
 constexpr const char* kPrograms[] = {"mnexec", "brctl", "ifconfig", "ip", "tc", "bash", "ping"};
 constexpr char kCapture[] = "tcpdump";
-
-std::atomic<bool> stop_requested{false};
-
-extern "C" void stop_mininet(int) { stop_requested = true; }
-
-bool in_path(const std::string& program) {
-  // The lab's own PATH, not that of this process.
-  for (const char* folder :
-       {"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"})
-    if (access((fs::path(folder) / program).c_str(), X_OK) == 0) return true;
-  return false;
-}
 
 // The script: a file, or a program of the PATH (mn).
 fs::path find_script(const std::string& name) {
@@ -187,10 +172,7 @@ int run_mininet(MininetArguments& arguments) {
                     {"pcap", arguments.pcap}};
   write_file(directory.path() + "/job.json", job.dump() + "\n");
 
-  struct sigaction action = {};
-  action.sa_handler = stop_mininet;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
+  stop_at_signals();
   LabProgram program;
   program.init = (mininet_folder() / "delaycc_mininet" / "init.py").string();
   program.directory = directory.path();

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 
 namespace delaycc {
@@ -97,6 +98,11 @@ void write_all(int fd, std::string_view text, const std::string& path) {
 }
 
 }  // namespace
+
+std::string read_file_if_there(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(path, ignored) ? read_file(path) : std::string();
+}
 
 void write_file(const std::string& path, std::string_view text) { write_file(path, {text}); }
 

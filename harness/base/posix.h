@@ -62,6 +62,9 @@ std::string read_regular_file(const std::string& path, size_t most_bytes);
 // before.
 void read_exactly(const Fd& fd, const std::string& path, void* to, size_t bytes);
 
+// The same of a regular file; "" where there is none.
+std::string read_file_if_there(const std::string& path);
+
 // Writes a new file or the value of an existing one (sysctl); throws Error naming the path.
 void write_file(const std::string& path, std::string_view text);
 // The same of several parts, one behind the other.

@@ -11,7 +11,7 @@ namespace delaycc {
 namespace {
 
 // A link or flow that has less than this share of what it began with is done.
-constexpr double kRounding = 1e-12;
+constexpr double kRateRounding = 1e-12;
 
 struct Active {
   size_t flow;
@@ -51,7 +51,7 @@ class Filling {
             std::find(links.begin(), links.end(), static_cast<int>(tightest)) == links.end())
           continue;
         // Rounding may leave nothing of a link; its flows still end.
-        a.rate = std::max(least, capacity_[tightest] * kRounding);
+        a.rate = std::max(least, capacity_[tightest] * kRateRounding);
         open--;
         for (int l : links) {
           left_[static_cast<size_t>(l)] -= a.rate;
@@ -114,7 +114,7 @@ std::vector<double> fluid_fct_s(const std::vector<FluidFlow>& flows,
     for (Active& a : active) a.left_bytes -= a.rate * step;
     const auto done = [&](const Active& a) {
       const FluidFlow& flow = flows[a.flow];
-      if (a.left_bytes > flow.bytes * kRounding) return false;
+      if (a.left_bytes > flow.bytes * kRateRounding) return false;
       fct[a.flow] = now - flow.start_s + flow.latency_s;
       return true;
     };

@@ -7,7 +7,7 @@
 namespace delaycc {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNeverSwitch = std::numeric_limits<double>::infinity();
 
 // Ratios beyond e^700 would be infinite; such a sample is no use anyway.
 double weight_of(double log_ratio) { return std::exp(std::min(log_ratio, 700.0)); }
@@ -75,12 +75,12 @@ TiltSearch adaptive_cross_entropy(const CycleSource& source, const LognormalSize
   TiltSearch search{nominal};
   const Lognormal& start = nominal.parameters();
   LognormalSizes last = nominal;  // the tilt before the one that the latest update gave
-  double gamma = options.first_epoch_switches ? 0 : kInfinity;
+  double gamma = options.first_epoch_switches ? 0 : kNeverSwitch;
   for (int epoch = 0; epoch < options.epochs; ++epoch) {
     std::vector<ImportanceCycle> cycles;
     std::vector<double> log_ratios;
     for (int i = 0; i < options.epoch_cycles; ++i) {
-      cycles.push_back(source(search.drawn, options.switching ? gamma : kInfinity,
+      cycles.push_back(source(search.drawn, options.switching ? gamma : kNeverSwitch,
                               first_number + static_cast<uint64_t>(search.cycles++)));
       log_ratios.push_back(cycles.back().log_ratio);
     }
@@ -136,7 +136,7 @@ ModelBasedResult model_based_quantile(const CycleSource& source, const Lognormal
   if (!options.self_normalised && !(options.flows_per_cycle > 0)) {
     for (; result.original_cycles < options.original_cycles; ++result.original_cycles)
       result.flows_per_cycle +=
-          static_cast<double>(source(nominal, kInfinity, number++).flows.size());
+          static_cast<double>(source(nominal, kNeverSwitch, number++).flows.size());
     result.flows_per_cycle /= std::max(1, options.original_cycles);
   }
   PooledOptions pooled;
@@ -151,8 +151,9 @@ ModelBasedResult model_based_quantile(const CycleSource& source, const Lognormal
   while (static_cast<int64_t>(log_ratios.size()) + options.cycles_per_batch <= most_cycles) {
     PooledQuantile batch(options.p, options.goal, pooled);
     for (int i = 0; i < options.cycles_per_batch; ++i) {
-      const ImportanceCycle cycle = source(
-          result.search.drawn, options.switching ? result.search.gamma_max : kInfinity, number++);
+      const ImportanceCycle cycle =
+          source(result.search.drawn, options.switching ? result.search.gamma_max : kNeverSwitch,
+                 number++);
       std::vector<WeightedValue> values;
       for (const ImportanceFlow& f : cycle.flows)
         values.push_back({f.value, std::min(f.log_ratio, 700.0)});

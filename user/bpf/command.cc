@@ -7,13 +7,11 @@
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
@@ -39,10 +37,6 @@ constexpr char kCountObject[] = "count";
 constexpr char kStampsObject[] = "stamps";
 constexpr char kObjectEnd[] = ".bpf.o";
 constexpr uint32_t kMaxPriority = 0x7fffffff;
-
-std::atomic<bool> stop_requested{false};
-
-extern "C" void stop_top(int) { stop_requested = true; }
 
 // The algorithms that there are objects for.
 std::vector<std::string> objects() {
@@ -561,10 +555,7 @@ class Top {
 };
 
 int top(const BpfArguments& arguments) {
-  struct sigaction action = {};
-  action.sa_handler = stop_top;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
+  stop_at_signals();
   Top top(arguments);
   for (int n = 1; !stop_requested; n++) {
     top.look();

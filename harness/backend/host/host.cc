@@ -30,10 +30,6 @@ bool is_file(const std::string& path) {
   return fs::is_regular_file(path, ignored);
 }
 
-std::string read_if_there(const std::string& path) {
-  return is_file(path) ? read_file(path) : std::string();
-}
-
 utsname kernel_name() {
   utsname name;
   if (uname(&name) < 0) throw system_error("uname", "");
@@ -126,7 +122,7 @@ class Host : public Backend {
 
  private:
   static std::string tail(const std::string& directory) {
-    const std::string all = read_if_there(directory + "/console.txt");
+    const std::string all = read_file_if_there(directory + "/console.txt");
     return all.substr(all.size() - std::min(all.size(), kConsoleTailBytes));
   }
 

@@ -26,18 +26,13 @@ std::string kernel_release() {
   return name.release;
 }
 
-std::string read_if_there(const std::string& path) {
-  std::error_code ignored;
-  return fs::is_regular_file(path, ignored) ? read_file(path) : std::string();
-}
-
 // What depmod knows of this kernel's modules.
 class InstalledModules {
  public:
   InstalledModules() {
     const std::string folder = std::string("/lib/modules/") + kernel_release();
     // "updates/delaycc/tcp_oscar.ko: updates/delaycc/delaycc.ko"
-    std::istringstream dependencies(read_if_there(folder + "/modules.dep"));
+    std::istringstream dependencies(read_file_if_there(folder + "/modules.dep"));
     for (std::string line; std::getline(dependencies, line);) {
       const size_t colon = line.find(':');
       if (colon == std::string::npos) continue;
@@ -47,7 +42,7 @@ class InstalledModules {
       module.ours = line.find("/delaycc.ko") != std::string::npos;
     }
     // "alias tcp_oscar_paper tcp_oscar"
-    std::istringstream aliases(read_if_there(folder + "/modules.alias"));
+    std::istringstream aliases(read_file_if_there(folder + "/modules.alias"));
     for (std::string word, alias, name; aliases >> word >> alias >> name;)
       if (modules_.count(name)) aliases_[alias] = name;
   }
