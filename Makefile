@@ -27,9 +27,11 @@ help: ## this list
 
 ##### Building
 
-.PHONY: setup setup-run setup-test
+.PHONY: setup setup-lab setup-run setup-test
 setup: ## install every Debian package that building, testing and checking need
 	@harness/tools/setup.sh all
+setup-lab:
+	@harness/tools/setup.sh lab
 setup-run:
 	@harness/tools/setup.sh run
 setup-test:
@@ -78,9 +80,13 @@ lab-debug: ## the same with KASAN, UBSAN, lockdep, kmemleak (build/lab-debug)
 
 ##### Running
 
+# The lab kernel takes longest, so it begins as soon as its own packages are there.
 .PHONY: run
-run: setup-run ## the main job: OSCAR against Linux's algorithms in a microburst
-	@$(MAKE) --no-print-directory command lab
+run: setup-lab ## the main job: OSCAR against Linux's algorithms in a microburst
+	@trap 'kill $$lab; wait $$lab; exit 130' INT TERM; \
+	$(MAKE) --no-print-directory lab & lab=$$!; \
+	$(MAKE) --no-print-directory setup-run && $(MAKE) --no-print-directory command; status=$$?; \
+	wait $$lab && exit $$status
 	@$(BUILD)/delaycc run $(SCENARIO) --out $(OUT) $(ARGS)
 
 .PHONY: doctor
@@ -121,22 +127,43 @@ deb: ## the Debian packages delaycc-dkms and delaycc-tools (build/deb)
 
 ##### Testing
 
-.PHONY: test
-test: setup-test ## every test
-	@rm -f $(BUILD)/CMakeCache.txt
-	@$(MAKE) --no-print-directory tools lab
-	@$(MAKE) --no-print-directory unit-test
-	-@$(MAKE) --no-print-directory packetdrill-scripts
-	DELAYCC_QUICK=1 $(PYTEST) $(PARALLEL) -m "not alone and not long" tests/vm tests/lab tests/report tests/tools
-	$(PYTEST) -m alone tests/report tests/bpf tests/smp
+# The quick tests need at most 8 minutes on two processors after the build: harness/tools/durations.py
+# holds them to that.  What pytest.mark.ci marks is in test-rest.
+QUICK := tests/lab tests/vm tests/report tests/tools
 
-.PHONY: long-test
-long-test: tools lab ## what `make test` leaves out because a cheaper test of the same stands beside it (10 minutes)
-	$(PYTEST) $(PARALLEL) -m long tests
+.PHONY: test
+test: test-build ## the quick tests: cores, BPF, lab, report page, the modules in Debian's kernel under QEMU (8 minutes after the build)
+	@harness/tools/durations.py run ctest $(MAKE) --no-print-directory unit-test UNIT="-LE ci"
+	$(PYTEST) $(PARALLEL) -m "not alone and not ci" $(QUICK)
+	$(PYTEST) -m "alone and not ci" tests/report tests/bpf tests/smp
+
+.PHONY: test-all
+test-all: test test-rest ## every test but those of hours: the quick ones, then all others (an hour; builds the two debug kernels of tests/smp)
+
+.PHONY: test-rest
+test-rest: test-build smp-kernel
+	-@$(MAKE) --no-print-directory packetdrill-scripts
+	@$(MAKE) --no-print-directory unit-test UNIT="-L ci"
+	DELAYCC_QUICK=1 $(PYTEST) $(PARALLEL) -m "ci and not alone" $(QUICK)
+	$(PYTEST) -m "alone and ci" tests/report tests/bpf tests/smp
+
+# With the tests, if `make run` has configured without them.
+.PHONY: test-build
+test-build: setup-test
+	@cmake -S . -B $(BUILD) -DDELAYCC_TESTS=ON >/dev/null
+	@$(MAKE) --no-print-directory tools lab
 
 .PHONY: unit-test
 unit-test: tools ## the C++ tests: core (also with sanitizers and fuzzed) and harness
-	cd $(BUILD) && ctest --output-on-failure -j$(JOBS) --progress
+	cd $(BUILD) && ctest --output-on-failure -j$(JOBS) --progress $(UNIT)
+
+.PHONY: fresh-test
+fresh-test: setup-test ## the README's two commands on a Debian 12 that has nothing, as root and as a user with sudo (FRESH="--help")
+	@harness/tools/fresh.sh $(FRESH)
+
+.PHONY: durations
+durations: ## write what each file of tests needs, by the last `make test-all`, into docs/develop/tests.md
+	@harness/tools/durations.py table --page
 
 .PHONY: fuzz
 fuzz: tools ## the fuzzers for long: FUZZ="--executions 100M --keep" (harness/tools/fuzz.py --help)
@@ -159,7 +186,7 @@ lab-test: command lab ## the lab kernel, the port, the modules and whole experim
 	$(PYTEST) $(PARALLEL) tests/lab
 
 .PHONY: packetdrill-scripts
-packetdrill-scripts: ## fetch the kernel's own tests of TCP (167 MB once), which lab-test runs
+packetdrill-scripts: ## fetch the kernel's own tests of TCP (167 MB once), which lab-test and test-all run
 	@tests/lab/packetdrill.sh
 
 .PHONY: debug-test

@@ -13,6 +13,8 @@ import subprocess
 import tempfile
 import time
 
+import pytest
+
 TICKS = os.sysconf("SC_CLK_TCK")
 # By their paths: the environment of the command may have none.
 ENV = shutil.which("env") or "env"
@@ -29,6 +31,15 @@ class GivenUp(Exception):
     def __init__(self, why, shown):
         super().__init__(why)
         self.shown = shown
+
+
+def with_own_mounts(*options):
+    """unshare with these options and mounts of its own; a test that needs it is skipped where / is no mount point (a chroot)."""
+    command = ["unshare", "--mount", *options]
+    tried = subprocess.run([*command, "true"], capture_output=True, text=True, check=False)
+    if tried.returncode:
+        pytest.skip(f"no mounts of one's own can be had here: {tried.stderr.strip()}")
+    return command
 
 
 def owned(*command, end="KILL"):

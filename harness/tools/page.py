@@ -59,12 +59,19 @@ class Page:
         self.file = pathlib.Path(file)
         self.text = self.file.read_text(encoding="utf-8")
 
-    def put(self, name, maker, new, merge=None):
-        """merge: what becomes of the new and the shown table; None: the new one."""
+    def find(self, name, maker):
         mark = f"<!-- {name}: from {maker} -->\n"
         found = re.search(f"{re.escape(mark)}(.*?)\n<!-- end -->", self.text, flags=re.S)
         if not found or self.text.count(mark) > 1:
             raise SystemExit(f"{self.file} has not one {mark}")
+        return found
+
+    def get(self, name, maker):
+        return self.find(name, maker)[1]
+
+    def put(self, name, maker, new, merge=None):
+        """merge: what becomes of the new and the shown table; None: the new one."""
+        found = self.find(name, maker)
         self.text = self.text[:found.start(1)] + (merge(new, found[1]) if merge else new) + self.text[found.end(1):]
 
     def save(self):

@@ -1,18 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Installs the Debian packages that are missing, and says which and why.
-# usage: setup.sh [run|test|check|all]   (each set includes the ones before it)
+# usage: setup.sh [lab|run|test|check|all]   (each set includes the ones before it)
 # The set check also needs ESLint, which Debian 12 has too old: npm installs what
 # eslint/package-lock.json pins.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 case ${1:-all} in
-run) sets="run" ;;
-test) sets="run test" ;;
-check | all) sets="run test check" ;;
+lab) sets="lab" ;;
+run) sets="lab run" ;;
+test) sets="lab run test" ;;
+check | all) sets="lab run test check" ;;
 *)
-	echo "setup.sh: unknown set '$1': allowed are run, test, check, all" >&2
+	echo "setup.sh: unknown set '$1': allowed are lab, run, test, check, all" >&2
 	exit 2
 	;;
 esac
@@ -61,7 +62,12 @@ fi
 
 echo "setup: installing the packages above"
 # Old package lists make apt ask for versions that the mirror no longer has.
-$as_root apt-get update -q
+# `make run` installs in two steps.
+updated=$here/../../build/.apt-updated
+if [ -z "$(find "$updated" -mmin -10 2>/dev/null)" ]; then
+	$as_root apt-get update -q
+	mkdir -p "${updated%/*}" && : >"$updated"
+fi
 # shellcheck disable=SC2086 # one word per package
 $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $missing
 install_eslint

@@ -38,7 +38,7 @@ def run_in_cgroup(file, needs):
         pytest.skip("no cgroup file system of version 2 is mounted")
     cgroup = tempfile.mkdtemp(prefix="delaycc-test-", dir=cgroups[0])
     try:
-        done = owned.run(["unshare", "--mount", "--net", sys.executable, file, cgroup])
+        done = owned.run([*owned.with_own_mounts("--net"), sys.executable, file, cgroup])
     finally:
         # Its programs go with it.
         os.rmdir(cgroup)

@@ -16,6 +16,8 @@ import pytest
 from programs import BUILD, delaycc
 from test_load import loaded
 
+pytestmark = pytest.mark.ci
+
 
 def inside():
     subprocess.run(["ip", "link", "add", "va", "type", "veth", "peer", "vb"], check=True)

@@ -13,7 +13,7 @@ from programs import DELAYCC, ROOT, delaycc
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/lab")]
 import servers  # noqa: E402
 
-pytestmark = pytest.mark.alone
+pytestmark = [pytest.mark.alone, pytest.mark.ci]
 SCENARIO = """
 name = "program"
 trials = 1

@@ -20,6 +20,8 @@ import pytest
 from programs import BUILD, ROOT
 from test_load import loaded
 
+pytestmark = pytest.mark.ci
+
 PAGE = ROOT / "docs" / "operate" / "bpf.md"
 PORT, BYTES = 5001, 2_000_000
 
@@ -79,7 +81,7 @@ def test_the_one_liners_of_the_page_show_what_they_say():
         pytest.skip("needs root" if os.geteuid() else "bpftrace is not installed")
     if not pathlib.Path("/sys/kernel/tracing").is_dir():
         pytest.skip("this kernel has no tracepoints")
-    done = owned.run(["unshare", "--mount", "--net", sys.executable, __file__, *programs])
+    done = owned.run([*owned.with_own_mounts("--net"), sys.executable, __file__, *programs])
     assert done.returncode == 0, done.stdout + done.stderr
     windows, states, again = json.loads(done.stdout)
     assert "@packets:" in windows and "@srtt_us:" in windows and "|@" in windows

@@ -14,6 +14,8 @@ import pytest
 
 from programs import BUILD, delaycc, run_in_cgroup
 
+pytestmark = pytest.mark.ci
+
 OBJECT = BUILD / "bpf" / "cgroup.bpf.o"
 
 

@@ -18,6 +18,8 @@ import pytest
 from programs import BUILD, delaycc, run_in_cgroup
 from test_load import LONG, flows, loaded
 
+pytestmark = pytest.mark.ci
+
 OBJECT = BUILD / "bpf" / "count.bpf.o"
 FLOWS = 5
 SYN = 2

@@ -371,7 +371,7 @@ def seen_in(case):
         pytest.skip(f"BPF programs cannot be built here; missing: {missing.read_text().strip()}")
     if os.geteuid():
         pytest.skip("loading BPF programs needs root")
-    done = owned.run(["unshare", "-n", "-m", sys.executable, __file__, case])
+    done = owned.run([*owned.with_own_mounts("--net"), sys.executable, __file__, case])
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads(done.stdout)
 

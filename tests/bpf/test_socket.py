@@ -14,7 +14,7 @@ import pytest
 from programs import BUILD
 
 SKIPPED = 77
-pytestmark = pytest.mark.alone
+pytestmark = [pytest.mark.alone, pytest.mark.ci]
 
 LINE_RATE_MBPS = 10000
 # Long: the queue of the loopback is the processor's.

@@ -18,7 +18,7 @@ import pytest
 from programs import BUILD, ROOT
 
 SKIPPED = 77
-pytestmark = pytest.mark.alone
+pytestmark = [pytest.mark.alone, pytest.mark.ci]
 RATE_MBPS = 100
 # Delays between namespaces of a busy machine are milliseconds: so are the channels.
 PATH = ("--line-rate-mbps", str(RATE_MBPS), "--base-rtt-ns", "1000000")

@@ -12,6 +12,8 @@ import subprocess
 
 import pytest
 
+pytestmark = pytest.mark.ci
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TARBALL = pathlib.Path(os.environ.get("LAB_TARBALL", "/usr/src/linux-source-6.1.tar.xz"))
 JOBS = str(os.cpu_count())

@@ -11,6 +11,8 @@ import pytest
 import owned
 from outside import BUILD, ROOT
 
+pytestmark = pytest.mark.ci
+
 GUIDE = ROOT / "docs" / "develop" / "add-an-algorithm.md"
 BLOCKS = re.findall(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", GUIDE.read_text(), re.MULTILINE | re.DOTALL)
 FILES = {path: text for _, path, text in BLOCKS if path}

@@ -9,6 +9,8 @@ import pytest
 
 from outside import run
 
+pytestmark = pytest.mark.ci
+
 REGIONS = {"0": "start", "1": "Ai", "2": "Ad", "3": "H1i", "4": "H2i", "5": "H1d", "6": "H2d"}
 Q_B_NS = 5000
 

@@ -92,7 +92,7 @@ def stored_trials(out):
         return 0
 
 
-@pytest.mark.long
+@pytest.mark.ci
 def test_an_interrupted_run_goes_on_where_it_was(scenario, tmp_path):
     out = tmp_path / "out"
     arguments = owned.owned(DELAYCC, "run", scenario, "--quiet", "--trials", "40", "--out", out)

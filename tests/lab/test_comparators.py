@@ -8,6 +8,8 @@ import pytest
 
 import outside
 
+pytestmark = pytest.mark.ci
+
 ALGORITHMS = ("swift", "thetapowertcp")
 EVERY = (*ALGORITHMS, "ledbat")
 FLOWS = (1, 2, 4, 16)

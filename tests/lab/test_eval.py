@@ -14,6 +14,8 @@ import pytest
 import owned
 from outside import DELAYCC, LAB, LONG_AND_SHORT, OSCAR_TOLD
 
+pytestmark = pytest.mark.ci
+
 # The short flow at a random time.
 SMALL = LONG_AND_SHORT + """start_us = 50
 start_jitter_us = 100
@@ -100,7 +102,6 @@ def test_stops_when_every_algorithm_has_converged(scenario, tmp_path):
     assert "evaluation" in (tmp_path / "out" / "report.html").read_text()
 
 
-@pytest.mark.long
 def test_the_same_bytes_whatever_the_jobs_and_whether_interrupted(scenario, tmp_path):
     goal = ["--metric", "fct_mean_us,queue_mean_bytes", "--margin", "4%", "--min-trials", "10", "--unseen", "50%",
             "--cc", "oscar,cubic"]
@@ -361,7 +362,6 @@ def test_weighted_flows_need_an_estimate_over_the_flows(scenario, tmp_path):
     assert 0 < e["effective_share"] < 1
 
 
-@pytest.mark.long
 def test_model_based_searches_a_tilt_and_draws_from_it(scenario, tmp_path):
     scenario.write_text(WORKLOAD)
     goal = ["--model-based", "--metric", "fct_p90_us", "--max-trials", "80"]
@@ -378,7 +378,6 @@ def test_model_based_searches_a_tilt_and_draws_from_it(scenario, tmp_path):
     assert (tmp_path / "out" / "eval.json").read_bytes() == whole
 
 
-@pytest.mark.long
 def test_a_verdict_alone_takes_fewer_trials(scenario, tmp_path):
     goal = ["--metric", "queue_mean_bytes", "--margin", "0.1%", "--min-trials", "4", "--unseen", "5%",
             "--compare", "oscar", "cubic"]

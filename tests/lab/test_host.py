@@ -10,10 +10,12 @@ import pytest
 
 from outside import BOTTLENECK, BUILD, LAB, delaycc, run
 
+pytestmark = pytest.mark.ci
+
 # A flow at the bottleneck's rate, and three that join it for a while: queue, losses and recovery.
 INCAST = """
 name = "shared"
-trials = 1
+trials = {trials}
 cc = ["oscar", "cubic", "dctcp"]""" + BOTTLENECK + """
 ecn_threshold_bytes = {ecn_bytes}
 [[flows]]
@@ -26,15 +28,16 @@ count = 3
 from = "senders[1-3]"
 to = "receivers"
 start_us = {join_us}
+start_jitter_us = {jitter_us}
 size_bytes = {size_bytes}
 [measure]
 duration_us = {duration_us}
 from_us = {from_us}
 """
-FAST = dict(senders=4, rtt_ns=12000, host_gbps=200, gbps=100, buffer_bytes=400000, ecn_bytes=75000, join_us=500, size_bytes=500000, duration_us=2000,
-            from_us=200)
-SLOW = dict(senders=4, rtt_ns=1000000, host_gbps=1, gbps=0.1, buffer_bytes=60000, ecn_bytes=20000, join_us=50000, size_bytes=100000,
-            duration_us=300000, from_us=30000)
+FAST = dict(trials=1, senders=4, rtt_ns=12000, host_gbps=200, gbps=100, buffer_bytes=400000, ecn_bytes=75000, join_us=500, jitter_us=0,
+            size_bytes=500000, duration_us=2000, from_us=200)
+SLOW = dict(trials=1, senders=4, rtt_ns=1000000, host_gbps=1, gbps=0.1, buffer_bytes=60000, ecn_bytes=20000, join_us=50000, jitter_us=0,
+            size_bytes=100000, duration_us=300000, from_us=30000)
 
 
 def inside(scenarios, modules, command):
@@ -82,10 +85,11 @@ def figure(summary, algorithm, metric):
 
 
 # What may differ: fq serves a host's flows in turn where the lab's port is a FIFO, tbf counts whole nanoseconds for a packet, and a loss
-# falls on another packet when one comes 100 ns later. So flows that lose a packet end at other times; what the link carries stays.
-@pytest.mark.parametrize("numbers", (FAST, pytest.param(SLOW, marks=pytest.mark.long)), ids=("100gbit-12us", "100mbit-1ms"))
+# falls on another packet when one comes 100 ns later. So flows that lose a packet end at other times; what the link carries stays. One
+# phase of the joining flows says little (oscar's utilisation at 100 Gbit/s: .94 to .99); the means are of phases over one RTT.
+@pytest.mark.parametrize("numbers", (FAST, SLOW), ids=("100gbit-12us", "100mbit-1ms"))
 def test_the_kernel_s_own_qdiscs_give_the_lab_s_figures(lab, tmp_path, numbers):
-    by_lab, by_host = both(lab, tmp_path, INCAST.format(**numbers))
+    by_lab, by_host = both(lab, tmp_path, INCAST.format(**dict(numbers, trials=6, jitter_us=numbers["rtt_ns"] / 1000)))
     for algorithm in ("oscar", "cubic", "dctcp"):
         pairs = {metric: (figure(by_lab, algorithm, metric), figure(by_host, algorithm, metric))
                  for metric in ("utilisation", "goodput_gbps", "rtt_p50_us")}
@@ -125,7 +129,6 @@ from_us = {from_us}
 
 
 # Tbf lets a packet go when its serialisation begins; that of a full one is part of the wire.
-@pytest.mark.long
 def test_a_short_packet_takes_as_long_as_a_full_one(lab, tmp_path):
     numbers = dict(senders=1, rtt_ns=1000000, host_gbps=0.2, gbps=0.1, buffer_bytes=100000, from_us=0)
     by_lab, by_host = both(lab, tmp_path, ONE_FLOW.format(**numbers, size_bytes=100))
@@ -134,7 +137,6 @@ def test_a_short_packet_takes_as_long_as_a_full_one(lab, tmp_path):
     assert figure(by_host, "bbr", "rtt_p50_us") == pytest.approx(1000, abs=1)
 
 
-@pytest.mark.long
 def test_bbr_takes_the_longer_handshake_for_the_path_s_rtt(lab, tmp_path):
     numbers = dict(senders=1, rtt_ns=1000000, host_gbps=0.2, gbps=0.1, buffer_bytes=100000, from_us=200000)
     by_lab, by_host = both(lab, tmp_path, ONE_FLOW.format(**numbers, size_bytes=100_000_000))

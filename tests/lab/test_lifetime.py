@@ -15,6 +15,8 @@ import owned
 from outside import DELAYCC, HERE, LAB
 from owned import wait_for
 
+pytestmark = pytest.mark.ci
+
 # A trial that would go on for hours.
 LONG = """
 name = "long"

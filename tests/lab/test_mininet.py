@@ -15,7 +15,7 @@ from outside import DELAYCC, ROOT
 EXAMPLES = ROOT / "mininet" / "examples"
 THEIRS = pathlib.Path("/usr/lib/python3/dist-packages/mininet/examples")
 
-pytestmark = pytest.mark.skipif(not THEIRS.exists(), reason="Mininet is not installed: run make setup")
+pytestmark = [pytest.mark.ci, pytest.mark.skipif(not THEIRS.exists(), reason="Mininet is not installed: run make setup")]
 
 
 def mininet(out, *command, code=0):
@@ -45,7 +45,7 @@ def test_two_algorithms_share_a_link_of_100_gbit_and_each_run_is_the_same(tmp_pa
 
 # Mininet's own, as they are: default switches and controllers, TCLink, limits of processor time.
 @pytest.mark.parametrize("name,shown", (("simpleperf.py", "Results:"),
-                                        pytest.param("emptynet.py", "mininet> \n*** Stopping network", marks=pytest.mark.long)))
+                                        ("emptynet.py", "mininet> \n*** Stopping network")))
 def test_scripts_of_others_run_as_they_are(tmp_path, name, shown):
     done = mininet(tmp_path / "out", THEIRS / name)
     assert shown in done.stdout, done.stdout
@@ -253,7 +253,7 @@ DUMBBELL = dict(kind="dumbbell", shape="senders = 3", link="", long="senders[0]"
 LEAF_SPINE = dict(kind="leaf-spine", shape="leaves = 2\nspines = 2\nhosts = 3", link="", long="leaf0[0]", burst="leaf0[1-2]", to="leaf1[0]")
 
 
-@pytest.mark.parametrize("shape", (DUMBBELL, pytest.param(LEAF_SPINE, marks=pytest.mark.long)), ids=("dumbbell", "leaf-spine"))
+@pytest.mark.parametrize("shape", (DUMBBELL, LEAF_SPINE), ids=("dumbbell", "leaf-spine"))
 def test_a_scenario_s_script_does_what_the_scenario_does(tmp_path, shape):
     scenario, exported = tmp_path / "exported.toml", tmp_path / "exported.py"
     scenario.write_text(SCENARIO.format(**shape))

@@ -24,6 +24,8 @@ from modules import (
     DCC, MODULES, algorithms, extremes, in_lab, load, mount_tracing, remove, remove_all, tracing, use, used,
 )
 
+pytestmark = pytest.mark.ci
+
 OTHERS = ("cubic", "bbr", "dctcp", "reno", "vegas")
 
 LEAKS = "/sys/kernel/debug/kmemleak"

@@ -17,6 +17,8 @@ import stamps
 from inlab import attr, gso_max_segs, read, write
 from stamps import A, B, LIES, NONE, TX_ONLY, wait_for
 
+pytestmark = pytest.mark.ci
+
 COMMAND = os.environ.get("DELAYCC_COMMAND")
 HERE = pathlib.Path(__file__).resolve().parent
 # Of a full packet there and its ACK back, on the quiet path of stamps.path().

@@ -10,6 +10,8 @@ import pytest
 
 import owned
 
+pytestmark = pytest.mark.ci
+
 BURN = "while :; do :; done"
 
 

@@ -14,6 +14,8 @@ import packetdrill
 import pytest
 from modules import MODULES, load
 
+pytestmark = pytest.mark.ci
+
 HERE = pathlib.Path(__file__).resolve().parent
 PAGE = (HERE.parents[1] / "docs/develop/packetdrill.md").read_text()
 BEHAVIOUR = HERE / "behaviour"
@@ -138,7 +140,7 @@ def test_cubic_behaves_as_the_scripts_say_but_where_the_kernel_is_older(lab, fol
 
 
 # A paper's own rules have the module, and so TCP's hooks, of the algorithm that was made of them.
-@pytest.mark.parametrize("algorithm", [pytest.param(name, marks=pytest.mark.long) if "_paper" in name else name for name in ALGORITHMS])
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_an_algorithm_differs_from_cubic_only_where_judged(lab, folder, algorithm):
     found = outcomes(lab, folder, "kernel's", algorithm, [*SETTINGS, IPV6["automatic"]])
     expected = judged(algorithm)

@@ -10,6 +10,8 @@ import inlab
 import pytest
 from modules import DCC, in_lab, load, use
 
+pytestmark = pytest.mark.ci
+
 RATE_BPS = 10**10
 DELAY_NS = 24_000
 BASE_NS = 53_000
@@ -120,8 +122,8 @@ def in_lab_priorities(fq, offload):
 @pytest.mark.parametrize("fq, offload", (
     pytest.param(False, True, id="no qdisc-super-packets"),
     pytest.param(True, False, id="fq-packets"),
-    pytest.param(False, False, id="no qdisc-packets", marks=pytest.mark.long),
-    pytest.param(True, True, id="fq-super-packets", marks=pytest.mark.long)))
+    pytest.param(False, False, id="no qdisc-packets"),
+    pytest.param(True, True, id="fq-super-packets")))
 def test_the_higher_priority_has_the_link_while_it_sends(lab, fq, offload):
     before, during, after = in_lab(lab, "in_lab_priorities", fq, offload)
     line = RATE_BPS / 8 * 0.01 * 1448 / 1514  # payload in 10 ms

@@ -10,6 +10,8 @@ import inlab
 import pytest
 from modules import DCC, algorithms, in_lab, load, use
 
+pytestmark = pytest.mark.ci
+
 SO_PRIORITY = 12
 SERVICE_NS, THINK_NS = 50_000, 20_000
 
@@ -111,7 +113,7 @@ def in_lab_short_responses(response, think_ns, seconds):
 
 # A head and a body, each less than a packet; a packet and a part; a client that answers only after a while.
 @pytest.mark.parametrize("response,think_ns", (
-    pytest.param((238, 615), THINK_NS, id="two writes", marks=pytest.mark.long),
+    pytest.param((238, 615), THINK_NS, id="two writes"),
     pytest.param((2000,), THINK_NS, id="two packets"),
     pytest.param((238, 615), 3_000_000, id="two writes, then a pause")))
 def test_short_responses_do_not_wait_for_delayed_acknowledgments(lab, response, think_ns):

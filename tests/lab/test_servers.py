@@ -16,6 +16,8 @@ import owned
 import servers
 from outside import BUILD, delaycc
 
+pytestmark = pytest.mark.ci
+
 # Paced flows, so that a trial takes next to no processor time.
 SCENARIO = """
 name = "two-servers"

@@ -20,6 +20,8 @@ import test_eval
 from outside import DELAYCC
 from test_eval import GOAL, SMALL, broken_lab, evaluate, result
 
+pytestmark = pytest.mark.ci
+
 PROGRAMS = ["munged", "slurmctld", "slurmd", "sbatch", "squeue", "scancel", "sinfo"]
 
 

@@ -18,6 +18,8 @@ import stamps
 from inlab import RTM_NEWLINK, attr, netlink
 from stamps import B, B6, LIES, NONE, TX_ONLY, switch, switched, wait_for
 
+pytestmark = pytest.mark.ci
+
 COMMAND = os.environ.get("DELAYCC_COMMAND")
 HERE = pathlib.Path(__file__).resolve().parent
 SO_TIMESTAMPING = 37

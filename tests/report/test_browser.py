@@ -11,6 +11,8 @@ import pytest
 
 import owned
 
+pytestmark = pytest.mark.ci
+
 SESSION = """
 import sys, time
 sys.path.insert(0, sys.argv[1])

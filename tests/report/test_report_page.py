@@ -8,6 +8,8 @@ import pytest
 import datasets
 import synthetic
 
+pytestmark = pytest.mark.ci
+
 WIDTHS = (360, 1440)
 
 # Number of colours on every canvas shown; 1 on a blank one. Read from a copy: Chromium warns of a

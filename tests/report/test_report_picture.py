@@ -11,6 +11,8 @@ import pytest
 import datasets
 import synthetic
 
+pytestmark = pytest.mark.ci
+
 TOOL = pathlib.Path(__file__).resolve().parents[2] / "harness" / "report" / "picture.py"
 PYTHON = "/usr/bin/python3"
 

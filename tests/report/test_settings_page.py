@@ -3,7 +3,11 @@
 
 import copy
 
+import pytest
+
 import synthetic
+
+pytestmark = pytest.mark.ci
 
 
 def test_the_page_shows_settings_in_force_and_what_was_set(render, browser):

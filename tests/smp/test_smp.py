@@ -22,7 +22,7 @@ ROOT = HERE.parent.parent
 SECONDS = int(os.environ.get("DELAYCC_SMP_SECONDS", "30"))
 LONG = SECONDS >= 300
 # The machines' clock is this machine's.
-pytestmark = pytest.mark.alone
+pytestmark = [pytest.mark.alone, pytest.mark.ci]
 
 FLAVOURS = ("kasan", "kcsan")
 

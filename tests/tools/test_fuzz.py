@@ -13,6 +13,8 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import owned  # noqa: E402
 
+pytestmark = pytest.mark.ci
+
 FUZZ = pathlib.Path(__file__).resolve().parents[2] / "harness" / "tools" / "fuzz.py"
 # Does what is asked for, or fails.
 TARGET = """#!/bin/sh

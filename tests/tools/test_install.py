@@ -14,7 +14,7 @@ BUILD = pathlib.Path(os.environ.get("DELAYCC_BUILD", ROOT / "build")).absolute()
 PATH = os.environ["PATH"] + ":/usr/sbin:/sbin"
 PREFIX = "/opt/delay"
 
-pytestmark = pytest.mark.skipif(not (BUILD / "delaycc").exists(), reason="build/delaycc is not built: run make")
+pytestmark = [pytest.mark.ci, pytest.mark.skipif(not (BUILD / "delaycc").exists(), reason="build/delaycc is not built: run make")]
 
 
 def install(what, destdir, prefix=PREFIX):

@@ -120,6 +120,8 @@ else
 	cp -rL "$kernel"/. "$out"
 	map=
 	[ "$(id -u)" = 0 ] || map=--map-root-user
+	# shellcheck disable=SC2086
+	why=$(unshare --mount $map true 2>&1) || skip "a folder cannot serve as root here, where / is no mount point (a chroot): $why"
 	# shellcheck disable=SC2016,SC2086
 	unshare --mount $map sh -euc '
 		root=$1; out=$2; shift 2

@@ -8,6 +8,8 @@ import pytest
 
 import owned
 
+pytestmark = pytest.mark.ci
+
 HERE = pathlib.Path(__file__).resolve().parent
 KERNEL = HERE.parent.parent / "kernel"
 SKIPPED = 77

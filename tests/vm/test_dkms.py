@@ -8,6 +8,8 @@ import subprocess
 
 import pytest
 
+pytestmark = pytest.mark.ci
+
 HERE = pathlib.Path(__file__).resolve().parent
 KERNEL = HERE.parent.parent / "kernel"
 VERSION = (HERE.parent.parent / "VERSION").read_text().strip()

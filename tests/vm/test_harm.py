@@ -17,6 +17,8 @@ import harm
 import owned
 from harm import BULK, Cell
 
+pytestmark = pytest.mark.ci
+
 CELLS = harm.QUICK if os.environ.get("DELAYCC_QUICK") else harm.SAMPLE
 WORK = harm.ROOT / "build" / "harm-test"
 FLOORS = tomllib.loads((harm.HERE / "harm-floors.toml").read_text(encoding="utf-8"))

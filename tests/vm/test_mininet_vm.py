@@ -12,6 +12,8 @@ import pytest
 
 from test_vm import HERE, ROOT, Machine
 
+pytestmark = pytest.mark.ci
+
 WORK = ROOT / "build" / "vm-mininet"
 RATE_MBPS = 20
 

@@ -12,6 +12,8 @@ import pytest
 
 from test_vm import HERE, ROOT, Machine
 
+pytestmark = pytest.mark.ci
+
 WORK = ROOT / "build" / "vm-programs"
 ALGORITHMS = ("prioplus", "prioplus_ledbat", "oscar", "swift", "ccc")
 MEASURED, LOW = ("1ms",) if os.environ.get("DELAYCC_QUICK") else ("100us", "1ms", "5ms"), "low"

@@ -12,6 +12,8 @@ import pytest
 import soak
 from soak import Machine, Outcome
 
+pytestmark = pytest.mark.ci
+
 PROGRAMS = ("curl", "wrk", "redis", "iperf", "scp", "xfer")
 
 

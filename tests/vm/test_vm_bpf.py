@@ -13,6 +13,8 @@ import pytest
 
 from test_vm import HERE, ROOT, Machine
 
+pytestmark = pytest.mark.ci
+
 BUILD = ROOT / "build"
 WORK = BUILD / "vm-bpf"
 

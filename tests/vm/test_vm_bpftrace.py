@@ -11,6 +11,8 @@ import pytest
 
 from test_vm import HERE, ROOT, Machine
 
+pytestmark = pytest.mark.ci
+
 WORK = ROOT / "build" / "vm-bpftrace"
 PAGE = ROOT / "docs" / "operate" / "bpf.md"
 

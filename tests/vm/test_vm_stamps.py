@@ -9,6 +9,8 @@ import pytest
 
 from test_vm import HERE, ROOT, Machine
 
+pytestmark = pytest.mark.ci
+
 BUILD = ROOT / "build"
 WORK = BUILD / "vm-stamps"
 NAMES = re.findall(r"^test_([a-z0-9_]+)\(\)$", (HERE / "stamps.sh").read_text(encoding="utf-8"), re.MULTILINE)
