@@ -22,6 +22,9 @@
 #include <linux/atomic.h>
 #include <linux/build_bug.h>
 #include <linux/mutex.h>
+#include <linux/notifier.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
 #include <net/tcp.h>
 
 #include "core/dcc_cc.h"
@@ -249,7 +252,8 @@ struct delaycc_lines {
 	unsigned int most;
 	/*
 	 * Takes n lines, empty ones too and twice as many as there may be at most, in
-	 * place of what is there or (adds) beside it; 0 or an error.
+	 * place of what is there or (adds) beside it; 0 or an error.  NULL: nobody may
+	 * write.
 	 */
 	int (*write)(struct delaycc_lines *lines, char *text, unsigned int n,
 		     bool adds);
@@ -300,10 +304,30 @@ void delaycc_memory_tell(struct delaycc_memory *memory, u32 lifetime_s,
 			 const struct sock *sk, struct delaycc_sock *ds,
 			 u64 now_ns);
 
+/* One namespace's devices and their speeds: delaycc_devices.c. */
+struct delaycc_devices {
+	struct delaycc_lines lines;
+	struct net *net;
+	struct xarray by_ifindex; /* of struct delaycc_device */
+	struct work_struct work;
+	struct notifier_block notifier;
+	bool follows; /* the notifier is registered */
+	atomic_t assumed; /* the log has one device whose speed is no fact */
+	atomic_t *generation;
+};
+
+int delaycc_devices_init(void);
+void delaycc_devices_exit(void);
+void delaycc_devices_wait(void);
+int delaycc_devices_register(struct net *net, struct delaycc_devices *devices,
+			     atomic_t *generation);
+void delaycc_devices_unregister(struct delaycc_devices *devices);
+u32 delaycc_device_mbps(const struct net *net, const struct net_device *dev);
+
 const struct delaycc_values *delaycc_net_values(const struct net *net);
 const struct delaycc_paths *delaycc_net_paths(const struct net *net);
 struct delaycc_memory *delaycc_net_memory(const struct net *net);
+struct delaycc_devices *delaycc_net_devices(const struct net *net);
 u64 delaycc_probe_slot(const struct net *net, u64 now_ns);
-u32 delaycc_device_mbps(const struct net *net, const struct net_device *dev);
 
 #endif /* DELAYCC_H */

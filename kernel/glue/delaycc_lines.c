@@ -170,7 +170,7 @@ int delaycc_lines_register(struct net *net, struct delaycc_lines *lines,
 		return -ENOMEM;
 	table->procname = name;
 	table->data = lines;
-	table->mode = 0644;
+	table->mode = lines->write ? 0644 : 0444;
 	table->proc_handler = DELAYCC_PROC_HANDLER(delaycc_proc_lines);
 	lines->header = delaycc_table_register(net, "net/ipv4/delaycc", table, 1);
 	return lines->header ? 0 : -ENOMEM;

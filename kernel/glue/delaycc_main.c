@@ -2,38 +2,27 @@
 /*
  * delaycc.ko: what the delay-based congestion control modules share.
  *
- * This file has the module itself: the namespaces' common parameters, the
- * devices' speeds and the tracepoint.  delaycc_sock.c serves one socket,
- * delaycc_probe.c stops one and probes, delaycc_paths.c has the base RTTs of paths
- * that are told, delaycc_memory.c those that are learnt, delaycc_sysctl.c makes
- * tables of parameters.
- *
- * A law that compares a flow's rate with the line rate must know the line
- * rate.  A device reports its speed only under the RTNL, and a connection opens
- * in softirq.  The speeds are therefore collected when devices come up or
- * renegotiate, and kept per namespace, by interface index.  One that says none,
- * such as the NIC of a virtual machine, is taken to have what veth devices say.
+ * This file has the module itself: the namespaces' common parameters and the
+ * tracepoint.  delaycc_sock.c serves one socket, delaycc_probe.c stops one and
+ * probes, delaycc_paths.c has the base RTTs of paths that are configured,
+ * delaycc_memory.c those that are learnt, delaycc_devices.c the devices' speeds,
+ * delaycc_sysctl.c makes tables of parameters.
  */
-#include <linux/ethtool.h>
 #include <linux/module.h>
-#include <linux/netdevice.h>
 #include <linux/moduleparam.h>
-#include <linux/rtnetlink.h>
 #include <linux/user_namespace.h>
-#include <linux/xarray.h>
 #include <net/netns/generic.h>
 
 #include "delaycc.h"
 #define CREATE_TRACE_POINTS
 #include "delaycc_trace.h"
 
-/* What a namespace has: parameters, base RTTs told and learnt, devices' speeds in Mbit/s. */
+/* What a namespace has: parameters, base RTTs configured and learnt, devices' speeds. */
 struct delaycc_net {
 	struct delaycc_values values;
 	struct delaycc_paths paths;
 	struct delaycc_memory memory;
-	struct xarray speeds;
-	atomic_t assumed; /* the log has one device whose speed is no fact */
+	struct delaycc_devices devices;
 	atomic64_t probe_ns; /* the next probe leaves no sooner */
 };
 
@@ -111,6 +100,11 @@ struct delaycc_memory *delaycc_net_memory(const struct net *net)
 	return &delaycc_pernet(net)->memory;
 }
 
+struct delaycc_devices *delaycc_net_devices(const struct net *net)
+{
+	return &delaycc_pernet(net)->devices;
+}
+
 /*
  * Probes leave by timers, which no process pays for.  The probes of all user
  * namespaces but the host's own have a gap in common, whatever gaps these
@@ -180,135 +174,11 @@ u64 delaycc_probe_slot(const struct net *net, u64 now_ns)
 					       now_ns));
 }
 
-/* One device's speed in the xarray. */
-#define DELAYCC_SPEED_ASSUMED BIT(0) /* without hardware */
-#define DELAYCC_SPEED_UNSAID BIT(1) /* DCC_TCP_UNSAID_MBPS */
-#define DELAYCC_SPEED_SHIFT 2
-
-/* Logged once per namespace, for the first such device that a socket uses. */
-static void delaycc_log_assumed(struct delaycc_net *dn,
-				const struct net_device *dev,
-				unsigned long speed)
-{
-	if (likely(atomic_read(&dn->assumed)) || atomic_xchg(&dn->assumed, 1))
-		return;
-	pr_notice_ratelimited("delaycc: %s %s; %lu Mbit/s are taken for the line rate; if that is wrong, set net.ipv4.delaycc.line_rate_mbps\n",
-			      dev->name,
-			      speed & DELAYCC_SPEED_UNSAID ?
-				      "does not say its speed" :
-				      "has no hardware",
-			      speed >> DELAYCC_SPEED_SHIFT);
-}
-
-/**
- * delaycc_device_mbps() - the speed of a device
- * @net: the namespace that uses it
- * @dev: the device
- *
- * Return: Mbit/s as the device says; DCC_TCP_UNSAID_MBPS if it says nothing; 0 for
- * the loopback.
- */
-u32 delaycc_device_mbps(const struct net *net, const struct net_device *dev)
-{
-	struct delaycc_net *dn = delaycc_pernet(net);
-	void *entry = xa_load(&dn->speeds, dev->ifindex);
-	unsigned long speed;
-
-	if (!xa_is_value(entry))
-		return 0;
-	speed = xa_to_value(entry);
-	if (speed & (DELAYCC_SPEED_ASSUMED | DELAYCC_SPEED_UNSAID))
-		delaycc_log_assumed(dn, dev, speed);
-	return speed >> DELAYCC_SPEED_SHIFT;
-}
-
-static int delaycc_lower_is_hardware(struct net_device *lower,
-				     struct netdev_nested_priv *unused)
-{
-	return !!lower->dev.parent;
-}
-
-/* Hardware of its own, or of a lower device (VLAN, bond).  Under the RTNL. */
-static bool delaycc_has_hardware(struct net_device *dev)
-{
-	struct netdev_nested_priv unused = {};
-
-	return dev->dev.parent ||
-	       netdev_walk_all_lower_dev(dev, delaycc_lower_is_hardware, &unused);
-}
-
-/* tun says 10 Mbit/s or 10 Gbit/s, by the version of the kernel: it says nothing. */
-static bool delaycc_says_speed(struct net_device *dev,
-			       struct ethtool_link_ksettings *settings)
-{
-	if (dev->rtnl_link_ops && !strcmp(dev->rtnl_link_ops->kind, "tun"))
-		return false;
-	return !__ethtool_get_link_ksettings(dev, settings) &&
-	       settings->base.speed != (u32)SPEED_UNKNOWN &&
-	       settings->base.speed;
-}
-
-/* The device's entry of the xarray; 0: the loopback, which has nothing to control. */
-static unsigned long delaycc_read_speed(struct net_device *dev)
-{
-	struct ethtool_link_ksettings settings;
-	unsigned long speed;
-
-	if (dev->flags & IFF_LOOPBACK)
-		return 0;
-	if (!delaycc_says_speed(dev, &settings))
-		return (unsigned long)DCC_TCP_UNSAID_MBPS << DELAYCC_SPEED_SHIFT |
-		       DELAYCC_SPEED_UNSAID;
-	/* All speeds in the cores' range fit, even where an unsigned long has 32 bits. */
-	speed = min_t(u32, settings.base.speed, INT_MAX >> 3);
-	speed <<= DELAYCC_SPEED_SHIFT;
-	return delaycc_has_hardware(dev) ? speed : speed | DELAYCC_SPEED_ASSUMED;
-}
-
-static int delaycc_netdev_event(struct notifier_block *nb, unsigned long event,
-				void *ptr)
-{
-	struct net_device *dev = netdev_notifier_info_to_dev(ptr);
-	struct delaycc_net *dn = delaycc_pernet(dev_net(dev));
-	unsigned long speed;
-	void *before;
-
-	switch (event) {
-	case NETDEV_UP:
-	case NETDEV_CHANGE:
-		speed = delaycc_read_speed(dev);
-		before = xa_load(&dn->speeds, dev->ifindex);
-		if (speed == (before ? xa_to_value(before) : 0))
-			break;
-		/* A NIC whose link is down says nothing: it keeps what it said. */
-		if (before && (speed & DELAYCC_SPEED_UNSAID))
-			break;
-		if (!speed)
-			xa_erase(&dn->speeds, dev->ifindex);
-		else if (xa_is_err(xa_store(&dn->speeds, dev->ifindex,
-					    xa_mk_value(speed), GFP_KERNEL)))
-			netdev_warn(dev, "delaycc: no memory to keep the speed of %lu Mbit/s; set net.ipv4.delaycc.line_rate_mbps\n",
-				    speed >> DELAYCC_SPEED_SHIFT);
-		/* Sockets on this device read their path again. */
-		atomic_inc_return_release(&dn->values.generation);
-		break;
-	case NETDEV_UNREGISTER:
-		xa_erase(&dn->speeds, dev->ifindex);
-		break;
-	}
-	return NOTIFY_DONE;
-}
-
-static struct notifier_block delaycc_netdev_notifier = {
-	.notifier_call = delaycc_netdev_event,
-};
-
 static int __net_init delaycc_net_init(struct net *net)
 {
 	struct delaycc_net *dn = delaycc_pernet(net);
 	int err;
 
-	xa_init(&dn->speeds);
 	err = delaycc_sysctl_register(net, "net/ipv4/delaycc", delaycc_params,
 				      DELAYCC_PARAMS, NULL, &dn->values);
 	if (err)
@@ -319,8 +189,13 @@ static int __net_init delaycc_net_init(struct net *net)
 	err = delaycc_memory_register(net, &dn->memory);
 	if (err)
 		goto unregister_paths;
+	err = delaycc_devices_register(net, &dn->devices, &dn->values.generation);
+	if (err)
+		goto unregister_memory;
 	return 0;
 
+unregister_memory:
+	delaycc_memory_unregister(&dn->memory);
 unregister_paths:
 	delaycc_paths_unregister(&dn->paths);
 unregister_values:
@@ -332,10 +207,10 @@ static void __net_exit delaycc_net_exit(struct net *net)
 {
 	struct delaycc_net *dn = delaycc_pernet(net);
 
+	delaycc_devices_unregister(&dn->devices);
 	delaycc_memory_unregister(&dn->memory);
 	delaycc_paths_unregister(&dn->paths);
 	delaycc_sysctl_unregister(&dn->values);
-	xa_destroy(&dn->speeds);
 }
 
 static struct pernet_operations delaycc_net_ops = {
@@ -362,20 +237,21 @@ static int __init delaycc_module_init(void)
 {
 	int err;
 
-	err = register_pernet_subsys(&delaycc_net_ops);
+	err = delaycc_devices_init();
 	if (err)
 		return err;
-	/* Also calls the notifier for all devices that are up already. */
-	err = register_netdevice_notifier(&delaycc_netdev_notifier);
+	err = register_pernet_subsys(&delaycc_net_ops);
 	if (err)
-		unregister_pernet_subsys(&delaycc_net_ops);
+		delaycc_devices_exit();
+	else
+		delaycc_devices_wait();
 	return err;
 }
 
 static void __exit delaycc_module_exit(void)
 {
-	unregister_netdevice_notifier(&delaycc_netdev_notifier);
 	unregister_pernet_subsys(&delaycc_net_ops);
+	delaycc_devices_exit();
 }
 
 module_init(delaycc_module_init);

@@ -214,7 +214,7 @@ def in_lab_extremes(module, combinations, seed):
         values = {}
         for folder in ("", module.removeprefix("tcp_") + "/"):
             for name in os.listdir(DCC + folder):
-                if name not in ("base_rtt_paths", "path_memory") and not os.path.isdir(DCC + folder + name):
+                if name not in ("base_rtt_paths", "path_memory", "device_rates") and not os.path.isdir(DCC + folder + name):
                     values[folder + name] = extremes(folder + name)
     names = sorted(values)
     settings = [{name: value} for name in names for value in values[name]]

@@ -22,7 +22,7 @@
 # "# programs: ..." and "# modules: ..." name, and the files of "# files: SOURCE:TARGET ...":
 # a pattern below the source tree, and a folder of the machine.  "# python: PACKAGE ..." takes
 # Python with its standard library and these packages of this machine's.  "# memory: MB" is for
-# more than 512.
+# more than 512, "# devices:" for words to QEMU.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -41,6 +41,7 @@ modules_wanted=$(sed -n 's/^# modules: //p' "$guest")
 files_wanted=$(sed -n 's/^# files: //p' "$guest")
 python_wanted=$(sed -n 's/^# python: //p' "$guest")
 memory=$(sed -n 's/^# memory: //p' "$guest")
+devices=$(sed -n 's/^# devices: //p' "$guest" | tr '\n' ' ')
 
 die()
 {
@@ -50,7 +51,7 @@ die()
 
 qemu=
 [ -n "${DELAYCC_VM_QEMU:-}" ] || qemu="qemu-system-x86_64"
-for tool in $qemu cpio depmod gcc make ip tc ss nstat sysctl unshare setpriv dash ethtool tcpdump $programs; do
+for tool in $qemu cpio depmod modinfo gcc make ip tc ss nstat sysctl unshare setpriv dash ethtool tcpdump $programs; do
 	PATH=$PATH:/usr/sbin:/sbin command -v "$tool" >/dev/null || die "$tool is missing: run make setup"
 done
 PATH=$PATH:/usr/sbin:/sbin
@@ -132,6 +133,21 @@ add_python() # PACKAGE...
 	done
 }
 
+# The kernel's own, with those that they need.
+add_module() # NAME...
+{
+	for name; do
+		[ -z "$(find "$mods" -maxdepth 1 -name "$name.ko*")" ] || continue
+		# Files have both kinds of dashes, what a module needs has one.
+		file=$(find "$kernel/lib/modules/$release/kernel" -name "$(echo "$name" | sed 's/[-_]/[-_]/g').ko*")
+		# Built in.
+		[ -n "$file" ] || continue
+		cp "$file" "$mods"
+		# shellcheck disable=SC2046 # a list of names
+		add_module $(modinfo -F depends "$file" | tr , ' ')
+	done
+}
+
 make_file_system()
 {
 	tree=$work/tree
@@ -175,10 +191,8 @@ make_file_system()
 	# For tcpdump.
 	echo root:x:0:0::/:/bin/sh >"$tree/etc/passwd"
 	echo root:x:0: >"$tree/etc/group"
-	# Those that guest.sh asks for, with what they need.
-	for name in veth tun sch_netem sch_fq inet_diag tcp_diag $modules_wanted; do
-		find "$kernel/lib/modules/$release/kernel" -name "$name.ko*" -exec cp {} "$mods" \;
-	done
+	# shellcheck disable=SC2086 # a list of names
+	add_module veth tun sch_netem sch_fq inet_diag tcp_diag $modules_wanted
 	depmod -b "$tree/usr" "$release" 2>"$work/depmod.log" || { cat "$work/depmod.log" >&2; die "depmod failed"; }
 	# The same files are the same bytes.
 	find "$tree" -exec touch -h -d @0 {} +
@@ -214,7 +228,7 @@ if chrt --reset-on-fork --fifo 1 true 2>/dev/null; then
 	repeats="chrt --reset-on-fork --fifo 1 taskset --cpu-list $processor"
 fi
 # shellcheck disable=SC2086 # a command
-exec $repeats "$qemu" ${DELAYCC_VM_DEVICES:-} -nodefaults -no-user-config -nographic \
+exec $repeats "$qemu" $devices ${DELAYCC_VM_DEVICES:-} -nodefaults -no-user-config -nographic \
 	-no-reboot -M "${DELAYCC_VM_MACHINE:-pc}" -cpu Nehalem -smp "${DELAYCC_VM_SMP:-1}" -m "${memory:-512}" -accel tcg,tb-size=512 -icount shift="${DELAYCC_VM_SHIFT:-3}",sleep=off -seed 1 \
 	-rtc base=2026-01-01T00:00:00,clock=vm -serial stdio \
 	-kernel "$kernel/boot/kernel" -initrd "$work/initramfs" \
