@@ -215,25 +215,52 @@ bool has_hardware(const std::string& device) {
   return false;
 }
 
+// What the modules have of each device, in Mbit/s; nothing where they are not loaded.
+std::map<std::string, uint32_t> rates_in_use_mbps() {
+  std::map<std::string, uint32_t> rates;
+  std::ifstream file("/proc/sys/net/ipv4/delaycc/device_rates");
+  std::string name, source;
+  for (uint32_t mbps = 0; file >> name >> mbps >> source;)
+    if (source != "unknown") rates[name] = mbps;
+  return rates;
+}
+
+// The line rate of a device where no sysctl sets it, and what that is worth.
+void line_rate(const std::string& name, uint32_t used_mbps, uint32_t said_mbps, bool loaded) {
+  const std::string what = "line rate " + name;
+  const char* remedy = "set net.ipv4.delaycc.line_rate_mbps";
+  if (loaded && said_mbps != 0 && used_mbps != said_mbps)
+    line(false, what,
+         fmt::format("{} Mbit/s in use, but the device says {} now: a new connection has it read "
+                     "again, 10 s after the last reading; or {}",
+                     used_mbps ? used_mbps : kUnsaidSpeedMbps, said_mbps, remedy));
+  else if (loaded && used_mbps != 0 && said_mbps == 0)
+    line(false, what,
+         fmt::format("{} Mbit/s in use, which the device said before; it says nothing now; {}",
+                     used_mbps, remedy));
+  else if (said_mbps == 0)
+    line(false, what,
+         fmt::format("the device does not say it: {} Mbit/s, a guess; {}", kUnsaidSpeedMbps,
+                     remedy));
+  else if (!has_hardware(name))
+    line(false, what,
+         fmt::format("{} Mbit/s, but no hardware has it: a guess; {}", said_mbps, remedy));
+  else
+    line(true, what, fmt::format("{} Mbit/s, by its driver", said_mbps));
+}
+
 // What the modules take for the line rate of each device, and what that is worth.
 void line_rates() {
-  const int64_t told = number_in("/proc/sys/net/ipv4/delaycc/line_rate_mbps");
-  const char* remedy = "set net.ipv4.delaycc.line_rate_mbps";
-  const std::map<std::string, uint32_t> speeds_mbps = device_speeds_mbps();
+  const int64_t set_mbps = number_in("/proc/sys/net/ipv4/delaycc/line_rate_mbps");
+  const bool loaded = exists("/proc/sys/net/ipv4/delaycc/device_rates");
+  std::map<std::string, uint32_t> used_mbps = rates_in_use_mbps();
+  std::map<std::string, uint32_t> said_mbps = device_speeds_mbps();
   for (const std::string& name : devices()) {
-    const std::string what = "line rate " + name;
-    const auto said = speeds_mbps.find(name);
-    if (told)
-      line(true, what, fmt::format("{} Mbit/s, by net.ipv4.delaycc.line_rate_mbps", told));
-    else if (said == speeds_mbps.end())
-      line(false, what,
-           fmt::format("the device does not say it: {} Mbit/s, a guess; {}", kUnsaidSpeedMbps,
-                       remedy));
-    else if (!has_hardware(name))
-      line(false, what,
-           fmt::format("{} Mbit/s, but no hardware has it: a guess; {}", said->second, remedy));
+    if (set_mbps)
+      line(true, "line rate " + name,
+           fmt::format("{} Mbit/s, by net.ipv4.delaycc.line_rate_mbps", set_mbps));
     else
-      line(true, what, fmt::format("{} Mbit/s, by its driver", said->second));
+      line_rate(name, used_mbps[name], said_mbps[name], loaded);
   }
 }
 

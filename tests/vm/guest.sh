@@ -4,6 +4,7 @@
 # The test machine's init: loads the modules into Debian's kernel and tries
 # them (common.sh says how).  The tests run in this order and build on each other.
 #
+# programs: delaycc
 # modules: dummy bonding team 8021q bridge vxlan macvlan virtio_net virtio_pci
 # devices: -netdev hubport,id=n0,hubid=0 -device virtio-net-pci,netdev=n0,romfile=
 # devices: -netdev hubport,id=n1,hubid=0 -device virtio-net-pci,netdev=n1,romfile=
@@ -152,6 +153,85 @@ test_modprobe()
 test_devices_come_up_after_the_module()
 {
 	devices after eth1 10.7.0.2 && bounded ip -n after link set dummy down && bounded ip -n after link set dummy up
+}
+
+rate() # NAMESPACE DEVICE MBPS WORD: waits for the line of device_rates
+{
+	for _ in $(seq 100); do
+		ip netns exec "$1" grep -q "^$2 $3 $4$" $dcc/device_rates && return 0
+		sleep 0.05
+	done
+	no "$1: $2 has '$(ip netns exec "$1" grep "^$2 " $dcc/device_rates)' after 5 s, not $3 $4; the device says $(
+		ip netns exec "$1" cat "/sys/class/net/$2/speed" 2>&1)"
+}
+
+# All that stands on a bond, one of them in another namespace.
+rates_of_uppers() # NAMESPACE OTHER MBPS
+{
+	for device in bond vlan8 vxlan8 bridge8 vlan9; do
+		rate "$1" "$device" "$3" virtual || return 1
+	done
+	rate "$2" "macvlan8$1" "$3" virtual
+}
+
+# A veth device says 10000.  More than one link: bond and team add them up, a bridge has its fastest.
+line_rates_follow() # NAMESPACE OTHER
+{
+	rate "$1" bond 10000 unknown && rate "$1" vlan 10000 unknown && rate "$1" bridge 10000 virtual || return 1
+
+	for device in 'veth6 type veth peer veth7' 'veth8 type veth peer veth9' 'vlan8 link bond type vlan id 8' \
+		'vxlan8 type vxlan id 8 dev bond dstport 4790' 'bridge8 type bridge' 'vlan9 link bridge8 type vlan id 9' \
+		"macvlan8$1 link bond netns $2 type macvlan"; do
+		# shellcheck disable=SC2086 # words
+		ip -n "$1" link add $device || return 1
+	done
+	ip -n "$1" link set vlan8 master bridge8 && ip -n "$2" link set "macvlan8$1" up || return 1
+	for device in veth7 veth9 vlan8 vxlan8 bridge8 vlan9; do
+		ip -n "$1" link set "$device" up || return 1
+	done
+	ip -n "$1" link set veth6 master bond && rates_of_uppers "$1" "$2" 10000 || return 1
+	ip -n "$1" link set veth8 master bond && rates_of_uppers "$1" "$2" 20000 || no "a slave joins: $why" || return 1
+	ip -n "$1" link set veth9 down && rates_of_uppers "$1" "$2" 10000 || no "a slave fails: $why" || return 1
+	ip -n "$1" link set veth9 up && rates_of_uppers "$1" "$2" 20000 || no "it is back: $why" || return 1
+	ip -n "$1" link set veth6 nomaster && rates_of_uppers "$1" "$2" 10000 || no "a slave leaves: $why" || return 1
+
+	ip -n "$1" link set veth2 down && ip -n "$1" link set veth2 master team && ip -n "$1" link set veth2 up && rate "$1" team 10000 virtual &&
+		ip -n "$1" link set veth6 down && ip -n "$1" link set veth6 master team && ip -n "$1" link set veth6 up && rate "$1" team 20000 virtual ||
+		no "a port joins: $why" || return 1
+	{ ip -n "$1" link set veth7 down && rate "$1" team 10000 virtual; } || no "a port fails: $why"
+}
+
+test_line_rates_follow_what_is_below_a_device()
+{
+	line_rates_follow before after && line_rates_follow after before
+}
+
+test_doctor_says_where_a_device_says_something_else_than_sockets_use()
+{
+	ip netns exec before delaycc doctor >/tmp/doctor
+	has 'line rate bond *10000 Mbit/s, but no hardware has it: a guess' /tmp/doctor &&
+		has 'line rate eth0 *the device does not say it: 10000 Mbit/s, a guess' /tmp/doctor || return 1
+	# No event says that to the kernel.
+	ip netns exec before ethtool -s eth0 speed 25000 duplex full || return 1
+	rate before eth0 10000 unknown || return 1
+	ip netns exec before delaycc doctor >/tmp/doctor
+	has 'missing *line rate eth0 *10000 Mbit/s in use, but the device says 25000 now' /tmp/doctor
+}
+
+test_a_connection_has_a_speed_read_again_that_was_set_by_hand()
+{
+	sleep 11
+	ip netns exec after xfer recv 4960 &
+	ip netns exec before xfer send -c oscar 10.7.0.2 4960 300000 1 >/tmp/sent && wait $! || no "the transfer failed" || return 1
+	rate before eth0 25000 driver || return 1
+	ip netns exec before delaycc doctor >/tmp/doctor
+	has 'ok *line rate eth0 *25000 Mbit/s, by its driver' /tmp/doctor
+}
+
+test_the_rates_of_devices_are_to_be_read_alone()
+{
+	! sh -c "echo va 1 >$dcc/device_rates" 2>/tmp/error || no "it was written" || return 1
+	has 'Permission denied' /tmp/error
 }
 
 test_everyone_may_ask_for_it()

@@ -103,7 +103,8 @@ class Machine:
 
 @pytest.fixture(scope="session", name="machine")
 def fixture_machine():
-    machine = Machine()
+    # The command is one of the guest's programs.
+    machine = Machine(environment={"PATH": f"{ROOT / 'build'}:{os.environ['PATH']}"})
     if machine.skipped:
         pytest.skip(machine.skipped)
     for how in machine.qemu_failed:
