@@ -23,6 +23,7 @@
 #include <linux/build_bug.h>
 #include <linux/mutex.h>
 #include <linux/notifier.h>
+#include <linux/slab.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 #include <net/tcp.h>
@@ -156,6 +157,7 @@ struct delaycc_sock {
 };
 
 void *delaycc_zalloc(const struct sock *sk, size_t size);
+void *delaycc_state_zalloc(const struct sock *sk, struct kmem_cache *cache);
 int delaycc_init(struct sock *sk, struct delaycc_sock *ds, const char *name);
 void delaycc_release(struct sock *sk, struct delaycc_sock *ds);
 bool delaycc_path_update(struct sock *sk, struct delaycc_sock *ds);

@@ -70,6 +70,11 @@
 static struct tcp_congestion_ops hooks_ops[ARRAY_SIZE(DCC_HOOK(options).names)];
 static unsigned int hooks_registered; /* how many of hooks_ops are */
 static unsigned int hooks_net_id __read_mostly;
+/*
+ * Of struct hooks_sock, whose size is far from those of kmalloc().  Each ACK
+ * writes to it: no two sockets share a line of the processors' caches.
+ */
+static struct kmem_cache *hooks_cache __read_mostly;
 
 /* One socket's state, allocated with it. */
 struct hooks_sock {
@@ -395,7 +400,7 @@ static void DCC_HOOK(release)(struct sock *sk)
 	delaycc_release(sk, &ca->state->dcc);
 	if (DCC_HOOK(options).wants_flows)
 		delaycc_count_close(ca->state->report);
-	kfree(ca->state);
+	kmem_cache_free(hooks_cache, ca->state);
 	ca->state = NULL;
 }
 
@@ -411,7 +416,7 @@ static struct tcp_congestion_ops hooks_reno __read_mostly = {
 static void DCC_HOOK(init)(struct sock *sk)
 {
 	struct hooks_ca *ca = DCC_HOOK(ca)(sk);
-	struct hooks_sock *s = delaycc_zalloc(sk, sizeof(*s));
+	struct hooks_sock *s = delaycc_state_zalloc(sk, hooks_cache);
 
 	ca->state = NULL;
 	if (!s) {
@@ -444,7 +449,8 @@ static void DCC_HOOK(init)(struct sock *sk)
 	return;
 
 use_reno:
-	kfree(s);
+	if (s)
+		kmem_cache_free(hooks_cache, s);
 	WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, &hooks_reno);
 }
 
@@ -506,9 +512,14 @@ static int __init DCC_HOOK(module_init)(void)
 	BUILD_BUG_ON(sizeof(struct hooks_ca) > ICSK_CA_PRIV_SIZE);
 
 	strscpy(hooks_reno.name, DCC_HOOK(options).reno, TCP_CA_NAME_MAX);
+	hooks_cache = kmem_cache_create("delaycc_" __stringify(DELAYCC_ALG),
+					sizeof(struct hooks_sock), 0,
+					SLAB_ACCOUNT | SLAB_HWCACHE_ALIGN, NULL);
+	if (!hooks_cache)
+		return -ENOMEM;
 	err = register_pernet_subsys(&hooks_net_ops);
 	if (err)
-		return err;
+		goto destroy_cache;
 	err = delaycc_stillborn_register(THIS_MODULE);
 	if (err) {
 		pr_err("delaycc: the end of sockets cannot be watched: error %d\n", err);
@@ -542,6 +553,8 @@ unregister:
 	delaycc_stillborn_unregister(THIS_MODULE);
 unregister_net:
 	unregister_pernet_subsys(&hooks_net_ops);
+destroy_cache:
+	kmem_cache_destroy(hooks_cache);
 	return err;
 }
 
@@ -550,6 +563,7 @@ static void __exit DCC_HOOK(module_exit)(void)
 	DCC_HOOK(unregister)();
 	delaycc_stillborn_unregister(THIS_MODULE);
 	unregister_pernet_subsys(&hooks_net_ops);
+	kmem_cache_destroy(hooks_cache);
 }
 
 /* One step more, as module_init() makes a string of its argument. */

@@ -227,27 +227,56 @@ static void delaycc_tell(const struct sock *sk, struct delaycc_sock *ds,
 
 /* ---- the life of a socket ---------------------------------------------- */
 
+/*
+ * Whom memory for a socket is charged to: the socket's memory cgroup, or without
+ * one that of the calling process.  A connection that a listener has got belongs
+ * to no process before accept(); its memory is not charged.
+ */
+static struct mem_cgroup *delaycc_charge(const struct sock *sk)
+{
+	return set_active_memcg(delaycc_sock_memcg(sk));
+}
+
+/* A connection opens in softirq. */
+#define DELAYCC_GFP (GFP_ATOMIC | __GFP_ZERO | __GFP_NOWARN)
+
 /**
- * delaycc_zalloc() - memory for a socket's state
+ * delaycc_zalloc() - memory for a socket, charged to its memory cgroup
  * @sk: the socket
  * @size: in bytes
  *
- * To be freed by kfree().  Charged to the socket's memory cgroup, or without one
- * to that of the calling process.  A connection that a listener has got belongs
- * to no process before accept(); its state is not charged.
+ * To be freed by kfree().
  *
  * Return: zeroed memory, or NULL.
  */
 void *delaycc_zalloc(const struct sock *sk, size_t size)
 {
-	struct mem_cgroup *before = set_active_memcg(delaycc_sock_memcg(sk));
-	/* A connection opens in softirq. */
-	void *state = kzalloc(size, GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
+	struct mem_cgroup *before = delaycc_charge(sk);
+	void *memory = kmalloc(size, DELAYCC_GFP | __GFP_ACCOUNT);
+
+	set_active_memcg(before);
+	return memory;
+}
+EXPORT_SYMBOL_GPL(delaycc_zalloc);
+
+/**
+ * delaycc_state_zalloc() - memory for a socket's state, charged to its memory cgroup
+ * @sk: the socket
+ * @cache: with SLAB_ACCOUNT
+ *
+ * To be freed by kmem_cache_free().
+ *
+ * Return: zeroed memory, or NULL.
+ */
+void *delaycc_state_zalloc(const struct sock *sk, struct kmem_cache *cache)
+{
+	struct mem_cgroup *before = delaycc_charge(sk);
+	void *state = kmem_cache_alloc(cache, DELAYCC_GFP);
 
 	set_active_memcg(before);
 	return state;
 }
-EXPORT_SYMBOL_GPL(delaycc_zalloc);
+EXPORT_SYMBOL_GPL(delaycc_state_zalloc);
 
 /* Undoes what delaycc_init() has changed of the socket, and drops its references. */
 static void delaycc_let_go(struct sock *sk, struct delaycc_sock *ds)

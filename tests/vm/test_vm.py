@@ -144,6 +144,15 @@ def test_guest(machine, told, name):
         pytest.fail(why, pytrace=False)
 
 
+def test_the_page_has_what_the_state_of_a_socket_takes(machine, told):
+    """guest.sh prints "MEMORY NAME STATE TAKEN", in bytes; the page's table has the same columns."""
+    verdict(machine, told, "every_algorithm_has_a_cache_of_its_own_for_states")
+    measured = re.findall(r"^MEMORY (\w+) (\d+) (\d+)$", machine.console, re.MULTILINE)
+    page = (ROOT / "docs" / "operate" / "security.md").read_text(encoding="utf-8")
+    table = page.partition("## Memory per socket\n")[2].partition("\n## ")[0]
+    assert sorted(measured) == sorted(re.findall(r"^\| `(\w+)` \| (\d+) \| (\d+) \|", table, re.MULTILINE))
+
+
 def test_a_machine_that_does_not_come_up_is_one_failure_that_says_why(tmp_path):
     program = tmp_path / "run.sh"
     program.write_text("#!/bin/sh\necho BEGIN\necho PASS first\necho 'run.sh: no such kernel' >&2\nexit 1\n")
