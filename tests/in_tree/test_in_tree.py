@@ -33,6 +33,9 @@ def tree(tmp_path_factory):
     folder = tmp_path_factory.mktemp("linux")
     subprocess.run(["tar", "-xf", TARBALL, "-C", folder, "--strip-components=1", *(f"--exclude={name}" for name in UNUSED)], check=True)
     subprocess.run([ROOT / "kernel/in-tree/put.sh", folder], check=True, stdout=subprocess.DEVNULL)
+    # What the kernel itself needs; the KUnit kernel compiles it.
+    for patch in sorted((ROOT / "kernel/in-tree").glob("*.patch")):
+        subprocess.run(["patch", "-p1", "--force", "-d", folder, "-i", patch], check=True, stdout=subprocess.DEVNULL)
     yield folder
     shutil.rmtree(folder)
 
