@@ -123,6 +123,11 @@ struct dcc_control {
 	u64 pacing_bps;
 	u64 probe_ns;   /* 0: go on; else stop sending and probe this long from now (PrioPlus) */
 	u32 idle_max_ns; /* PrioPlus: the law can do with an idle_rtt_ns up to this; 0: with any */
+	/*
+	 * The queueing delay that the law holds where it is shortest, as of a flow alone.  A base
+	 * RTT that is too short by a part of it must not matter.  0: none that the base RTT sets.
+	 */
+	u32 target_ns;
 };
 
 #endif /* DCC_CC_H */

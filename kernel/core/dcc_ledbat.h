@@ -364,6 +364,7 @@ static inline void dcc_ledbat_control(const struct dcc_ledbat *s, struct dcc_con
 	out->cwnd_q16 = s->cwnd_q24 >> (DCC_LEDBAT_CWND_SHIFT - DCC_WINDOW_SHIFT);
 	out->pacing_bps = 2 * rate;
 	out->probe_ns = 0;
+	out->target_ns = s->target_ns;
 }
 
 /* ---- the contract ------------------------------------------------------ */

@@ -732,6 +732,8 @@ static inline void dcc_prioplus_control(const struct dcc_prioplus *s, u64 probe_
 	out->pacing_bps = dcc_prioplus_rate_bps(s) - 1;
 	out->probe_ns = probe_ns;
 	out->idle_max_ns = s->idle_max_ns;
+	/* The lowest level's, as for idle_max_ns. */
+	out->target_ns = s->channel_ns;
 }
 
 /* Levels between this one and the one that keeps the queue; 0: it is the next. */

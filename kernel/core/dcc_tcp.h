@@ -17,8 +17,9 @@
  *			dcc_tcp_memory_take(), dcc_tcp_told()
  *	loss		dcc_tcp_state_event()
  *	idle		dcc_tcp_restarts()
- *	control		dcc_tcp_add_trial(), dcc_tcp_pace(), dcc_tcp_burst(), dcc_tcp_window(),
- *			dcc_tcp_hold_ns(), dcc_tcp_shortened_hold_ns()
+ *	control		dcc_tcp_note_control(), dcc_tcp_add_trial(), dcc_tcp_pace(),
+ *			dcc_tcp_burst(), dcc_tcp_window(), dcc_tcp_hold_ns(),
+ *			dcc_tcp_shortened_hold_ns()
  *
  * The caller finds the note of a packet's send time, reads and writes the socket, and owns the
  * clock.  Times are in ns of TCP's clock; "us" says microseconds of the same clock.
@@ -172,13 +173,16 @@
 
 /*
  * A configured base RTT that is too short (dcc_tcp_doubt_fixed()).  A connection doubts it that
- * has never seen so little, but for a 32nd, and believes that it is half as long again at most.
+ * has never seen so little, but for a 32nd or a quarter of the law's target, whichever is less: CCC
+ * leaves half of the line idle at half of its target, a 32nd of 80 us.  It believes that the base
+ * RTT is half as long again at most.
  * RTTs are steady if so many samples, over so many RTTs, differ by no more than a band: some
  * packets' time, but a 16th of the base RTT, or a single packet's.  A trial sends more packets,
  * four bands of them, and ends after so many samples or RTTs.  After one that has made a queue the
  * next is so many RTTs away, doubled each time.
  */
 #define DCC_TCP_DOUBT_SHIFT 5
+#define DCC_TCP_DOUBT_TARGET_SHIFT 2
 #define DCC_TCP_DOUBT_PART 2U
 #define DCC_TCP_DOUBT_SAMPLES 4U
 #define DCC_TCP_DOUBT_RTTS 3U
@@ -370,7 +374,8 @@ struct dcc_tcp {
 	u32 told_rtt_ns;      /* least_rtt_ns, as it last heard of it */
 	u32 fixed_rtt_ns;     /* the base RTT as configured, not to be measured; 0: it is not */
 	u32 idle_rtt_ns;      /* the idle path's, dcc_ack.idle_rtt_ns */
-	u32 idle_max_ns;      /* dcc_control.idle_max_ns */
+	u32 idle_max_ns;      /* dcc_control.idle_max_ns, */
+	u32 target_ns;	      /* dcc_control.target_ns */
 	struct dcc_tcp_line line;
 	u64 last_ack_ns;      /* the newest ACK that a core saw; 0: none */
 	u64 given_bps;	      /* the line rate as it is configured, or as the device says it */
@@ -1513,6 +1518,19 @@ static inline u32 dcc_tcp_band_ns(const struct dcc_tcp *s, u64 packet_ns)
 	return dcc_sat_u32(dcc_min_u64(DCC_TCP_BAND_PACKETS * packet_ns, most_ns));
 }
 
+/*
+ * The packets that a trial adds: no more than the line has room for, so that a flow which has most
+ * of it makes no queue on an idle path; but twice what a queue is told by.
+ */
+static inline u8 dcc_tcp_trial_packets(const struct dcc_tcp_doubt *d, u32 flight_packets,
+				       u64 packet_ns, u32 band_ns)
+{
+	u64 room = dcc_sub_sat_u64(dcc_div_u64(d->steady.least_ns, packet_ns), flight_packets);
+	u64 most = dcc_div_u64((u64)DCC_TCP_TRIAL_BANDS * band_ns, packet_ns);
+
+	return (u8)dcc_clamp_u64(room, most / 2, most);
+}
+
 /* A sample while a trial goes on. */
 static inline void dcc_tcp_judge_trial(struct dcc_tcp_doubt *d, const struct dcc_ack *ack,
 				       u32 flight_packets, u32 band_ns)
@@ -1629,7 +1647,7 @@ static DCC_NOINLINE void dcc_tcp_doubt_fixed(struct dcc_tcp *s, const struct dcc
 	if (d->steady.samples < DCC_TCP_DOUBT_SAMPLES || ack->now_ns < d->next_ns ||
 	    ack->send_ns < d->steady.since_ns + (u64)DCC_TCP_DOUBT_RTTS * d->steady.least_ns)
 		return;
-	d->most = (u8)dcc_div_u64((u64)DCC_TCP_TRIAL_BANDS * band_ns, packet_ns);
+	d->most = dcc_tcp_trial_packets(d, flight_packets, packet_ns, band_ns);
 	d->extra = 1;
 	d->flight = flight_packets;
 	d->steady.since_ns = ack->now_ns;
@@ -1639,10 +1657,14 @@ static DCC_NOINLINE void dcc_tcp_doubt_fixed(struct dcc_tcp *s, const struct dcc
 		d->steady.least_ns = DCC_U32_MAX;
 }
 
-/* Has the connection seen the configured base RTT, but for a part of it? */
+/* Has the connection seen the configured base RTT, but for what the law does not mind? */
 static inline bool dcc_tcp_has_seen_fixed(const struct dcc_tcp *s, u64 rtt_ns)
 {
-	return rtt_ns <= (u64)s->fixed_rtt_ns + (s->fixed_rtt_ns >> DCC_TCP_DOUBT_SHIFT);
+	u32 more_ns = s->fixed_rtt_ns >> DCC_TCP_DOUBT_SHIFT;
+
+	if (s->target_ns)
+		more_ns = dcc_min_u32(more_ns, s->target_ns >> DCC_TCP_DOUBT_TARGET_SHIFT);
+	return rtt_ns <= (u64)s->fixed_rtt_ns + more_ns;
 }
 
 /*
@@ -1851,10 +1873,16 @@ static inline bool dcc_tcp_restarts(struct dcc_tcp *s, const struct dcc_tcp_paus
 
 /* ---- a control ----------------------------------------------------------- */
 
-/* Is the flow to wait for a probe?  Not while a trial goes on. */
-static inline bool dcc_tcp_stops(struct dcc_tcp *s, const struct dcc_control *control)
+/* What the law says of base RTTs that are too short.  To be called with each control. */
+static inline void dcc_tcp_note_control(struct dcc_tcp *s, const struct dcc_control *control)
 {
 	s->idle_max_ns = control->idle_max_ns;
+	s->target_ns = control->target_ns;
+}
+
+/* Is the flow to wait for a probe?  Not while a trial goes on. */
+static inline bool dcc_tcp_stops(const struct dcc_tcp *s, const struct dcc_control *control)
+{
 	return control->probe_ns && !s->doubt.extra;
 }
 

@@ -116,6 +116,7 @@ struct dcc_thetapowertcp {
 	u64 bdp_q24;
 	u64 line_rate_bps;
 	u32 tau_ns;
+	u32 target_ns;	 /* the queue before a flow alone: beta's time on the line */
 	u32 apart_ns;	 /* between two samples, at least */
 	u32 gamma_q24;
 	u32 min_current_q24;
@@ -200,6 +201,8 @@ static inline void dcc_thetapowertcp_derive(struct dcc_thetapowertcp *s,
 					  << DCC_THETAPOWERTCP_CWND_SHIFT, wire);
 	else
 		s->beta_q24 = dcc_div_u64(s->bdp_q24, flows);
+	s->target_ns = dcc_max_u32(dcc_sat_u32(dcc_muldiv_u64(s->tau_ns, s->beta_q24, s->bdp_q24)),
+				   1);
 
 	s->gamma_q24 = dcc_ppm_to_q24(dcc_clamp_u32(p->gamma_ppm, DCC_THETAPOWERTCP_GAMMA_MIN_PPM,
 						    DCC_THETAPOWERTCP_PPM_MAX));
@@ -219,6 +222,7 @@ static inline void dcc_thetapowertcp_control(const struct dcc_thetapowertcp *s,
 	out->cwnd_q16 = s->cwnd_q24 >> (DCC_THETAPOWERTCP_CWND_SHIFT - DCC_WINDOW_SHIFT);
 	out->pacing_bps = dcc_max_u64(dcc_min_u64(rate, s->line_rate_bps), 1000);
 	out->probe_ns = 0;
+	out->target_ns = s->target_ns;
 }
 
 /* A new window, in force from now_ns on. */

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "core_type.h"
 #include "dcc_cc.h"
 #include "dcc_math.h"
 #include "random_path.h"
@@ -27,32 +28,6 @@ constexpr u64 kMax64 = std::numeric_limits<u64>::max();
 constexpr u32 kBaseNs = 12000;
 constexpr u64 kPacketNs = 120;
 constexpr dcc_path kDataCenter = {100000000000ULL, kBaseNs, 1500, 0, 0};
-
-#define CONTRACT_CORE(Name, prefix, ...)                 \
-  struct Name {                                          \
-    using State = prefix;                                \
-    using Params = prefix##_params;                      \
-    static constexpr auto Init = prefix##_init;          \
-    static constexpr auto Ack = prefix##_ack;            \
-    static constexpr auto Loss = prefix##_loss;          \
-    static constexpr auto Rto = prefix##_rto;            \
-    static constexpr auto Restart = prefix##_restart;    \
-    static constexpr auto Valid = prefix##_params_valid; \
-    static Params Defaults() {                           \
-      Params p;                                          \
-      prefix##_params_default(&p);                       \
-      __VA_ARGS__;                                       \
-      return p;                                          \
-    }                                                    \
-    static constexpr char kName[] = #Name;               \
-  }
-
-struct NameOf {
-  template <class Core>
-  static std::string GetName(int) {
-    return Core::kName;
-  }
-};
 
 // One flow under a core.  Acknowledgments come packet by packet, at the line rate unless said.
 template <class Core>

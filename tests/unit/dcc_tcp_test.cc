@@ -211,6 +211,30 @@ TEST(TcpTold, IsNotDoubtedByWhoHasSeenIt) {
   EXPECT_EQ(flow.trials(), 1);
 }
 
+TEST(TcpTold, IsDoubtedFromAQuarterOfTheLawsTargetOn) {
+  dcc_control control = Control(10, kLine);
+  for (const u32 quarter_ns : {kTold / 40, kTold / 40 - 1}) {
+    ToldFlow flow;
+    control.target_ns = 4 * quarter_ns;
+    dcc_tcp_note_control(flow.tcp(), &control);
+    flow.Run(500, kTold + kTold / 40);
+    EXPECT_EQ(flow.base_ns(), quarter_ns < kTold / 40 ? kTold + kTold / 40 : kTold);
+  }
+}
+
+TEST(TcpTold, ATrialIsSmallerWhereTheLineHasLessRoom) {
+  dcc_tcp_doubt d = {};
+  d.steady.least_ns = 100 * kPacket;
+  const auto packets = [&d](u32 flight) {
+    return dcc_tcp_trial_packets(&d, flight, kPacket, 4 * kPacket);
+  };
+  EXPECT_EQ(packets(0), 16u);  // four bands
+  EXPECT_EQ(packets(84), 16u);
+  EXPECT_EQ(packets(90), 10u);
+  EXPECT_EQ(packets(95), 8u);
+  EXPECT_EQ(packets(200), 8u);
+}
+
 TEST(TcpTold, IsNotDoubtedWhereItIsTooFarOffOrNothingElseIsTold) {
   ToldFlow far;
   far.Run(500, kTold * 3 / 2 + 1);
@@ -229,7 +253,7 @@ struct LevelFlow : ToldFlow {
     dcc_control control = Control(10, kLine);
     control.idle_max_ns = idle_max_ns;
     tcp()->by_level = 1;
-    EXPECT_FALSE(dcc_tcp_stops(tcp(), &control));
+    dcc_tcp_note_control(tcp(), &control);
   }
 };
 

@@ -155,6 +155,7 @@ static inline void dcc_oscar_control(const struct dcc_oscar *s, struct dcc_contr
 	out->cwnd_q16 = dcc_max_u64(window, 1);
 	out->pacing_bps = dcc_max_u64(rate, 1000);
 	out->probe_ns = 0;
+	out->target_ns = c->queue_ns;
 }
 
 /* ---- the ratio and its history ----------------------------------------- */
