@@ -868,7 +868,7 @@ static inline u64 dcc_prioplus_over_limit(struct dcc_prioplus *s, const struct d
 			return dcc_prioplus_stop(s, ack->rtt_ns, DCC_PRIOPLUS_YIELD);
 		if (f->hold_q24 && f->cwnd_q24 <= f->hold_q24) {
 			dcc_prioplus_set_flows(s, (u64)f->flows_q8 + f->flows_q8 / 5);
-			f->hold_q24 = dcc_max_u64(f->hold_q24 - f->hold_q24 / 6,
+			f->hold_q24 = dcc_max_u64(f->hold_q24 - dcc_div_u64(f->hold_q24, 6),
 						  DCC_PRIOPLUS_CWND_MIN);
 			return dcc_prioplus_stop(s, ack->rtt_ns, DCC_PRIOPLUS_YIELD);
 		}

@@ -1007,7 +1007,7 @@ static inline void dcc_tcp_measure_base_rtt(struct dcc_tcp *s, u32 rtt_ns, bool 
 static inline void dcc_tcp_follow_line(struct dcc_tcp *s, u64 bps)
 {
 	u64 rate_bps = s->path.line_rate_bps, more_bps;
-	bool used = bps >= rate_bps / 3 * 2;
+	bool used = bps >= dcc_div_u64(rate_bps, 3) * 2;
 	bool drains = s->line.least_rtt_ns < s->line.least_before_ns;
 
 	s->line.least_before_ns = s->line.least_rtt_ns;
@@ -1086,7 +1086,7 @@ static inline bool dcc_tcp_is_starved(const struct dcc_tcp_noise *n, u64 bps)
  */
 static inline bool dcc_tcp_is_low(const struct dcc_tcp_noise *n, u64 bps, bool is_long)
 {
-	return is_long ? dcc_tcp_is_starved(n, bps) : bps <= n->best_bps / 3 * 2;
+	return is_long ? dcc_tcp_is_starved(n, bps) : bps <= dcc_div_u64(n->best_bps, 3) * 2;
 }
 
 /* One round more in a row: by how much its mean RTT is above the least ones. */

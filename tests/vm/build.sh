@@ -5,13 +5,15 @@
 # the newest headers of its series and that release's compiler.
 #
 #   build.sh SERIES OUT [FOLDER...]    such as 7.3; the modules go to the folder OUT
+#   build.sh 6.1-ARCH OUT              for armhf (32 bits) or s390x (big-endian)
 #
 # Each FOLDER has one module more, that needs them; it goes to OUT/NAME-OF-FOLDER.
 #
 # Exit status: 0 built, 77 the headers cannot be had here (the reason is printed),
 # 1 the build failed.
 #
-# 6.1 and 6.12 are built by this machine's compiler (Debian 12).  The tools in the
+# 6.1 and 6.12 are built by this machine's compiler (Debian 12), those of ARCH by
+# Debian 12's cross compiler, which is unpacked, too.  The tools in the
 # headers of 7.2 and 7.3 need a newer C library and a newer compiler, so Debian
 # 13's packages are unpacked into a folder that serves as root (unshare).  Nothing
 # is installed, and this machine's apt is left as it is: other suites have lists of
@@ -42,7 +44,15 @@ skip()
 
 # shellcheck source=tests/vm/debian.sh
 . "$here/debian.sh"
-suites=$(suites_of "$series")
+# Debian's name of another architecture, and of its kernel's flavour; what Kbuild has to know.
+flavour=amd64 cross='' kbuild=''
+case $series in
+6.1-armhf) arch=armhf flavour=armmp cross=arm-linux-gnueabihf kbuild=ARCH=arm ;;
+6.1-s390x) arch=s390x flavour=s390x cross=s390x-linux-gnu kbuild=ARCH=s390 ;;
+esac
+version=${series%"${arch:+-$arch}"}
+suites=$(suites_of "$version")
+[ -z "$arch" ] || suites=bookworm
 PATH=$PATH:/usr/sbin:/sbin
 command -v apt-get >/dev/null || skip "Debian's headers are fetched with apt-get, which is not here"
 
@@ -52,9 +62,9 @@ fetch()
 {
 	# shellcheck disable=SC2086 # a list of names
 	[ -z "$suites" ] || use_suites $suites
-	pattern=$(echo "$series" | sed 's/[.]/[.]/g')
-	headers=$(apt-cache search --names-only "^linux-headers-${pattern}[.][0-9.+debpo~-]*-amd64\$" | cut -d' ' -f1 | sort -V | tail -n 1)
-	[ -n "$headers" ] || skip "apt knows no linux-headers-$series.*-amd64 in ${suites:-this machine\'s suites}"
+	pattern=$(echo "$version" | sed 's/[.]/[.]/g')
+	headers=$(apt-cache search --names-only "^linux-headers-${pattern}[.][0-9.+debpo~-]*-$flavour\$" | cut -d' ' -f1 | sort -V | tail -n 1)
+	[ -n "$headers" ] || skip "apt knows no linux-headers-$version.*-$flavour in ${suites:-this machine\'s suites}"
 	tmp=$dir.$$.tmp
 	trap 'rm -rf "$tmp"' EXIT
 	mkdir -p "$tmp/root" "$tmp/deb"
@@ -64,6 +74,12 @@ fetch()
 		# shellcheck disable=SC2086 # a list of names
 		download_with_all_it_needs "$tmp/deb" "${suites%% *}" "$headers" $tools ||
 			skip "apt-get could not download $headers"
+		;;
+	bookworm)
+		# The headers' tools are this machine's: modpost reads objects of any.
+		needed="${headers%-"$flavour"}-common linux-kbuild-$version gcc-12-$cross cpp-12-$cross binutils-$cross"
+		# shellcheck disable=SC2086 # a list of names
+		(cd "$tmp/deb" && apt-get -qq download "$headers:$arch" $needed) >&2 || skip "apt-get could not download $headers:$arch and its compiler"
 		;;
 	*)
 		needed=$(apt-cache depends "$headers" | sed -n 's/^ *Depends: \(linux-headers-.*\|linux-kbuild-.*\)$/\1/p')
@@ -77,7 +93,7 @@ fetch()
 	done
 	[ ! -e "$tmp/root/usr/bin/gawk" ] || ln -sf gawk "$tmp/root/usr/bin/awk"
 	release=${headers#linux-headers-}
-	if [ -z "$suites" ] || [ "$suites" = bookworm-backports ]; then
+	if [ ! -d "$tmp/root/usr/bin" ] || [ -n "$arch" ]; then
 		# The package's makefile names its other half by an absolute path.
 		sed -i "s#^include /usr/src/#include $dir/root/usr/src/#" "$tmp/root/usr/src/$headers/Makefile"
 	fi
@@ -98,7 +114,13 @@ release=$(cat "$dir/release")
 # ---- the modules ------------------------------------------------------------
 
 # What needs debugging information or the kernel's image is not wanted here.
-build="CONFIG_DEBUG_INFO_BTF_MODULES="
+build="CONFIG_DEBUG_INFO_BTF_MODULES= $kbuild"
+if [ -n "$arch" ]; then
+	build="$build CROSS_COMPILE=$cross- CC=$cross-gcc-12"
+	PATH=$dir/root/usr/bin:$PATH
+	LD_LIBRARY_PATH=$dir/root/usr/lib/$(gcc -print-multiarch)
+	export LD_LIBRARY_PATH
+fi
 rm -rf "$out"
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
@@ -109,10 +131,11 @@ for more; do
 	mkdir "$out/$name"
 	cp -rL "$more"/. "$out/$name"
 done
-if [ ! -d "$dir/root/usr/bin" ]; then
+if [ ! -d "$dir/root/usr/bin" ] || [ -n "$arch" ]; then
 	# shellcheck disable=SC2086
 	make -s -j2 -C "$kernel" KDIR="$dir/root/usr/src/linux-headers-$release" OUT="$out" $build || die "the modules do not build for $release"
 	for name in $names; do
+		# shellcheck disable=SC2086 # a list of words
 		make -s -C "$dir/root/usr/src/linux-headers-$release" M="$out/$name" DELAYCC_MODULES="$out" KBUILD_EXTRA_SYMBOLS="$out/Module.symvers" \
 			$build modules || die "$name does not build for $release"
 	done

@@ -7,6 +7,8 @@
 #
 # Who includes this has skip(), for what cannot be had here.
 
+arch=
+
 # The suites of a kernel series, the newest last; none: this machine's own.
 suites_of() # SERIES
 {
@@ -21,10 +23,11 @@ suites_of() # SERIES
 	esac
 }
 
-# From now on apt-get reads these suites, of the mirror that this machine uses.
+# From now on apt-get reads these suites, of the mirror that this machine uses; for another
+# architecture, too, if $arch names one.
 use_suites() # SUITE...
 {
-	lists=${XDG_CACHE_HOME:-$HOME/.cache}/delaycc/headers/apt-$(echo "$*" | sed 's/.* //')
+	lists=${XDG_CACHE_HOME:-$HOME/.cache}/delaycc/headers/apt-$(echo "$*" | sed 's/.* //')${arch:+-$arch}
 	mkdir -p "$lists/lists/partial" "$lists/archives/partial" "$lists/none"
 	: >"$lists/status"
 	# shellcheck disable=SC2016 # apt-get expands them
@@ -42,6 +45,7 @@ Dir::Etc::sourceparts "$lists/none";
 Dir::Etc::preferencesparts "$lists/none";
 Acquire::Languages "none";
 APT::Sandbox::User "";
+APT::Architectures { "$(dpkg --print-architecture)"; "${arch:-$(dpkg --print-architecture)}"; };
 EOF
 	export APT_CONFIG="$lists/apt.conf"
 	apt-get -qq update >&2 || skip "apt-get update of $* failed: no network?"

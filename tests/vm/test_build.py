@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The modules build for the Debian kernels that dkms.conf admits, by each release's own compiler, without a warning."""
+"""The modules build for the Debian kernels that dkms.conf admits, by each release's own compiler, without a warning,
+and for a machine of 32 bits and for a big-endian one."""
 
 import pathlib
 import re
@@ -17,13 +18,15 @@ SERIES = ("6.1", "6.12", "7.2", "7.3")
 MODULES = {"delaycc", "delaycc_count"} | {file.stem for file in KERNEL.glob("tcp_*.c")}
 
 
-@pytest.mark.parametrize("series", SERIES)
+@pytest.mark.ci
+@pytest.mark.parametrize("series", [*SERIES, "6.1-armhf", "6.1-s390x"])
 def test_every_module_builds(series, tmp_path):
+    # modpost fails for what the kernel does not have, such as a division of 64 bits on a machine of 32.
     done = owned.run([HERE / "build.sh", series, tmp_path / "out"], limit_s=3600, stalled_s=1800)
     if done.returncode == SKIPPED:
         pytest.skip(done.stdout.strip())
     assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout.startswith(series + ".")
+    assert done.stdout.startswith(series.split("-")[0] + ".")
     assert "warning:" not in done.stderr, done.stderr[-3000:]
     assert {file.stem for file in (tmp_path / "out").glob("*.ko")} == MODULES
 
