@@ -136,10 +136,65 @@ def test_the_script_s_exit_code_is_the_command_s(tmp_path):
     assert (tmp_path / "output.txt").read_text() == "bye\n"
 
 
+TC_SETUP = """
+import os, re, subprocess, sys
+from mininet.link import TCLink
+from mininet.nodelib import LinuxBridge
+
+def rtt_ms(a, b):
+    text = a.cmd("ping -q -c 2 -i 0.5", b.IP())
+    found = re.search("= ([0-9.]+)/", text)
+    return float(found[1]) if found else None
+
+def mbps(a, b):
+    return float(net.iperf((a, b), seconds=2, fmt="k")[0].split()[0]) / 1000
+
+class Pair(Topo):
+    def build(self, **link):
+        switch = self.addSwitch("s1")
+        for name in ("h1", "h2"):
+            self.addLink(self.addHost(name), switch, **link)
+
+def pair(link=None, **params):
+    net = Mininet(topo=Pair(**params), switch=LinuxBridge, controller=None, **({"link": link} if link else {}))
+    net.start()
+    return net, net["h1"], net["h2"]
+"""
+
+
+def tc_script(tmp_path, text):
+    return script(tmp_path, TC_SETUP + text)
+
+
 def test_programs_can_write_files_of_their_own_where_the_command_is_started_in_tmp(tmp_path):
     makes = script(tmp_path, "import subprocess; subprocess.run(['mktemp'], check=True)")
     done = owned.run(["env", "-C", "/tmp", DELAYCC, "mininet", "--out", tmp_path / "out", makes])
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_mininets_own_iperf_ends_with_two_rates(tmp_path):
+    path = tc_script(tmp_path, """
+net, h1, h2 = pair(TCLink, bw=10, delay="2ms")
+print("tcp", net.iperf(net.hosts, seconds=1, fmt="k"), "udp", net.iperf((h1, h2), l4Type="UDP", udpBw="1M", seconds=1))
+try:
+    h2.cmd("ip link set h2-eth0 down")
+    net.iperf(seconds=1)
+except CapabilityError as error:
+    print("refused:", error)
+net.stop()
+""")
+    out = mininet(tmp_path / "out", path).stdout
+    rates = re.search(r"tcp \['(\d+) Kbits/sec', '(\d+) Kbits/sec'\] udp \['1M', '([\d.]+) Mbits/sec', '([\d.]+) Mbits/sec'\]", out)
+    assert rates, out
+    # The client counts what it has handed over; the rest is in its host's queue.
+    assert 9000 < float(rates[1]) < 9600 and 9000 < float(rates[2]) < 25000 and float(rates[3]) == pytest.approx(1.05, abs=0.06)
+    assert "refused: iperf: h1 said: " in out
+
+
+@pytest.mark.ci
+def test_mn_ends_its_iperf(tmp_path):
+    done = mininet(tmp_path / "out", "mn", "--topo", "single,2", "--link", "tc,bw=10,delay=1ms", "--test", "iperf")
+    assert re.search(r"Results: \['9\.\d+ Mbits/sec', '[\d.]+ Mbits/sec'\]", done.stdout), done.stdout
 
 
 def test_the_packets_of_each_host_are_kept_with_exact_stamps(tmp_path):
