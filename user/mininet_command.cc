@@ -66,13 +66,22 @@ class Tail {
   Fd file_;
 };
 
-std::map<int, LoggedPort> read_ports(const std::string& path) {
+// `notes` get a sentence for each port whose rate the script changed.
+std::map<int, LoggedPort> read_ports(const std::string& path, std::vector<std::string>* notes) {
   std::map<int, LoggedPort> ports;
   if (!fs::exists(path)) return ports;
   const json all = json::parse(read_file(path));
-  for (const auto& [number, port] : all.items())
-    ports[std::stoi(number)] = {port.at("name"), port.at("peer"), port.at("rate_bps"),
-                                port.at("delay_ns")};
+  for (const auto& [number, port] : all.items()) {
+    const LoggedPort& read = ports[std::stoi(number)] = {port.at("name"), port.at("peer"),
+                                                         port.at("rate_bps"), port.at("delay_ns")};
+    std::vector<std::string> rates;
+    for (const json& bps : port.at("rates_bps"))
+      rates.push_back(fmt::format("{:g}", bps.get<double>() / 1e6));
+    if (rates.size() > 1)
+      notes->push_back(fmt::format(
+          "{}: the script changed its rate: {} Mbit/s. Its utilisation is of the least.", read.name,
+          fmt::join(rates, ", then ")));
+  }
   return ports;
 }
 
@@ -203,8 +212,8 @@ int run_mininet(MininetArguments& arguments) {
   }
 
   const std::vector<PacketRecord> packets = read_port_log(directory.path() + "/ports.bin");
-  const std::map<int, LoggedPort> ports = read_ports(directory.path() + "/ports.json");
   std::vector<std::string> notes;
+  const std::map<int, LoggedPort> ports = read_ports(directory.path() + "/ports.json", &notes);
   if (fs::exists(directory.path() + "/incomplete")) {
     notes.push_back("The log of packets ended when the lab's memory was used up (--memory).");
     print_error(
@@ -219,8 +228,10 @@ int run_mininet(MininetArguments& arguments) {
       fmt::print("{}see {}/report.html and {}/output.txt\n", figures_table(report.figures),
                  out.string(), out.string());
   }
+  const std::string refused = read_file(directory.path() + "/refused.txt");
+  print_error("{}", refused);
   if (code != 0) print_error("delaycc: the script ended with {}\n", code);
-  return code < 0 ? 128 - code : code;
+  return code < 0 ? 128 - code : code == 0 && !refused.empty() ? kFailed : code;
 }
 
 }  // namespace delaycc

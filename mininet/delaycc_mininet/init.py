@@ -3,8 +3,8 @@
 """The init of a lab that runs one Mininet script: mounts, modules, then the script; what it leaves goes to the host's folder DCC_DIR.
 
 DCC_DIR/job.json: {"script", "arguments", "directory", "cc", "pcap"}; paths are absolute. DCC_MODULES: folder of the lab's modules.
-Written: output.txt (what the script prints), pcap/ (if asked for), ports.json (link ends that were logged), ports.bin (their log), status
-({"code"}), or error.txt.
+Written: output.txt (what the script prints), pcap/ (if asked for), ports.json (link ends that were logged), ports.bin (their log), refused.txt
+(what a script asked of tc and did not get), status ({"code"}), or error.txt.
 """
 
 import json
@@ -16,15 +16,25 @@ import traceback
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
-from delaycc_mininet import labnet  # noqa: E402
+from delaycc_mininet import labnet, qdiscs  # noqa: E402
 
 OUT = pathlib.Path("/run/delaycc")
-MS_RDONLY, MS_REC, MS_PRIVATE = 1, 16384, 1 << 18
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+MS_RDONLY, MS_BIND, MS_REC, MS_PRIVATE = 1, 4096, 16384, 1 << 18
 PR_SET_TIMERSLACK, RB_POWER_OFF, ENOENT = 29, 0x4321FEDC, 2
 # For programs' own files: /tmp is the host's, read-only, where the command was started there.
 SCRATCH = "/dev/shm"
 # Hidden by what is mounted on them.
 COVERED = ("/tmp", "/run", "/dev", "/proc", "/sys", "/var/tmp", "/var/log")
+# Instead of the host's tc, under each of its names. Without Mininet, which it would read each time.
+TC = """#!/usr/bin/python3 -ISE
+import sys, types
+sys.pycache_prefix, sys.dont_write_bytecode = {folder!r} + "/pyc", False
+package = sys.modules["delaycc_mininet"] = types.ModuleType("delaycc_mininet")
+package.__path__ = [{package!r}]
+from delaycc_mininet import tc
+sys.exit(tc.main(sys.argv[1:]))
+"""
 RUN = """
 import runpy, sys
 from delaycc_mininet import lab
@@ -76,6 +86,31 @@ def mounts(folder, kept):
     labnet.check(labnet.libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None), "mount / private")
 
 
+def bind(what, where):
+    labnet.check(labnet.libc.mount(what.encode(), where.encode(), None, MS_BIND, None), f"mount {what} on {where}")
+
+
+def replace_tc():
+    """In /dev, since a node may have /run and /tmp of its own."""
+    os.makedirs(qdiscs.FOLDER + "/links", exist_ok=True)
+    ours = qdiscs.FOLDER + "/tc"
+    labnet.write(ours, TC.format(folder=qdiscs.FOLDER, package=str(HERE)))
+    os.chmod(ours, 0o755)
+    names = {os.path.realpath(f"{folder}/tc") for folder in PATH.split(":") if os.path.exists(f"{folder}/tc")}
+    for name in sorted(names):
+        if not os.path.exists(qdiscs.REAL_TC):
+            labnet.write(qdiscs.REAL_TC, "")
+            bind(name, qdiscs.REAL_TC)
+        bind(ours, name)
+
+
+def refused():
+    """Lines: what tc was asked for and did not do. What was asked for again, and done, is not among them."""
+    lines = labnet.read(qdiscs.REFUSED).splitlines() if os.path.exists(qdiscs.REFUSED) else []
+    lines += [line for state in qdiscs.states() for line in state["failed"]]
+    return "".join(f"delaycc: {line}\n" for line in lines)
+
+
 def settings(cc):
     for name, value in (("net/core/rmem_max", "67108864"), ("net/core/wmem_max", "67108864"),
                         ("net/ipv4/tcp_rmem", "4096 4194304 67108864"), ("net/ipv4/tcp_wmem", "4096 4194304 67108864"),
@@ -90,7 +125,7 @@ def settings(cc):
 
 def run(job):
     """The script as a process of its own, since init has to wait for everybody's children."""
-    environment = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": SCRATCH, "TMPDIR": SCRATCH, "USER": "root",
+    environment = {"PATH": PATH, "HOME": SCRATCH, "TMPDIR": SCRATCH, "USER": "root",
                    "TERM": "dumb", "LC_ALL": "C.UTF-8", "PYTHONHASHSEED": "0", "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1",
                    "PYTHONPATH": f"{HERE.parent}", "DELAYCC_OUT": str(OUT)}
     if job["pcap"]:
@@ -123,8 +158,10 @@ def main():
         script = pathlib.Path(job["script"])
         mounts(folder, dict.fromkeys([script.parent, pathlib.Path(job["directory"]), HERE.parent]))
         labnet.libc.prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0)
+        replace_tc()
         settings(job["cc"])
         code = run(job)
+        labnet.write(OUT / "refused.txt", refused())
         with open("/proc/dccport_log", "rb") as log, open(OUT / "ports.bin", "wb") as kept:
             try:
                 shutil.copyfileobj(log, kept, 1 << 20)

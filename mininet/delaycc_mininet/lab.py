@@ -23,8 +23,9 @@ import mininet.node
 import mininet.nodelib
 import mininet.util
 
+from . import qdiscs
 from .capture import Captures
-from .links import CapabilityError, PortIntf, PortLink
+from .links import CapabilityError, PortIntf, PortLink, TCPortIntf
 
 BRIDGES_S = 3
 # Of virtual time, until iperf's server listens, and until it has the client's last packets.
@@ -127,7 +128,7 @@ def install():
         _replace(modules, name, refused(name, "OpenFlow controllers do not run in the lab"))
     _replace(modules, "NAT", refused("NAT", "the lab has no network outside, and no address translation"))
     _replace(modules, "CPULimitedHost", UnlimitedHost)
-    _replace(modules, "TCIntf", PortIntf)
+    _replace(modules, "TCIntf", TCPortIntf)
     _replace(modules, "DefaultController", lambda name, controllers=None, **params: NoController(name, **params))
 
     original = mininet.net.Mininet.__init__
@@ -207,7 +208,11 @@ def note_ports(path):
     """Writes down at the script's end which link ends were logged, for the report."""
 
     def write():
+        ports = {number: {**port, "peer": _peers.get(port["name"], "")} for number, port in PortIntf.logged.items()}
+        for state in qdiscs.states():
+            if state["port"] in ports:
+                ports[state["port"]].update(rate_bps=min(state["rates_bps"]), rates_bps=state["rates_bps"], delay_ns=state["delay_ns"])
         with open(path, "w") as file:
-            json.dump({str(number): {**port, "peer": _peers.get(port["name"], "")} for number, port in PortIntf.logged.items()}, file)
+            json.dump(ports, file)
 
     atexit.register(write)

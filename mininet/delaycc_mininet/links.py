@@ -7,19 +7,17 @@ refused by name (CapabilityError), and what tc answers is read: a link never los
 
 import json
 import pathlib
+import socket
 
 from mininet.link import Intf, Link, TCIntf
 from mininet.log import info
 
-from . import labnet
+from . import labnet, qdiscs
 from .units import in_range, rate_bps, time_ns
 
 RATE_MAX_BPS = 1_600_000_000_000
 DELAY_MAX_NS = 1_000_000_000_000
-# Of a link without a rate. Where a processor takes no time, an infinitely fast link would carry for ever without time passing.
-DEFAULT_RATE_BPS = 10_000_000_000
-DEFAULT_DELAY_NS = 1000
-FULL_PACKET_BYTES = 1514
+FULL_PACKET_BYTES = qdiscs.FULL_PACKET_BYTES
 PORT_IDS = 65535
 
 
@@ -45,7 +43,7 @@ class PortIntf(Intf):
     buffer_bytes, or max_queue_size in packets of 1514 bytes: what would make the queue longer is dropped (default: no limit)
     ecn_bytes: packets that find so long a queue are marked (lab)
     loss: per cent of the packets that are lost before the queue
-    jitter: uniform extra delay of 0 to this (lab: packets keep their order)
+    jitter: the delay is uniform in delay +- jitter, as netem has it, and at least 0 (lab: packets keep their order)
     noise: extra delay by its quantiles, ((ppm, ns), ...) from 0 to 1000000 ppm (lab)
     reorder: per cent of the packets that are late by reorder_delay_ns (lab)
     spray: a router behind this port spreads packets, not flows, over equal paths (lab)
@@ -56,10 +54,14 @@ class PortIntf(Intf):
     numbers = iter(range(1, PORT_IDS + 1))
     # Of the lab: port number -> what the report calls it.
     logged = {}
+    number = None
+    # What it is to tc: "netem" alone, or as TCIntf makes it.
+    as_tcintf = False
 
     # pylint: disable=arguments-differ,too-many-locals
     def config(self, rate=None, bw=None, delay=None, delay_ns=None, buffer_bytes=None, max_queue_size=None, ecn_bytes=0, loss=0,
                jitter=None, noise=(), reorder=0, reorder_delay_ns=0, spray=False, gso=False, log=True, seed=1, **params):
+        kind = "netem" if not self.as_tcintf else "hfsc" if params.get("use_hfsc") else "tbf" if params.get("use_tbf") else "htb"
         for name in ("use_hfsc", "use_tbf", "latency_ms", "speedup", "gro", "txo", "rxo", "disable_gro"):
             params.pop(name, None)  # how TCIntf does it, not what
         for name in ("enable_ecn", "enable_red"):
@@ -72,10 +74,11 @@ class PortIntf(Intf):
             raise ValueError(f"{self.name}: delay and delay_ns are two words for one thing: give one")
         self.rate_bps = rate_bps(rate) if rate is not None else rate_bps(bw * 10**6, "bw") if bw is not None else None
         delay = delay_ns if delay_ns is not None else time_ns(delay) if delay is not None else None
+        asked = self.rate_bps, delay
         if in_lab():
             # An infinitely fast link, or none at all, in no time: nothing would ever end.
-            self.rate_bps = DEFAULT_RATE_BPS if self.rate_bps is None else self.rate_bps
-            delay = DEFAULT_DELAY_NS if delay is None and rate is None and bw is None else delay
+            self.rate_bps = qdiscs.DEFAULT_RATE_BPS if self.rate_bps is None else self.rate_bps
+            delay = qdiscs.DEFAULT_DELAY_NS if delay is None and rate is None and bw is None else delay
         if self.rate_bps is not None:
             in_range(self.rate_bps, 1000, RATE_MAX_BPS, f"{self.name}: rate")
         self.delay_ns = in_range(delay or 0, 0, DELAY_MAX_NS, f"{self.name}: delay in ns")
@@ -83,11 +86,16 @@ class PortIntf(Intf):
             buffer_bytes = max_queue_size * FULL_PACKET_BYTES
         in_range(float(loss), 0, 100, f"{self.name}: loss in per cent")
         in_range(float(reorder), 0, 100, f"{self.name}: reorder in per cent")
-        if jitter is not None:
-            noise = ((0, 0), (1_000_000, time_ns(jitter, "jitter")))
         if in_lab():
             late = {"reorder_ppm": round(float(reorder) * 10_000), "reorder_delay_ns": reorder_delay_ns}
-            self._port(buffer_bytes or 0, ecn_bytes, round(float(loss) * 10_000), tuple(noise), late, spray, gso, log, seed)
+            loss_ppm, jitter_ns = round(float(loss) * 10_000), time_ns(jitter, "jitter") if jitter is not None else 0
+            tree = qdiscs.tree_of_link(kind, *asked, jitter_ns, loss_ppm, buffer_bytes or 0)
+            if jitter_ns:
+                noise = qdiscs.delays_ns(self.delay_ns, jitter_ns)
+                self.delay_ns = noise[0][1]
+                noise = [(ppm, ns - self.delay_ns) for ppm, ns in noise]
+            self._port(buffer_bytes or 0, ecn_bytes, loss_ppm, tuple(noise), late, spray, gso, log, seed)
+            self._note(tree, [] if jitter_ns else noise)
         else:
             self._netem(max_queue_size, buffer_bytes, ecn_bytes, float(loss), jitter, noise, reorder, spray)
         self._tell_line_rate()
@@ -99,8 +107,8 @@ class PortIntf(Intf):
         return labnet.Netns(self.node.pid)
 
     def _port(self, limit_bytes, ecn_bytes, loss_ppm, noise, late, spray, gso, log, seed):
-        number = next(PortIntf.numbers, None)
-        if number is None:
+        self.number = self.number or next(PortIntf.numbers, None)
+        if self.number is None:
             raise CapabilityError(f"{self.name}: more than {PORT_IDS} link ends")
         flags = (labnet.DATA | labnet.ACKS if log else 0) | (labnet.SPRAY if spray else 0)
         ns = self.netns()
@@ -110,11 +118,23 @@ class PortIntf(Intf):
                 if not gso:
                     labnet.gso_max_segs(self.name, 1)
                 labnet.port(self.name, rate_bps=self.rate_bps, delay_ns=self.delay_ns, limit_bytes=limit_bytes, ecn_bytes=ecn_bytes,
-                            loss_ppm=loss_ppm, noise=noise, **late, seed=seed + number, port_id=number, log_flags=flags)
+                            loss_ppm=loss_ppm, noise=noise, **late, seed=seed + self.number, port_id=self.number, log_flags=flags)
+                self.index = socket.if_nametoindex(self.name)
         finally:
             ns.close()
         if log:
-            PortIntf.logged[number] = {"name": self.name, "rate_bps": self.rate_bps, "delay_ns": self.delay_ns}
+            PortIntf.logged[self.number] = {"name": self.name, "rate_bps": self.rate_bps, "delay_ns": self.delay_ns}
+
+    def _note(self, tree, noise):
+        """For tc, which changes the port as a script asks for it later."""
+        path = qdiscs.state_path(self.index, self.node.pid)
+        before = qdiscs.read_state(path) or {}
+        if before.get("inside"):
+            self.node.pexec(qdiscs.REAL_TC, "qdisc", "del", "dev", self.name, "parent", "1:1")
+        rates = before["rates_bps"] if before.get("port") == self.number else []
+        rates = rates if rates[-1:] == [self.rate_bps] else [*rates, self.rate_bps]
+        qdiscs.write_state(path, {"port": self.number, "tree": tree, "noise": list(noise), "inside": None, "rates_bps": rates, "failed": [],
+                                  "delay_ns": self.delay_ns, "tells": self._tells()})
 
     def _netem(self, packets, limit_bytes, ecn_bytes, loss, jitter, noise, reorder, spray):
         for name, value in (("ecn_bytes", ecn_bytes), ("noise", noise and not jitter), ("reorder", reorder), ("spray", spray)):
@@ -143,11 +163,12 @@ class PortIntf(Intf):
         if abs(delay * 1e9 - self.delay_ns) > 64 or (self.rate_bps and abs(rate - self.rate_bps) > 8):
             raise CapabilityError(f"{self.name}: asked for {' '.join(words)}, and the kernel has {options}")
 
+    def _tells(self):
+        return self.node.inNamespace and "net.ipv4.delaycc.line_rate_mbps" not in (self.node.params.get("sysctl") or {})
+
     def _tell_line_rate(self):
-        """A veth's own speed is no fact: the modules are told, where they are there and nobody has said otherwise."""
-        if self.rate_bps is None or "net.ipv4.delaycc.line_rate_mbps" in self.node.params.get("sysctl", {}):
-            return
-        if self.node.inNamespace:
+        """A veth's own speed is no fact: the modules learn it from here, where they are there and nobody has said otherwise."""
+        if self.rate_bps is not None and self._tells():
             mbps = max(1, max(getattr(i, "rate_bps", None) or 0 for i in [*self.node.intfList(), self]) // 10**6)
             ns = self.netns()
             try:
@@ -157,6 +178,14 @@ class PortIntf(Intf):
                         knob.write_text(str(min(mbps, 800_000)))
             finally:
                 ns.close()
+
+
+class TCPortIntf(PortIntf):
+    """Mininet's TCIntf in the lab, whose methods run tc."""
+
+    as_tcintf = True
+    bwParamMax = RATE_MAX_BPS // 10**6
+    bwCmds, delayCmds, tc = TCIntf.bwCmds, staticmethod(TCIntf.delayCmds), TCIntf.tc
 
 
 class PortLink(Link):
@@ -182,7 +211,7 @@ class TCLink(Link):
     """Mininet's TCLink (htb and netem), or in the lab a PortLink: what the kernel refuses is an error that says so."""
 
     def __init__(self, node1, node2, **params):
-        kind = PortIntf if in_lab() else _TCIntf
+        kind = TCPortIntf if in_lab() else _TCIntf
         params.setdefault("cls1", kind)
         params.setdefault("cls2", kind)
         super().__init__(node1, node2, **params)

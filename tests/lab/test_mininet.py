@@ -166,6 +166,105 @@ def tc_script(tmp_path, text):
     return script(tmp_path, TC_SETUP + text)
 
 
+def test_tc_changes_a_tclink_as_it_is_asked_to(tmp_path):
+    """What TCLink makes: htb 5:, its class 5:1, netem 10:. By a node's shell, popen, bash, an absolute path, and the link itself."""
+    path = tc_script(tmp_path, """
+net, h1, h2 = pair(TCLink, bw=100, delay="2ms")
+print("begin", rtt_ms(h1, h2))
+print(h1.cmd("tc qdisc show dev h1-eth0"), h1.cmd("tc class show dev h1-eth0"))
+print("said", repr(h1.cmd("tc qdisc change dev h1-eth0 parent 5:1 handle 10: netem delay 22ms")))
+print("delay", rtt_ms(h1, h2), net.links[0].intf1.tc("%s qdisc change dev %s parent 5:1 handle 10: netem delay 23ms"))
+h2.popen(["/sbin/tc", "qdisc", "replace", "dev", "h2-eth0", "parent", "5:1", "handle", "10:", "netem", "delay", "12ms"]).wait()
+print("replaced", rtt_ms(h1, h2))
+h1.cmd("tc class change dev h1-eth0 parent 5:0 classid 5:1 htb rate 5mbit burst 15k")
+print("rate", mbps(h1, h2))
+with open("/tmp/slow.sh", "w") as file:
+    file.write("set -e\\ntc class replace dev s1-eth2 parent 5: classid 5:1 htb rate 2mbit ceil 2mbit\\n")
+os.system("bash /tmp/slow.sh")
+print("at the switch", mbps(h1, h2))
+net.links[0].intf1.config(bw=1, delay="7ms")
+print("by the link", rtt_ms(h1, h2), mbps(h1, h2))
+h1.cmd("tc qdisc del dev h1-eth0 root")
+print("none", rtt_ms(h1, h2), repr(h1.cmd("tc qdisc show dev h1-eth0")))
+net.stop()
+""")
+    done = mininet(tmp_path / "out", path)
+    shown = {line.rsplit(" ", 1)[0]: float(line.rsplit(" ", 1)[1]) for line in done.stdout.splitlines() if re.fullmatch(r"[a-z ]+ [0-9.]+", line)}
+    assert "qdisc htb 5: root" in done.stdout and "qdisc netem 10: parent 5:1 delay 2ms" in done.stdout
+    assert "class htb 5:1 root leaf 10: prio 0 rate 100Mbit ceil 100Mbit" in done.stdout and "said ''" in done.stdout
+    assert shown["begin"] == pytest.approx(8, abs=0.1)
+    assert "delay 28." in done.stdout and shown["replaced"] == pytest.approx(39, abs=0.1)
+    assert shown["rate"] == pytest.approx(4.8, rel=0.05) and shown["at the switch"] == pytest.approx(1.91, rel=0.05)
+    by_link = re.search(r"by the link ([0-9.]+) ([0-9.]+)", done.stdout)
+    assert float(by_link[1]) == pytest.approx(7 + 2 + 12 + 2, abs=1.5) and float(by_link[2]) == pytest.approx(0.95, rel=0.05)
+    assert float(re.search(r"none ([0-9.]+) 'qdisc noqueue 0: root", done.stdout)[1]) == pytest.approx(16.4, abs=0.2)
+    assert "h1-eth0: the script changed its rate: 100, then 5, then 1, then 10000 Mbit/s" in (tmp_path / "out/report.html").read_text()
+
+
+def test_tc_gives_a_plain_link_what_it_is_asked_to(tmp_path):
+    """The commonest recipe: links without parameters, and tc for delay, loss and rate, at hosts and at a switch."""
+    path = tc_script(tmp_path, """
+net, h1, h2 = pair()
+print("plain", rtt_ms(h1, h2))
+h1.cmd("tc qdisc add dev h1-eth0 root netem delay 100ms 10ms distribution normal")
+print("jitter", rtt_ms(h1, h2))
+h1.cmd("tc qdisc change dev h1-eth0 root netem delay 50ms")
+print("host", rtt_ms(h1, h2), os.system("tc qdisc add dev s1-eth2 root handle 1: netem delay 30ms limit 10"))
+print("switch", rtt_ms(h1, h2))
+subprocess.run("tc qdisc del dev s1-eth2 root; tc qdisc add dev s1-eth2 root handle 1: htb default 12 && "
+               "tc class add dev s1-eth2 parent 1: classid 1:1 htb rate 8mbit && "
+               "tc class add dev s1-eth2 parent 1:1 classid 1:12 htb rate 1kbit ceil 3mbit && "
+               "tc qdisc add dev s1-eth2 parent 1:12 handle 20: netem delay 10ms && tc -s qdisc show dev s1-eth2", shell=True, check=True)
+print("htb", rtt_ms(h1, h2), mbps(h1, h2))
+h1.cmd("tc qdisc replace dev h1-eth0 root tbf rate 1mbit burst 32kbit latency 400ms")
+print("tbf", mbps(h1, h2))
+h1.cmd("tc qdisc replace dev h1-eth0 root netem duplicate 100% delay 20ms 1ms 25%")
+print("twice", h1.cmd("ping -c 3 -i 0.2 -q", h2.IP()))
+h1.cmd("tc qdisc replace dev h1-eth0 root handle 1: tbf rate 2mbit burst 10k limit 100k; tc qdisc add dev h1-eth0 parent 1: fq_codel")
+print("codel", mbps(h1, h2))
+h1.cmd("tc qdisc del dev h1-eth0 root; tc qdisc add dev h1-eth0 root netem loss 100%")
+print("lost", rtt_ms(h1, h2))
+print("again", repr(h1.cmd("tc qdisc add dev h1-eth0 root netem delay 1ms")), h1.cmd("tc qdisc replace dev h1-eth0 root netem delay 1ms"))
+net.stop()
+""")
+    out = mininet(tmp_path / "out", path).stdout
+    values = {name: [float(value) for value in numbers.split()] for name, numbers in re.findall(r"^([a-z]+)((?: [0-9.]+)+)$", out, re.MULTILINE)}
+    assert values["plain"][0] < 0.02 and 60 < values["jitter"][0] < 130
+    assert values["host"] == [pytest.approx(50, abs=0.1), 0] and values["switch"][0] == pytest.approx(80, abs=0.1)
+    assert values["htb"] == [pytest.approx(60, abs=1), pytest.approx(2.87, rel=0.05)]
+    assert re.search(r"qdisc netem 20: parent 1:12 limit 1000 delay 10ms \n Sent 0 bytes 0 pkt .*\n backlog 0b 0p", out) or "backlog" in out
+    assert values["tbf"][0] == pytest.approx(0.95, rel=0.05) and values["codel"][0] == pytest.approx(1.91, rel=0.1)
+    # The netem of tc runs in the kernel, in front of the port; s1-eth2 has 10 ms more.
+    twice = re.search(r"twice .*?duplicates, 0% packet loss.*?= [0-9.]+/([0-9.]+)/", out, re.DOTALL)
+    assert 29 < float(twice[1]) < 32
+    assert "lost None" in out and "again 'Error: Exclusivity flag on, cannot modify." in out
+
+
+TC_REFUSED = (
+    ("tc qdisc add dev h1-eth0 root cake bandwidth 5mbit", "the lab's links have no cake: there are bfifo, fq,"),
+    ("tc qdisc change dev h1-eth0 root netem delay 5ms", "Error: Qdisc not found. To create specify NLM_F_CREATE flag."),
+    ("tc qdisc add dev h1-eth0 root netem delay 5parsec", 'Error: Illegal "time"'),
+    ("tc filter add dev h1-eth0 protocol ip parent 1:0 prio 1 u32 match ip dst 10.0.0.2 flowid 1:1", "the lab has no classifiers"),
+    ("tc qdisc add dev h1-eth0 ingress", "a qdisc of ingress is not offered"),
+    ("tc qdisc add dev h9-eth0 root netem delay 5ms", "tc ended with 1"))
+
+
+def test_what_tc_does_not_do_is_named_and_the_run_fails(tmp_path):
+    done = mininet(tmp_path / "out", tc_script(tmp_path, f"""
+net, h1, h2 = pair()
+for command in {[command for command, _ in TC_REFUSED]!r}:
+    h1.cmd(command)
+# As on Linux, and nothing is lost: what was not there is not removed, and what failed is asked for in another way.
+h2.cmd("tc qdisc del dev h2-eth0 root; tc qdisc change dev h2-eth0 root netem delay 1ms || tc qdisc add dev h2-eth0 root netem delay 1ms")
+net.stop()
+print("end")
+"""), code=1)
+    for command, why in TC_REFUSED:
+        begin = f"delaycc: {command.split(' dev ')[1].split()[0]}: {command}: "
+        assert why in next((line for line in done.stderr.splitlines() if line.startswith(begin)), ""), done.stderr
+    assert "h2-eth0" not in done.stderr and done.stdout == "end\n"
+
+
 def test_programs_can_write_files_of_their_own_where_the_command_is_started_in_tmp(tmp_path):
     makes = script(tmp_path, "import subprocess; subprocess.run(['mktemp'], check=True)")
     done = owned.run(["env", "-C", "/tmp", DELAYCC, "mininet", "--out", tmp_path / "out", makes])

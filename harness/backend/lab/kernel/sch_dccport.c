@@ -245,6 +245,7 @@ struct dccport {
 
 	/* Holds what waits for the server, if there is one; those above are in service then. */
 	struct Qdisc *child;
+	bool starved; /* the child had nothing for a server that was free */
 
 	struct lane straight;
 	struct lane reordered;
@@ -493,6 +494,7 @@ static u16 dccport_take(struct dccport *q, struct sk_buff *skb, u64 from)
 	struct lane *lane = &q->straight;
 	u16 flags = 0;
 
+	q->starved = false;
 	cb->depart_ns = dccport_serve(q, qdisc_pkt_len(skb), from);
 	cb->deliver_ns = cb->depart_ns + q->parms.delay_ns + dccport_noise(q);
 	if (dccport_chance(&q->reorder_state, q->parms.reorder_ppm)) {
@@ -512,16 +514,24 @@ static u16 dccport_take(struct dccport *q, struct sk_buff *skb, u64 from)
 	return flags;
 }
 
-/* When the server has nothing to do: it takes from the child up to @now. */
+/*
+ * When the server has nothing to do: it takes from the child up to @now.  A child
+ * that holds its packets back (netem, tbf) lets the server be idle until then.
+ */
 static void dccport_pull(struct dccport *q, u64 now, bool waited)
 {
 	struct sk_buff *skb;
 	event_nr event;
 	u16 flags;
 
-	while (q->busy_ns + !!q->busy_rem <= now && (skb = q->child->dequeue(q->child))) {
+	while (q->busy_ns + !!q->busy_rem <= now) {
+		skb = q->child->dequeue(q->child);
+		if (!skb) {
+			q->starved = true;
+			break;
+		}
 		event = dccport_cb(skb)->event;
-		flags = dccport_take(q, skb, waited && q->busy_ns ? 0 : now);
+		flags = dccport_take(q, skb, waited && q->busy_ns && !q->starved ? 0 : now);
 		if (event)
 			log_move(event, dccport_cb(skb)->depart_ns, flags);
 		waited = true;
@@ -701,7 +711,7 @@ static struct sk_buff *dccport_dequeue(struct Qdisc *sch)
 	struct sk_buff *skb;
 	u64 now;
 
-	if (!lane)
+	if (!lane && !(q->child && q->child->q.qlen))
 		return NULL;
 
 	now = ktime_get_ns();
@@ -709,6 +719,8 @@ static struct sk_buff *dccport_dequeue(struct Qdisc *sch)
 	if (q->child) {
 		dccport_pull(q, now, true);
 		lane = dccport_next_lane(q);
+		if (!lane)
+			return NULL;
 	}
 	skb = lane->head;
 	if (dccport_cb(skb)->deliver_ns > now) {
