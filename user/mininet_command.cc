@@ -102,6 +102,17 @@ std::string figures_table(const std::vector<PortFigures>& figures) {
   return text;
 }
 
+// Of this process, for the script.
+json environment() {
+  json variables = json::object();
+  for (char** variable = environ; *variable; variable++) {
+    const std::string text = *variable;
+    const size_t equals = text.find('=');
+    if (equals != std::string::npos) variables[text.substr(0, equals)] = text.substr(equals + 1);
+  }
+  return variables;
+}
+
 std::string repeat_command(const MininetArguments& arguments, const fs::path& script) {
   std::string text = fmt::format("build/delaycc mininet --seed {}", arguments.seed);
   if (!arguments.cc.empty()) text += " --cc " + shell_quoted(arguments.cc);
@@ -177,9 +188,12 @@ int run_mininet(MininetArguments& arguments) {
                     {"arguments", std::vector<std::string>(arguments.command.begin() + 1,
                                                            arguments.command.end())},
                     {"directory", fs::current_path().string()},
+                    {"environment", environment()},
                     {"cc", arguments.cc},
                     {"pcap", arguments.pcap}};
-  write_file(directory.path() + "/job.json", job.dump() + "\n");
+  // What is not UTF-8 goes without its bytes: JSON has no place for them.
+  write_file(directory.path() + "/job.json",
+             job.dump(-1, ' ', false, json::error_handler_t::ignore) + "\n");
 
   stop_at_signals();
   LabProgram program;

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The init of a lab that runs one Mininet script: mounts, modules, then the script; what it leaves goes to the host's folder DCC_DIR.
 
-DCC_DIR/job.json: {"script", "arguments", "directory", "cc", "pcap"}; paths are absolute. DCC_MODULES: folder of the lab's modules.
+DCC_DIR/job.json: {"script", "arguments", "directory", "environment", "cc", "pcap"}; paths are absolute, the environment is the caller's.
+DCC_MODULES: folder of the lab's modules.
 Written: output.txt (what the script prints), pcap/ (if asked for), ports.json (link ends that were logged), ports.bin (their log), refused.txt
 (what a script asked of tc and did not get), status ({"code"}), or error.txt.
 """
@@ -24,6 +25,10 @@ MS_RDONLY, MS_BIND, MS_REC, MS_PRIVATE = 1, 4096, 16384, 1 << 18
 PR_SET_TIMERSLACK, RB_POWER_OFF, ENOENT = 29, 0x4321FEDC, 2
 # For programs' own files: /tmp is the host's, read-only, where the command was started there.
 SCRATCH = "/dev/shm"
+HOSTNAME = "lab"
+# Of every run, whatever the caller's is: its output is the same each time, and its files have a place.
+OWN_ENVIRONMENT = {"HOME": SCRATCH, "TMPDIR": SCRATCH, "USER": "root", "LOGNAME": "root", "TERM": "dumb", "LC_ALL": "C.UTF-8",
+                   "PYTHONHASHSEED": "0", "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 # Hidden by what is mounted on them.
 COVERED = ("/tmp", "/run", "/dev", "/proc", "/sys", "/var/tmp", "/var/log")
 # Instead of the host's tc, under each of its names. Without Mininet, which it would read each time.
@@ -104,6 +109,20 @@ def replace_tc():
         bind(ours, name)
 
 
+def replace_names():
+    """The lab's name is one of its own, and no name server answers: who looks for one would wait for it."""
+    for path, text in (("/etc/hosts", (labnet.read("/etc/hosts") if os.path.exists("/etc/hosts") else "") + f"\n127.0.1.1\t{HOSTNAME}\n"),
+                       ("/etc/resolv.conf", "# The lab has no name servers.\n")):
+        ours, where = qdiscs.FOLDER + "/" + os.path.basename(path), os.path.realpath(path)
+        labnet.write(ours, text)
+        if not os.path.exists(where) and where.startswith("/run/"):
+            # A link to what is in the host's /run.
+            os.makedirs(os.path.dirname(where), exist_ok=True)
+            labnet.write(where, "")
+        if os.path.exists(where):
+            bind(ours, where)
+
+
 def refused():
     """Lines: what tc was asked for and did not do. What was asked for again, and done, is not among them."""
     lines = labnet.read(qdiscs.REFUSED).splitlines() if os.path.exists(qdiscs.REFUSED) else []
@@ -112,9 +131,11 @@ def refused():
 
 
 def settings(cc):
-    for name, value in (("net/core/rmem_max", "67108864"), ("net/core/wmem_max", "67108864"),
-                        ("net/ipv4/tcp_rmem", "4096 4194304 67108864"), ("net/ipv4/tcp_wmem", "4096 4194304 67108864"),
-                        ("net/ipv4/tcp_mem", "4000000 4000000 4000000"), ("kernel/hostname", "lab"),
+    # Linux's own buffers; by itself a kernel takes less where it has little memory.
+    for name, value in (("net/core/rmem_max", "212992"), ("net/core/wmem_max", "212992"),
+                        ("net/core/rmem_default", "212992"), ("net/core/wmem_default", "212992"),
+                        ("net/ipv4/tcp_rmem", "4096 131072 6291456"), ("net/ipv4/tcp_wmem", "4096 16384 4194304"),
+                        ("net/ipv4/tcp_mem", "4000000 4000000 4000000"), ("kernel/hostname", HOSTNAME),
                         ("net/ipv4/neigh/default/gc_thresh1", "4096"), ("net/ipv4/neigh/default/gc_thresh2", "8192"),
                         ("net/ipv4/neigh/default/gc_thresh3", "16384"), ("kernel/pty/max", "20000")):
         labnet.write("/proc/sys/" + name, value)
@@ -125,9 +146,11 @@ def settings(cc):
 
 def run(job):
     """The script as a process of its own, since init has to wait for everybody's children."""
-    environment = {"PATH": PATH, "HOME": SCRATCH, "TMPDIR": SCRATCH, "USER": "root",
-                   "TERM": "dumb", "LC_ALL": "C.UTF-8", "PYTHONHASHSEED": "0", "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1",
-                   "PYTHONPATH": f"{HERE.parent}", "DELAYCC_OUT": str(OUT)}
+    given = job["environment"]
+    environment = {"SHELL": "/bin/bash", **given, **OWN_ENVIRONMENT, "PWD": job["directory"], "DELAYCC_OUT": str(OUT),
+                   "PATH": ":".join(filter(None, (given.get("PATH"), PATH))),
+                   "PYTHONPATH": ":".join(filter(None, (str(HERE.parent), given.get("PYTHONPATH"))))}
+    environment.pop("DELAYCC_PCAP", None)
     if job["pcap"]:
         os.mkdir(OUT / "pcap")
         environment["DELAYCC_PCAP"] = str(OUT / "pcap")
@@ -159,6 +182,7 @@ def main():
         mounts(folder, dict.fromkeys([script.parent, pathlib.Path(job["directory"]), HERE.parent]))
         labnet.libc.prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0)
         replace_tc()
+        replace_names()
         settings(job["cc"])
         code = run(job)
         labnet.write(OUT / "refused.txt", refused())

@@ -296,6 +296,30 @@ def test_mn_ends_its_iperf(tmp_path):
     assert re.search(r"Results: \['9\.\d+ Mbits/sec', '[\d.]+ Mbits/sec'\]", done.stdout), done.stdout
 
 
+def test_hosts_begin_with_what_linux_begins_with(tmp_path):
+    path = tc_script(tmp_path, """
+import socket, time
+net, h1, h2 = pair()
+print(h1.popen("echo shell $CALLERS_OWN $0", shell=True).communicate()[0].decode().strip(), os.path.basename(os.environ["SHELL"]))
+print(h1.cmd("echo cmd $CALLERS_OWN $(hostname)"))
+print(h1.cmd("sysctl -n net.ipv4.tcp_rmem net.ipv4.tcp_wmem").split())
+print(h1.cmd("python3 -c 'import socket; print(socket.socket().getsockopt(1, 8), socket.socket(2, 2).getsockopt(1, 8))'"))
+begin = time.monotonic()
+print("name", socket.getfqdn())
+h2.cmd("cd /tmp; echo page > index.html; python3 -m http.server 8000 >/dev/null 2>&1 &")
+while "page" not in h1.cmd("curl -s", f"http://{h2.IP()}:8000/index.html"):
+    time.sleep(0.1)
+print("served after", time.monotonic() - begin < 1)
+net.stop()
+""")
+    done = owned.run(["env", "CALLERS_OWN=here", "SHELL=/bin/sh", "PATH=/opt/callers:/usr/bin:/bin",
+                      DELAYCC, "mininet", "--out", tmp_path / "out", path])
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "shell here /bin/sh sh" in done.stdout and "cmd here lab" in done.stdout
+    assert "['4096', '131072', '6291456', '4096', '16384', '4194304']" in done.stdout and "131072 212992" in done.stdout
+    assert "name lab" in done.stdout and "served after True" in done.stdout
+
+
 def test_the_packets_of_each_host_are_kept_with_exact_stamps(tmp_path):
     path = script(tmp_path, """
 net = Mininet(topo=Dumbbell(1, rate="40Gbit", delay="1us"), host=CcHost, link=PortLink)
