@@ -113,6 +113,16 @@ json environment() {
   return variables;
 }
 
+// Folders in which the script may write, as on Linux: its own, and where the command was started.
+// Not those of programs (mn), nor all of the machine.
+std::vector<std::string> writable_folders(const fs::path& script) {
+  std::vector<std::string> folders;
+  for (const fs::path& folder : {script.parent_path(), fs::current_path()})
+    if (folder != "/" && folder != "/usr/bin" && folder != "/usr/local/bin")
+      folders.push_back(folder.string());
+  return folders;
+}
+
 std::string repeat_command(const MininetArguments& arguments, const fs::path& script) {
   std::string text = fmt::format("build/delaycc mininet --seed {}", arguments.seed);
   if (!arguments.cc.empty()) text += " --cc " + shell_quoted(arguments.cc);
@@ -188,6 +198,7 @@ int run_mininet(MininetArguments& arguments) {
                     {"arguments", std::vector<std::string>(arguments.command.begin() + 1,
                                                            arguments.command.end())},
                     {"directory", fs::current_path().string()},
+                    {"writable", writable_folders(script)},
                     {"environment", environment()},
                     {"cc", arguments.cc},
                     {"pcap", arguments.pcap}};
@@ -223,6 +234,16 @@ int run_mininet(MininetArguments& arguments) {
   if (arguments.pcap) {
     fs::remove_all(out / "pcap");
     fs::copy(directory.path() + "/pcap", out / "pcap");
+  }
+
+  for (const char* folder : {"left-in-tmp", "left-in-home"}) {
+    fs::remove_all(out / folder);
+    const fs::path left = fs::path(directory.path()) / folder;
+    if (!fs::exists(left)) continue;
+    fs::copy(left, out / folder, fs::copy_options::recursive);
+    if (!arguments.quiet)
+      fmt::print("{} has what the script left in {}\n", (out / folder).string(),
+                 folder == std::string("left-in-tmp") ? "/tmp" : "its HOME");
   }
 
   const std::vector<PacketRecord> packets = read_port_log(directory.path() + "/ports.bin");

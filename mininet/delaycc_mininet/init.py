@@ -2,16 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The init of a lab that runs one Mininet script: mounts, modules, then the script; what it leaves goes to the host's folder DCC_DIR.
 
-DCC_DIR/job.json: {"script", "arguments", "directory", "environment", "cc", "pcap"}; paths are absolute, the environment is the caller's.
-DCC_MODULES: folder of the lab's modules.
+DCC_DIR/job.json: {"script", "arguments", "directory", "writable", "environment", "cc", "pcap"}; paths are absolute, the environment is the
+caller's, what is written in the folders "writable" stays on the host. DCC_MODULES: folder of the lab's modules.
 Written: output.txt (what the script prints), pcap/ (if asked for), ports.json (link ends that were logged), ports.bin (their log), refused.txt
-(what a script asked of tc and did not get), status ({"code"}), or error.txt.
+(what a script asked of tc and did not get), left-in-tmp/ and left-in-home/, status ({"code"}), or error.txt.
 """
 
 import json
 import os
 import pathlib
 import shutil
+import stat
 import sys
 import traceback
 
@@ -23,11 +24,14 @@ OUT = pathlib.Path("/run/delaycc")
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 MS_RDONLY, MS_BIND, MS_REC, MS_PRIVATE = 1, 4096, 16384, 1 << 18
 PR_SET_TIMERSLACK, RB_POWER_OFF, ENOENT = 29, 0x4321FEDC, 2
-# For programs' own files: /tmp is the host's, read-only, where the command was started there.
+# For programs' own files: /tmp is the host's where the command was started there.
 SCRATCH = "/dev/shm"
+HOME = SCRATCH + "/home"
+# What a script leaves in these folders is kept.
+KEPT = {"/tmp": "left-in-tmp", HOME: "left-in-home"}
 HOSTNAME = "lab"
 # Of every run, whatever the caller's is: its output is the same each time, and its files have a place.
-OWN_ENVIRONMENT = {"HOME": SCRATCH, "TMPDIR": SCRATCH, "USER": "root", "LOGNAME": "root", "TERM": "dumb", "LC_ALL": "C.UTF-8",
+OWN_ENVIRONMENT = {"HOME": HOME, "TMPDIR": SCRATCH, "USER": "root", "LOGNAME": "root", "TERM": "dumb", "LC_ALL": "C.UTF-8",
                    "PYTHONHASHSEED": "0", "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 # Hidden by what is mounted on them.
 COVERED = ("/tmp", "/run", "/dev", "/proc", "/sys", "/var/tmp", "/var/log")
@@ -72,7 +76,7 @@ def hostfs(where, path, flags=0):
     labnet.check(labnet.libc.mount(b"hostfs", str(where).encode(), b"hostfs", flags, str(path).encode()), f"mount {path} on {where}")
 
 
-def mounts(folder, kept):
+def mounts(folder, writable):
     for kind, where in (("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev"), ("tmpfs", "/tmp"), ("tmpfs", "/run"),
                         ("tmpfs", "/var/tmp"), ("tmpfs", "/var/log")):
         labnet.mount(kind, where)
@@ -84,11 +88,15 @@ def mounts(folder, kept):
     os.mkdir("/sys/fs/cgroup/net_prio")
     labnet.check(labnet.libc.mount(b"cgroup", b"/sys/fs/cgroup/net_prio", b"cgroup", 0, b"net_prio"), "mount net_prio")
     hostfs(OUT, folder)
-    for path in kept:
-        if any(str(path) == c or str(path).startswith(c + "/") for c in COVERED):
-            hostfs(path, path, MS_RDONLY)
+    os.mkdir(HOME)
+    devices = {path: os.stat(path).st_dev for path in KEPT}
+    # Folders before those within.
+    for path in sorted({*writable, str(HERE.parent)}):
+        if path in writable or any(path == c or path.startswith(c + "/") for c in COVERED):
+            hostfs(path, path, 0 if path in writable else MS_RDONLY)
     # As systemd has it: a mount of a node's own stays there.
     labnet.check(labnet.libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None), "mount / private")
+    return devices
 
 
 def bind(what, where):
@@ -128,6 +136,18 @@ def refused():
     lines = labnet.read(qdiscs.REFUSED).splitlines() if os.path.exists(qdiscs.REFUSED) else []
     lines += [line for state in qdiscs.states() for line in state["failed"]]
     return "".join(f"delaycc: {line}\n" for line in lines)
+
+
+def keep(devices):
+    """Regular files of the lab's own folders, but for hidden ones; what is mounted there is the host's."""
+    for path, device in devices.items():
+        for folder, _, names in os.walk(path):
+            for name in names:
+                found = os.lstat(f"{folder}/{name}")
+                if stat.S_ISREG(found.st_mode) and found.st_dev == device and not name.startswith("."):
+                    to = OUT / KEPT[path] / os.path.relpath(folder, path)
+                    os.makedirs(to, exist_ok=True)
+                    shutil.copyfile(f"{folder}/{name}", to / name)
 
 
 def settings(cc):
@@ -178,14 +198,14 @@ def main():
     try:
         job = json.loads(labnet.read(folder + "/job.json"))
         load(sorted(pathlib.Path(os.environ["DCC_MODULES"]).glob("*.ko")))
-        script = pathlib.Path(job["script"])
-        mounts(folder, dict.fromkeys([script.parent, pathlib.Path(job["directory"]), HERE.parent]))
+        devices = mounts(folder, job["writable"])
         labnet.libc.prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0)
         replace_tc()
         replace_names()
         settings(job["cc"])
         code = run(job)
         labnet.write(OUT / "refused.txt", refused())
+        keep(devices)
         with open("/proc/dccport_log", "rb") as log, open(OUT / "ports.bin", "wb") as kept:
             try:
                 shutil.copyfileobj(log, kept, 1 << 20)

@@ -320,6 +320,26 @@ net.stop()
     assert "name lab" in done.stdout and "served after True" in done.stdout
 
 
+def test_files_of_a_script_are_there_after_it(tmp_path):
+    folder = tmp_path / "experiment"
+    folder.mkdir()
+    path = script(folder, """
+import os, pathlib
+open("q.txt", "w").write("relative\\n")
+pathlib.Path(__file__).with_name("own.txt").write_text("beside\\n")
+os.makedirs("/tmp/figures")
+open("/tmp/figures/a.csv", "w").write("1,2\\n")
+open(os.path.expanduser("~/home.txt"), "w").write("home\\n")
+""")
+    work = tmp_path / "work"
+    work.mkdir()
+    done = owned.run(["env", "-C", work, DELAYCC, "mininet", "--out", tmp_path / "out", path])
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (work / "q.txt").read_text() == "relative\n" and (folder / "own.txt").read_text() == "beside\n"
+    assert (tmp_path / "out/left-in-tmp/figures/a.csv").read_text() == "1,2\n" and (tmp_path / "out/left-in-home/home.txt").read_text() == "home\n"
+    assert "left-in-tmp has what the script left in /tmp" in done.stdout
+
+
 def test_the_packets_of_each_host_are_kept_with_exact_stamps(tmp_path):
     path = script(tmp_path, """
 net = Mininet(topo=Dumbbell(1, rate="40Gbit", delay="1us"), host=CcHost, link=PortLink)
