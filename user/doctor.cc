@@ -24,6 +24,7 @@
 
 #include "backend/host/host.h"
 #include "backend/hosts/hosts.h"
+#include "backend/lab/memory_folder.h"
 #include "backends.h"
 #include "base/temporary_directory.h"
 #include "bpf/loader.h"
@@ -62,12 +63,12 @@ bool in_child(Test test) {
   return child > 0 && waitpid(child, &status, 0) == child && status == 0;
 }
 
-// The lab needs ptrace and memory that may be executed; only a boot shows whether it gets them.
+// The lab needs ptrace; only a boot shows whether it gets it.
 bool runs(const Backend& backend) {
   Plan plan;
   plan.zero_ns = 1'000'000'000;
   plan.end_ns = 1000;
-  plan.memory_mb = 256;
+  plan.memory_mb = kUsualLabMemoryMb;
   const TemporaryDirectory directory;
   const std::atomic<bool> stop{false};
   const std::string what = backend.name() + " trial";
@@ -77,8 +78,7 @@ bool runs(const Backend& backend) {
   } catch (const Error& e) {
     line(false, what,
          std::string(e.what()) +
-             "; the lab needs an x86_64 machine, ptrace, and memory that may be executed in TMPDIR "
-             "or /dev/shm (docs/develop/lab.md)");
+             "; the lab needs an x86_64 machine and ptrace (docs/develop/lab.md)");
     return false;
   }
   line(true, what,
@@ -95,7 +95,7 @@ bool lab() {
       all = all && part.there;
       line(part.there, part.what, part.detail);
     }
-    return runs(*found) && all;
+    return all && runs(*found);
   } catch (const BackendForbidden& e) {
     print_line("denied", "lab kernel", e.what());
     return false;

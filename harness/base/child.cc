@@ -77,9 +77,7 @@ Child::~Child() {
   if (!reaped_) waitpid(pid_, nullptr, 0);
 }
 
-bool Child::used_up() const {
-  return reaped_ && WIFSIGNALED(status_) && WTERMSIG(status_) == SIGXCPU;
-}
+int Child::signal() const { return reaped_ && WIFSIGNALED(status_) ? WTERMSIG(status_) : 0; }
 
 bool Child::wait_for(int timeout_ms) {
   pollfd poll_fd = {pidfd_.get(), POLLIN, 0};

@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <csignal>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -31,7 +32,9 @@ class Child {
 
   pid_t pid() const { return pid_; }
   // That it ended by the limit of processor time.
-  bool used_up() const;
+  bool used_up() const { return signal() == SIGXCPU; }
+  // That it ended by; 0: by none, or not yet.
+  int signal() const;
   // True when it ended within `timeout_ms`.
   bool wait_for(int timeout_ms);
 

@@ -16,6 +16,7 @@
 #include <sstream>
 #include <vector>
 
+#include "backend/lab/memory_folder.h"
 #include "backend/lab/port_log.h"
 #include "backend/programs.h"
 #include "base/child.h"
@@ -65,6 +66,13 @@ std::string console_tail(const std::string& directory) {
     text += all.substr(all.size() - std::min(all.size(), kConsoleTailBytes));
   }
   return text;
+}
+
+// What the lab kernel says of a page that its memory's folder has no room for.
+bool died_of_sigbus(const std::string& console) {
+  for (const char* words : {"Kernel mode signal 7", "exitcode=0x00000007", "Bus error"})
+    if (console.find(words) != std::string::npos) return true;
+  return false;
 }
 
 // What the lab puts into each plan: the qdisc that every link end has.
@@ -127,9 +135,9 @@ void need_plain_path(const std::string& path) {
 // seconds of processor time, or none for as long.
 void boot_and_wait(const Boot& boot, int timeout_s, const std::string& what,
                    const std::function<void()>& tick, const std::atomic<bool>& stop) {
-  const std::string memory_directory = fs::exists("/dev/shm") ? "/dev/shm" : boot.directory;
+  const LabMemory memory(boot.memory_mb, stop);
   Child child(kernel_arguments(boot),
-              {"PATH=/usr/bin:/bin", "HOME=" + boot.directory, "TMPDIR=" + memory_directory},
+              {"PATH=/usr/bin:/bin", "HOME=" + boot.directory, "TMPDIR=" + memory.folder()},
               boot.directory + "/console.txt", timeout_s);
   uint64_t ticks = 0;
   int64_t looked_ns = monotonic_ns();
@@ -152,6 +160,8 @@ void boot_and_wait(const Boot& boot, int timeout_s, const std::string& what,
     throw Error(what + " used more than " + std::to_string(timeout_s) +
                 " s of processor time (--timeout); end of its console:\n" +
                 console_tail(boot.directory));
+  if (child.signal() == SIGBUS || died_of_sigbus(console_tail(boot.directory)))
+    throw Error(what + " failed: " + memory.used_up_text());
 }
 
 Boot trial_boot(const Paths& paths, const Plan& plan, const std::string& directory) {
@@ -240,6 +250,12 @@ std::vector<BackendPart> Lab::parts() const {
     parts.push_back({std::string("lab module ") + module,
                      there ? paths_.modules + "/" + module + ".ko" : "build it with \"make lab\"",
                      there});
+  }
+  try {
+    const LabMemory memory(kUsualLabMemoryMb, std::atomic<bool>{false});
+    parts.push_back({"lab memory", "in " + memory.folder(), true});
+  } catch (const Error& e) {
+    parts.push_back({"lab memory", e.what(), false});
   }
   return parts;
 }
