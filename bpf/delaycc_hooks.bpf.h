@@ -74,8 +74,8 @@
  * a module's hooks to these, and compares each decision.
  *
  * The state lives in socket storage, not in the 104 bytes of icsk_ca_priv: the
- * core's (768 bytes at most), 1024 bytes of notes, and about 200 bytes of path,
- * parameters and bookkeeping.
+ * core's (768 bytes at most), 1024 bytes of notes, the path and its samples (struct
+ * dcc_tcp, 400 at most), and 160 bytes at most of parameters and bookkeeping.
  */
 #ifndef DELAYCC_HOOKS_BPF_H
 #define DELAYCC_HOOKS_BPF_H
@@ -247,6 +247,10 @@ struct hooks_sock {
 };
 
 _Static_assert(sizeof(struct DCC_CORE()) <= 768, "the head of this file says 768");
+_Static_assert(sizeof(struct dcc_tcp) <= 400, "the head of this file says 400");
+_Static_assert(sizeof(struct hooks_sock) - sizeof(struct DCC_CORE()) - sizeof(struct dcc_tcp) -
+		       sizeof(struct hooks_note[HOOKS_NOTES]) <= 160,
+	       "the head of this file says 160");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);

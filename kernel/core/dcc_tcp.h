@@ -8,18 +8,27 @@
  * integers which the caller copies out of the socket (struct dcc_tcp_view), and of what has to be
  * remembered between two ACKs (struct dcc_tcp).
  *
+ *	path		dcc_tcp_begin(), dcc_tcp_set_packet(), dcc_tcp_set_line(),
+ *			dcc_tcp_set_grain(), dcc_tcp_set_base_rtt(), dcc_tcp_guess_base_rtt()
  *	ACK		dcc_tcp_sample(), made of
  *			  dcc_tcp_note_retrans(), dcc_tcp_delivered_bytes(),
  *			  dcc_tcp_may_be_held(), dcc_tcp_send_ns(), dcc_tcp_is_held(),
- *			  dcc_tcp_accept_rtt(), dcc_tcp_watch_fixed(), dcc_tcp_note_noise(),
- *			  dcc_tcp_judge_handshake(), dcc_tcp_note_line()
+ *			  dcc_tcp_accept_rtt(),
+ *			  dcc_tcp_watch_fixed(), with dcc_tcp_spare_trial(),
+ *			  dcc_tcp_note_noise(), with dcc_tcp_judge_handshake() and
+ *			  dcc_tcp_try_noise() at the end of a round,
+ *			  dcc_tcp_note_line(), with dcc_tcp_follow_line();
+ *			dcc_tcp_retrans_ns(), dcc_tcp_came_soon(); of a stopped flow's probe:
+ *			dcc_tcp_watch_probe()
  *	path memory	dcc_tcp_may_trust(), dcc_tcp_trust(); dcc_tcp_has_news(), dcc_tcp_knows(),
- *			dcc_tcp_memory_take(), dcc_tcp_told()
+ *			dcc_tcp_memory_take(), dcc_tcp_memory_age_ns(), dcc_tcp_memory_is_old(),
+ *			dcc_tcp_memory_is_wrong(), dcc_tcp_told()
  *	loss		dcc_tcp_state_event()
  *	idle		dcc_tcp_restarts()
- *	control		dcc_tcp_note_control(), dcc_tcp_add_trial(), dcc_tcp_pace(),
- *			dcc_tcp_burst(), dcc_tcp_window(), dcc_tcp_hold_ns(),
- *			dcc_tcp_shortened_hold_ns()
+ *	control		dcc_tcp_note_control(), dcc_tcp_add_trial(), dcc_tcp_stops(),
+ *			dcc_tcp_pace(), dcc_tcp_least_pace(),
+ *			dcc_tcp_burst(), dcc_tcp_window(), dcc_tcp_least_window(),
+ *			dcc_tcp_hold_ns(), dcc_tcp_shortened_hold_ns()
  *
  * The caller finds the note of a packet's send time, reads and writes the socket, and owns the
  * clock.  Times are in ns of TCP's clock; "us" says microseconds of the same clock.
