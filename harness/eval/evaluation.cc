@@ -49,9 +49,9 @@ double quantile_of(const std::string& metric, const std::string& text) {
   return std::stod("0." + digits);
 }
 
-std::vector<std::string> class_names(const Scenario& scenario) {
+std::vector<std::string> names_of(const std::vector<FlowSet>& sets) {
   std::vector<std::string> names;
-  for (const SizeClass& c : scenario.workload.classes) names.push_back(c.name);
+  for (const FlowSet& set : sets) names.push_back(set.name);
   return names;
 }
 
@@ -87,17 +87,18 @@ MetricRequest parse_metric(const std::string& name, Estimand estimand, const Sce
   request.name = name;
   request.base = name;
   request.estimand = estimand;
-  const std::vector<std::string> classes = class_names(scenario);
   if (const size_t dot = name.find('.'); dot != std::string::npos) {
-    request.size_class = name.substr(0, dot);
+    const std::vector<FlowSet> sets = flow_sets(scenario.workload);
+    const std::string wanted = name.substr(0, dot);
     request.base = name.substr(dot + 1);
-    const auto it = std::find(classes.begin(), classes.end(), request.size_class);
-    if (it == classes.end())
+    const auto it = std::find_if(sets.begin(), sets.end(),
+                                 [&](const FlowSet& set) { return set.name == wanted; });
+    if (it == sets.end())
       throw ScenarioError(fmt::format(
-          "--metric {}: the scenario has no size class \"{}\"{}", name, request.size_class,
-          classes.empty() ? ", and no classes at all"
-                          : fmt::format(", allowed are {}", fmt::join(classes, ", "))));
-    request.class_index = static_cast<int>(it - classes.begin());
+          "--metric {}: the scenario has no size class \"{}\"{}", name, wanted,
+          sets.empty() ? ", and no classes at all"
+                       : fmt::format(", allowed are {}", fmt::join(names_of(sets), ", "))));
+    request.flows = *it;
   }
   const std::string& base = request.base;
   if (starts_with(base, "fct_") && ends_with(base, "_us") && base.size() > 7) {
@@ -136,7 +137,7 @@ TrialValue trial_value(const TrialResult& trial, const MetricRequest& metric) {
   if (ratio != trial.metrics.end()) result.log_weight = ratio->second.value;
   BoundedValues values;
   for (const FlowSample& s : trial.samples) {
-    if (metric.class_index >= 0 && s.size_class != metric.class_index) continue;
+    if (!metric.flows.has(s.size_class, s.request)) continue;
     const auto fct_ns = static_cast<double>(s.fct_ns);
     const double value = metric.source == MetricRequest::Source::kCompletionTime
                              ? fct_ns / 1000

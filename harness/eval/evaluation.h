@@ -28,10 +28,9 @@ enum class Estimand {
 };
 
 struct MetricRequest {
-  std::string name;        // as asked: "fct_p99_us", "small.fct_p99_us"
-  std::string base;        // "fct_p99_us"
-  std::string size_class;  // "small"; empty: all flows
-  int class_index = -1;
+  std::string name;  // as asked: "fct_p99_us", "small.fct_p99_us"
+  std::string base;  // "fct_p99_us"
+  FlowSet flows;     // that it is of
   std::string unit;
   Estimand estimand = Estimand::kMean;
   enum class Source { kMetric, kCompletionTime, kSlowdown } source = Source::kMetric;

@@ -76,9 +76,9 @@ std::vector<std::optional<double>> FluidControl::values(int number) const {
         fct_s[i] * 1e9, static_cast<double>(scenario_.measure.duration_ns - flow.start_ns));
     for (size_t m = 0; m < metrics_.size(); m++) {
       const MetricRequest& metric = metrics_[m];
-      if (metric.class_index >= 0 &&
-          size_class(scenario_.workload, flow.size_bytes) != metric.class_index)
-        continue;
+      const int flow_class =
+          flow.request < 0 ? size_class(scenario_.workload, flow.size_bytes) : -1;
+      if (!metric.flows.has(flow_class, flow.request)) continue;
       if (is_completion_time(metric)) {
         of_metric[m].push_back(fct_ns / 1000);
       } else {

@@ -121,7 +121,7 @@ void suit_model_based(const Scenario& scenario, EvaluationSpec* spec) {
   spec->pooled.method = PooledOptions::Method::kBatches;
   spec->pooled.cycles_per_batch = defaults.cycles_per_batch;
   // lambda times the length of the trial is what all of its flows are, but not those of a class.
-  if (spec->metrics.front().class_index < 0 && workload.incast.fan_in == 0 &&
+  if (spec->metrics.front().flows.kind == FlowSet::Kind::kAll && workload.incast.fan_in == 0 &&
       workload.warm_up_ns == 0 && workload.cool_down_ns == 0) {
     const Network network = build_network(scenario.topology, scenario.hosts);
     spec->pooled.flows_per_cycle =

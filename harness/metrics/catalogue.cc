@@ -59,7 +59,7 @@ const MetricInfo* find_metric(const std::string& name) {
   const size_t dot = name.find('.');
   const std::string base = dot == std::string::npos ? name : name.substr(dot + 1);
   for (const MetricInfo& info : all_metrics())
-    if (base == info.name) return dot == std::string::npos || info.per_class ? &info : nullptr;
+    if (base == info.name) return dot == std::string::npos || info.per_set ? &info : nullptr;
   return nullptr;
 }
 
@@ -75,14 +75,14 @@ const char* better_name(Better better) {
   return better == Better::kLower ? "lower" : better == Better::kHigher ? "higher" : "neither";
 }
 
-void MetricSink::set(const char* name, double value, bool missed, const std::string& size_class) {
+void MetricSink::set(const char* name, double value, bool missed, const std::string& flow_set) {
   const std::string wanted = name;
   const auto info = std::find_if(family_.metrics.begin(), family_.metrics.end(),
                                  [&](const MetricInfo& metric) { return wanted == metric.name; });
-  if (info == family_.metrics.end() || (!size_class.empty() && !info->per_class))
+  if (info == family_.metrics.end() || (!flow_set.empty() && !info->per_set))
     throw Error(fmt::format("metrics/{}.cc does not declare {}", family_.name, name));
   if ((info->records & records_) != info->records) return;
-  result_.metrics[size_class.empty() ? wanted : size_class + "." + wanted] = {value, missed};
+  result_.metrics[flow_set.empty() ? wanted : flow_set + "." + wanted] = {value, missed};
 }
 
 TrialResult compute_metrics(const CompiledTrial& trial, const Records& records) {

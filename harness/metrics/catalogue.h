@@ -15,10 +15,10 @@ const std::vector<const MetricFamily*>& metric_families();
 const std::vector<MetricInfo>& all_metrics();
 const std::vector<Parameter>& all_parameters();
 
-// Of "name" or "class.name"; nullptr for an unknown name.
+// Of "name" or "set.name"; nullptr for an unknown name.
 const MetricInfo* find_metric(const std::string& name);
 
-// Of "name" or "class.name", for the report; the name itself for an unknown one.
+// Of "name" or "set.name", for the report; the name itself for an unknown one.
 std::string metric_label(const std::string& name);
 // "lower", "higher" or "neither".
 const char* better_name(Better better);

@@ -25,7 +25,7 @@ struct MetricInfo {
   // For docs/research/metrics.md, in Markdown. nullptr: that of the metric before, whose row it
   // shares.
   const char* text;
-  bool per_class = false;  // there is one for each class of flow sizes, too, as "class.name"
+  bool per_set = false;  // there is one for each FlowSet of the workload, too, as "set.name"
 };
 
 struct MetricFamily;
@@ -36,9 +36,9 @@ class MetricSink {
  public:
   MetricSink(const MetricFamily& family, unsigned records, TrialResult& result)
       : family_(family), records_(records), result_(result) {}
-  // Passes over a metric whose records the trial does not have. `size_class`: empty, or the name of
-  // a class of flow sizes. Throws Error for a name that the family does not declare.
-  void set(const char* name, double value, bool missed = false, const std::string& size_class = "");
+  // Passes over a metric whose records the trial does not have. `flow_set`: empty, or the name of a
+  // FlowSet. Throws Error for a name that the family does not declare.
+  void set(const char* name, double value, bool missed = false, const std::string& flow_set = "");
   // For curves.
   TrialResult& result() { return result_; }
 

@@ -16,7 +16,7 @@ namespace delaycc {
 
 // Part of a trial's key: a stored trial of another version is measured anew. It rises with each
 // change of what a metric means, or of how it is computed.
-inline constexpr int kMetricsVersion = 2;
+inline constexpr int kMetricsVersion = 3;
 
 // The metric that says how far a machine's noise is in its figures.
 inline constexpr char kNoiseShare[] = "noise_share";
@@ -44,7 +44,8 @@ struct FlowSample {
   int size_class = -1;  // of the scenario's; -1: none
   double log_weight =
       0;  // ln of the trial's likelihood ratio when it ended; 0 without importance sampling
-  double uniform = 0;  // the number in [0, 1) that its size came from; 0 for a given size
+  double uniform = 0;    // the number in [0, 1) that its size came from; 0 for a given size
+  int64_t request = -1;  // the incast that it answers; -1: none
 };
 
 struct TrialResult {

@@ -50,6 +50,7 @@ std::vector<FlowSample> flow_samples(const CompiledTrial& trial, const Records& 
     const Measurement& m = trial.measurement;
     if (const size_t id = static_cast<size_t>(flow.id); id < m.size_class.size()) {
       sample.size_class = m.size_class[id];
+      sample.request = m.request[id];
       sample.log_weight = ratio.at(sample.missed ? trial.plan.end_ns : record.received_ns);
       sample.uniform = m.uniform[id];
     }

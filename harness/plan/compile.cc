@@ -473,9 +473,11 @@ CompiledTrial compile_trial(const Scenario& scenario, const Trial& trial,
     const bool drawn = static_cast<size_t>(flow.id) >= groups_end;
     const WorkloadFlow from =
         drawn ? workload[static_cast<size_t>(flow.id) - groups_end] : WorkloadFlow();
-    measurement.size_class.push_back(drawn && !scenario.workload.classes.empty()
+    // A response's size is the scenario's, not drawn: it is in no class.
+    measurement.size_class.push_back(drawn && from.request < 0 && !scenario.workload.classes.empty()
                                          ? size_class(scenario.workload, from.size_bytes)
                                          : -1);
+    measurement.request.push_back(from.request);
     measurement.uniform.push_back(from.uniform);
     measurement.log_weight.push_back(from.log_weight);
     measurement.host_port.push_back(host_port);
@@ -500,7 +502,7 @@ CompiledTrial compile_trial(const Scenario& scenario, const Trial& trial,
     throw Error("the bottleneck " + network.port(bottleneck).name +
                 " is infinitely fast, allowed is a rate_gbps above 0");
   measurement.mtu_bytes = plan.mtu_bytes;
-  for (const SizeClass& c : scenario.workload.classes) measurement.class_names.push_back(c.name);
+  measurement.flow_sets = flow_sets(scenario.workload);
   measurement.log = log;
   measurement.curves = trial.number == 0;
   measurement.event = scenario.event;

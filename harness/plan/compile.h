@@ -31,12 +31,13 @@ struct Measurement {
   std::vector<int> host_port;         // by flow id: the sender's own port
   std::vector<int> return_port;       // by flow id: the last port before the sender
   std::vector<uint64_t> port_delay_ns;
-  LogChoice log = LogChoice::kAll;       // what the port log has
-  bool curves = true;                    // only those of trial 0 are kept
-  std::vector<std::string> class_names;  // of flow sizes; empty: no classes
-  std::vector<int> size_class;           // by flow id; -1: none
-  std::vector<double> uniform;           // by flow id: that its size came from
-  std::vector<double> log_weight;        // by flow id
+  LogChoice log = LogChoice::kAll;  // what the port log has
+  bool curves = true;               // only those of trial 0 are kept
+  std::vector<FlowSet> flow_sets;   // that have completion metrics of their own
+  std::vector<int> size_class;      // by flow id; -1: none
+  std::vector<int64_t> request;     // by flow id: the incast that it answers; -1: none
+  std::vector<double> uniform;      // by flow id: that its size came from
+  std::vector<double> log_weight;   // by flow id
   EventSpec event;
   MeasureSpec measure;
 };

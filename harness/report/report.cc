@@ -271,10 +271,11 @@ void check_columns(const json& object, const std::string& at, const char* first,
   }
 }
 
-void check_flows(const json& data) {
-  const std::string at = "/flows";
-  need_object(data["flows"], at);
-  for (const auto& [name, flows] : data["flows"].items()) {
+// Of "flows" and of "responses".
+void check_flows(const json& data, const char* group) {
+  const std::string at = step("", group);
+  need_object(data[group], at);
+  for (const auto& [name, flows] : data[group].items()) {
     const std::string here = step(at, name);
     if (!data["algorithms"].contains(name)) fail(here, "no such member of algorithms");
     const auto keys = {"complete", "incomplete", "fct", "slowdown"};
@@ -608,7 +609,7 @@ void validate_report(const json& data) {
              "order",    "algorithm_notes", "metrics", "kernel",       "build",    "repeat",
              "seed",     "parameters",      "cases",   "expectations", "event_us", "event_label",
              "focus_us", "references",      "curves",  "evaluation",   "flows",    "notes",
-             "set",      "settings"},
+             "set",      "settings",        "responses"},
             {"scenario", "algorithms"});
   for (const char* key : {"scenario", "title", "claim", "subject", "main_metric", "kernel", "build",
                           "repeat", "event_label"}) {
@@ -677,7 +678,8 @@ void validate_report(const json& data) {
   }
   if (data.contains("curves")) check_curves(data);
   if (data.contains("evaluation")) check_evaluation(data);
-  if (data.contains("flows")) check_flows(data);
+  for (const char* group : {"flows", "responses"})
+    if (data.contains(group)) check_flows(data, group);
   if (data.contains("notes")) need_strings(data["notes"], "/notes");
 }
 

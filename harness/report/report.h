@@ -69,6 +69,7 @@
 //                  "fct": completion times with the share of all flows, incomplete ones too, that
 //                  took no longer. "slowdown": of so many flows of about that size; null where they
 //                  are too few
+//   "responses"    likewise, the responses of the workload's incasts, which are not in "flows"
 //   "evaluation"   object: how far the trials of `delaycc eval` have come
 //                    {"goal": string, "margin": number above 0 (of the estimate, 0.01), "converged":
 //                     boolean, "text": array of strings (verdicts and remarks), "estimates": array of

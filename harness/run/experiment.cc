@@ -182,7 +182,8 @@ class Run {
     CaseResult& c = outcome_.result.cases[job.case_index];
     if (job.case_index == 0 && c.scenario.workload.present)
       for (const FlowSample& flow : stored.result.samples)
-        if (flow.log_weight == 0) c.flows[job.algorithm].add(flow);
+        if (flow.log_weight == 0)
+          (flow.request < 0 ? c.flows : c.responses)[job.algorithm].add(flow);
     stored.result.flows.clear();
     stored.result.samples.clear();
     results_[index] = std::make_unique<TrialResult>(std::move(stored.result));

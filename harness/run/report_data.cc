@@ -39,11 +39,13 @@ json curves_json(const CaseResult& c) {
   return result;
 }
 
+using Distributions = std::map<std::string, FlowDistribution>;  // by algorithm
+
 // Sizes in bins of at least a twentieth of the flows, the same for all algorithms.
-std::vector<std::pair<int, int>> size_bins(const CaseResult& c) {
+std::vector<std::pair<int, int>> size_bins(const Distributions& distributions) {
   std::map<int, int64_t> sizes;
   int64_t flows = 0;
-  for (const auto& [algorithm, distribution] : c.flows)
+  for (const auto& [algorithm, distribution] : distributions)
     for (const auto& [bin, count] : distribution.sizes()) {
       sizes[bin] += count;
       flows += count;
@@ -59,11 +61,11 @@ std::vector<std::pair<int, int>> size_bins(const CaseResult& c) {
   return result;
 }
 
-json flows_json(const CaseResult& c) {
+json flows_json(const Distributions& distributions) {
   const auto there = [](double value) { return value < 0 ? json() : json(value); };
   json result = json::object();
-  const std::vector<std::pair<int, int>> bins = size_bins(c);
-  for (const auto& [algorithm, distribution] : c.flows) {
+  const std::vector<std::pair<int, int>> bins = size_bins(distributions);
+  for (const auto& [algorithm, distribution] : distributions) {
     const FlowDistribution::Cumulative fct = distribution.completion();
     json slowdown = {{"size_bytes", json::array()},
                      {"count", json::array()},
@@ -88,8 +90,8 @@ json flows_json(const CaseResult& c) {
 }
 
 // Label and good end of every metric that `data` has, in the catalogue's order; behind them those
-// of the classes of flow sizes.
-json catalogue_json(const json& data) {
+// of each set of flows.
+json catalogue_json(const json& data, const std::vector<FlowSet>& sets) {
   std::set<std::string> seen;
   const auto collect = [&](const json& algorithms) {
     for (const auto& [algorithm, metrics] : algorithms.items())
@@ -105,9 +107,9 @@ json catalogue_json(const json& data) {
   };
   for (const MetricInfo& info : all_metrics())
     if (seen.count(info.name)) add(info.name, info);
-  for (const MetricInfo& info : all_metrics())
-    for (const std::string& name : seen)
-      if (name.find('.') != std::string::npos && find_metric(name) == &info) add(name, info);
+  for (const FlowSet& set : sets)
+    for (const MetricInfo& info : all_metrics())
+      if (const std::string name = set.name + "." + info.name; seen.count(name)) add(name, info);
   return result;
 }
 
@@ -118,7 +120,8 @@ json report_json(const RunSummary& summary) {
   const CaseResult& main = run.cases.front();
   const Scenario& s = main.scenario;
   json data = summary_json(summary);
-  data["metrics"] = catalogue_json(data);
+  const std::vector<FlowSet> sets = flow_sets(s.workload);
+  data["metrics"] = catalogue_json(data, sets);
   data["title"] = s.title;
   if (!s.claim.empty()) data["claim"] = s.claim;
   const json& algorithms = data["algorithms"];
@@ -126,7 +129,7 @@ json report_json(const RunSummary& summary) {
   if (!s.main_metric.empty())
     data["main_metric"] = s.main_metric;
   else if (s.workload.present && s.expectations.empty())
-    data["main_metric"] = "slowdown_mean";
+    data["main_metric"] = has_background(sets) ? "background.slowdown_mean" : "slowdown_mean";
   json order = json::array();
   for (const std::string& algorithm : run.algorithms)
     if (algorithms.contains(algorithm)) order.push_back(algorithm);
@@ -158,7 +161,8 @@ json report_json(const RunSummary& summary) {
                           {"value", bottleneck.ecn_threshold_bytes}});
   data["references"] = references;
   data["curves"] = curves_json(main);
-  if (!main.flows.empty()) data["flows"] = flows_json(main);
+  if (!main.flows.empty()) data["flows"] = flows_json(main.flows);
+  if (!main.responses.empty()) data["responses"] = flows_json(main.responses);
   json notes = summary.run.limits;
   if (!s.text.empty()) notes.push_back(s.text);
   for (const std::string& note : s.notes) notes.push_back(note);
@@ -171,7 +175,7 @@ json report_json(const RunSummary& summary) {
     for (const auto& [name, metric] : of->second.metrics) {
       if (metric.missed == 0) continue;
       const MetricInfo* info = find_metric(name);
-      if (info && info->per_class)
+      if (info && info->per_set)
         flows_missed = true;  // a workload has dozens of these
       else
         missed.push_back(

@@ -11,7 +11,7 @@ namespace delaycc {
 namespace {
 
 // user_version of the file; a file of another layout is refused rather than misread.
-constexpr int kLayout = 4;
+constexpr int kLayout = 5;
 constexpr char kSchema[] = R"(
 CREATE TABLE IF NOT EXISTS trials (
   id INTEGER PRIMARY KEY, key TEXT UNIQUE NOT NULL, scenario TEXT NOT NULL,
@@ -29,7 +29,7 @@ CREATE TABLE IF NOT EXISTS samples (
   trial INTEGER NOT NULL REFERENCES trials(id), sample INTEGER NOT NULL, flow INTEGER NOT NULL,
   size_bytes INTEGER NOT NULL, fct_ns INTEGER NOT NULL, ideal_ns INTEGER NOT NULL,
   missed INTEGER NOT NULL, size_class INTEGER NOT NULL, log_weight REAL NOT NULL,
-  uniform REAL NOT NULL, PRIMARY KEY (trial, sample)) WITHOUT ROWID;
+  uniform REAL NOT NULL, request INTEGER NOT NULL, PRIMARY KEY (trial, sample)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS failures (key TEXT PRIMARY KEY, message TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS queue_samples (
   trial INTEGER NOT NULL REFERENCES trials(id), t_us INTEGER NOT NULL, bytes INTEGER NOT NULL,
@@ -212,12 +212,12 @@ void Store::save(const StoredTrial& trial) {
     for (const FlowRecord& f : result.flows)
       flow.run(id, static_cast<int64_t>(f.id), f.cc, when(f.start_ns), when(f.stop_ns),
                when(f.received_ns), f.received_bytes, f.retransmits);
-    Statement of_flow(*this, "INSERT INTO samples VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    Statement of_flow(*this, "INSERT INTO samples VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
     for (size_t i = 0; i < result.samples.size(); i++) {
       const FlowSample& s = result.samples[i];
       of_flow.run(id, static_cast<int64_t>(i), static_cast<int64_t>(s.flow), s.size_bytes, s.fct_ns,
                   s.ideal_ns, static_cast<int64_t>(s.missed), static_cast<int64_t>(s.size_class),
-                  s.log_weight, s.uniform);
+                  s.log_weight, s.uniform, s.request);
     }
     if (trial.number == 0) {
       Statement sample(*this, "INSERT INTO queue_samples VALUES (?, ?, ?)");
@@ -288,8 +288,8 @@ std::optional<StoredTrial> Store::load(const std::string& key) {
     result.metrics[metrics.text(0)] = {metrics.real(1), metrics.integer(2) != 0};
   Statement flows(
       *this,
-      "SELECT flow, size_bytes, fct_ns, ideal_ns, missed, size_class, log_weight, uniform "
-      "FROM samples WHERE trial = ? ORDER BY sample");
+      "SELECT flow, size_bytes, fct_ns, ideal_ns, missed, size_class, log_weight, uniform, "
+      "request FROM samples WHERE trial = ? ORDER BY sample");
   flows.bind_all(id);
   while (flows.step()) {
     FlowSample s;
@@ -301,6 +301,7 @@ std::optional<StoredTrial> Store::load(const std::string& key) {
     s.size_class = static_cast<int>(flows.integer(5));
     s.log_weight = flows.real(6);
     s.uniform = flows.real(7);
+    s.request = flows.integer(8);
     result.samples.push_back(s);
   }
   Statement samples(*this, "SELECT bytes FROM queue_samples WHERE trial = ? ORDER BY t_us");

@@ -27,8 +27,9 @@ struct CaseResult {
   Parameters parameters;
   Scenario scenario;
   std::map<std::string, std::vector<TrialResult>> trials;  // by algorithm, in order of number
-  // The flows of a workload by algorithm; of the main case, without importance sampling.
-  std::map<std::string, FlowDistribution> flows;
+  // The flows of a workload by algorithm, and the responses of its incasts; of the main case,
+  // without importance sampling.
+  std::map<std::string, FlowDistribution> flows, responses;
   // In force in the first trial, by algorithm; empty for one that is none of ours.
   std::map<std::string, std::vector<HostSetting>> settings;
 };

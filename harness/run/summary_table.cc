@@ -46,8 +46,13 @@ std::vector<Column> table_metrics(const CaseResult& c,
                                   const std::map<std::string, AlgorithmSummary>& algorithms) {
   std::vector<std::string> wanted = {c.scenario.main_metric};
   for (const Expectation& e : c.scenario.expectations) wanted.push_back(e.metric);
+  // A figure of all flows would be of the background and of the responses of incasts alike.
+  const char* background = has_background(flow_sets(c.scenario.workload)) ? "background." : "";
+  wanted.push_back("recover_us");
+  for (const char* name : {"fct_mean_us", "slowdown_p99"})
+    wanted.push_back(std::string(background) + name);
   for (const char* name :
-       {"recover_us", "fct_mean_us", "slowdown_p99", "jain", "utilisation", "queue_mean_bytes",
+       {"request_mean_us", "request_p99_us", "jain", "utilisation", "queue_mean_bytes",
         "queue_max_bytes", "rtt_p99_us", "retransmits", "drops"})
     wanted.push_back(name);
   std::vector<Column> result;

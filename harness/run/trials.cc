@@ -45,8 +45,10 @@ std::string measurement_text(const Measurement& m) {
       spans_text(m.measure.exclude_ns));
   for (const auto& [key, value] : m.measure.parameters)
     text += " " + key + " " + std::visit(ValueText(), value);
-  text += fmt::format(" classes {} {} weights {} {}", fmt::join(m.class_names, " "),
-                      fmt::join(m.size_class, " "), fmt::join(m.uniform, " "),
+  text += " classes";
+  for (const FlowSet& set : m.flow_sets) text += " " + set.name;
+  text += fmt::format(" {} requests {} weights {} {}", fmt::join(m.size_class, " "),
+                      fmt::join(m.request, " "), fmt::join(m.uniform, " "),
                       fmt::join(m.log_weight, " "));
   text +=
       fmt::format(" mtu {} log {} curves {} flows {} ideal {} host {} return {} delay {}",

@@ -249,6 +249,11 @@ WorkloadSpec read_workload(Section& section, const std::string& file, bool has_b
     spec.incast.load = incast.number("load", 0, 0.0001, 10);
     for (const char* key : {"fan_in", "size_bytes", "load"})
       if (!incast.has(key)) incast.complain(key, "is missing");
+    for (const SizeClass& c : spec.classes)
+      if (c.name == "background" || c.name == "incast")
+        section.complain("class_names", "\"" + c.name +
+                                            "\" is all of a kind where there is an incast, allowed "
+                                            "is another name");
     incast.finish();
   } else if (!section.has("load")) {
     section.complain("load",
@@ -334,9 +339,9 @@ MeasureSpec read_measure(Section section, const std::string& default_log) {
 std::string read_metric(Section& section, const std::string& key, const WorkloadSpec& workload) {
   std::vector<std::string> names;
   for (const MetricInfo& info : all_metrics()) names.push_back(info.name);
-  for (const SizeClass& c : workload.classes)
+  for (const FlowSet& set : flow_sets(workload))
     for (const MetricInfo& info : all_metrics())
-      if (info.per_class) names.push_back(c.name + "." + info.name);
+      if (info.per_set) names.push_back(set.name + "." + info.name);
   return section.choice(key, "", names);
 }
 

@@ -345,6 +345,36 @@ int size_class(const WorkloadSpec& spec, int64_t size_bytes) {
   return 0;
 }
 
+bool FlowSet::has(int flow_class, int64_t request) const {
+  switch (kind) {
+    case Kind::kClass:
+      return flow_class == size_class;
+    case Kind::kBackground:
+      return request < 0;
+    case Kind::kIncast:
+      return request >= 0;
+    default:
+      return true;
+  }
+}
+
+std::vector<FlowSet> flow_sets(const WorkloadSpec& spec) {
+  std::vector<FlowSet> sets;
+  if (!spec.present) return sets;
+  if (spec.load > 0)
+    for (size_t i = 0; i < spec.classes.size(); i++)
+      sets.push_back({spec.classes[i].name, FlowSet::Kind::kClass, static_cast<int>(i)});
+  if (spec.load > 0 && spec.incast.fan_in > 0)
+    sets.push_back({"background", FlowSet::Kind::kBackground});
+  if (spec.incast.fan_in > 0) sets.push_back({"incast", FlowSet::Kind::kIncast});
+  return sets;
+}
+
+bool has_background(const std::vector<FlowSet>& sets) {
+  return std::any_of(sets.begin(), sets.end(),
+                     [](const FlowSet& set) { return set.kind == FlowSet::Kind::kBackground; });
+}
+
 std::string workload_group(const WorkloadSpec& spec, const WorkloadFlow& flow) {
   if (flow.request >= 0) return "incast";
   if (spec.classes.empty()) return "workload";

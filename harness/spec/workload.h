@@ -168,6 +168,23 @@ std::string workload_group(const WorkloadSpec& spec, const WorkloadFlow& flow);
 // All groups that there may be.
 std::vector<std::string> workload_groups(const WorkloadSpec& spec);
 
+// Flows of a workload that have completion metrics of their own, as "small.fct_p99_us".
+struct FlowSet {
+  enum class Kind { kAll, kClass, kBackground, kIncast };
+  std::string name;  // empty: all flows
+  Kind kind = Kind::kAll;
+  int size_class = -1;  // of kClass
+
+  // `flow_class`: the flow's class of sizes, -1: none. `request`: the incast that it answers, -1:
+  // none.
+  bool has(int flow_class, int64_t request) const;
+};
+// The classes of sizes, which have no responses of incasts; where there are incasts, "background"
+// (what answers none) and "incast".
+std::vector<FlowSet> flow_sets(const WorkloadSpec& spec);
+// Whether figures of all flows would mix two kinds: a background and the responses of incasts.
+bool has_background(const std::vector<FlowSet>& sets);
+
 // The class of a size; 0 if there are no classes.
 int size_class(const WorkloadSpec& spec, int64_t size_bytes);
 // The priority of a size: the number of limits that are at least as large, so small flows are high;

@@ -404,12 +404,19 @@ TEST(CompileWorkload, FlowsCarryClassPriorityAndIdeal) {
     EXPECT_EQ(flow.priority, flow.size_bytes <= 100'000 ? 1 : 0);
     EXPECT_EQ(flow.measured, flow.start_ns >= 500'000);
     EXPECT_EQ(trial.measurement.uniform[i + 1], flows[i].uniform);
-    const std::string name =
-        trial.measurement.class_names.at(static_cast<size_t>(trial.measurement.size_class[i + 1]));
-    EXPECT_EQ(name, flow.size_bytes <= 100'000     ? "small"
-                    : flow.size_bytes <= 1'000'000 ? "medium"
-                                                   : "large");
-    EXPECT_EQ(flow.group, flows[i].request >= 0 ? "incast" : name);
+    EXPECT_EQ(trial.measurement.request[i + 1], flows[i].request);
+    if (flows[i].request >= 0) {
+      EXPECT_EQ(trial.measurement.size_class[i + 1], -1);
+      EXPECT_EQ(flow.group, "incast");
+    } else {
+      const std::string name =
+          trial.measurement.flow_sets.at(static_cast<size_t>(trial.measurement.size_class[i + 1]))
+              .name;
+      EXPECT_EQ(name, flow.size_bytes <= 100'000     ? "small"
+                      : flow.size_bytes <= 1'000'000 ? "medium"
+                                                     : "large");
+      EXPECT_EQ(flow.group, name);
+    }
     EXPECT_GT(trial.measurement.ideal_fct_ns[i + 1], 0);
     incasts += flows[i].request >= 0;
   }

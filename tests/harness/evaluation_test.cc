@@ -485,6 +485,8 @@ TEST(FluidControl, TheMeanIsThatOfManyFilesWithItsError) {
 
 Scenario with_classes() {
   Scenario scenario;
+  scenario.workload.present = true;
+  scenario.workload.load = 0.3;
   scenario.workload.classes = {{"small", 100'000}, {"large", -1}};
   return scenario;
 }
@@ -503,7 +505,7 @@ TEST(MetricRequest, KnowsMetricsClassesAndQuantiles) {
   EXPECT_EQ(plain.source, MetricRequest::Source::kMetric);
   EXPECT_EQ(plain.unit, "bytes");
   const MetricRequest tail = parse_metric("large.fct_p999_us", Estimand::kPooled, with_classes());
-  EXPECT_EQ(tail.class_index, 1);
+  EXPECT_EQ(tail.flows.size_class, 1);
   EXPECT_DOUBLE_EQ(tail.quantile, 0.999);
   EXPECT_EQ(tail.unit, "us");
   const MetricRequest odd = parse_metric("slowdown_p75", Estimand::kMean, with_classes());

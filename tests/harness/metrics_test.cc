@@ -462,8 +462,11 @@ TEST(Queue, AServerWithPrioritiesDoesNotKeepTheOrder) {
 TEST(Completion, IsAlsoGivenForEachClassOfSizes) {
   SyntheticTrial t(5, 1'000'000);
   Measurement& m = t.trial.measurement;
-  m.class_names = {"small", "medium", "large"};
+  m.flow_sets = {{"small", FlowSet::Kind::kClass, 0},
+                 {"medium", FlowSet::Kind::kClass, 1},
+                 {"large", FlowSet::Kind::kClass, 2}};
   m.size_class = {0, 0, 2, 2, -1};
+  m.request.assign(5, -1);
   m.uniform.assign(5, 0.5);
   m.log_weight.assign(5, 0);
   for (int i = 0; i < 4; i++) {
@@ -496,11 +499,56 @@ TEST(Completion, IsAlsoGivenForEachClassOfSizes) {
   EXPECT_EQ(r.metrics.count("large.fct_mean_us"), 0u);
 }
 
+TEST(Completion, KeepsResponsesOfIncastsApartFromTheBackground) {
+  // Two small flows of the background, then two requests with two responses each.
+  WorkloadSpec workload;
+  workload.present = true;
+  workload.load = 0.3;
+  workload.classes = {{"small", 100'000}, {"large", -1}};
+  workload.incast.fan_in = 2;
+  SyntheticTrial t(6, 1'000'000);
+  Measurement& m = t.trial.measurement;
+  m.flow_sets = flow_sets(workload);
+  m.size_class = {0, 0, -1, -1, -1, -1};
+  m.request = {-1, -1, 0, 0, 1, 1};
+  m.uniform.assign(6, 0.5);
+  m.log_weight.assign(6, 0);
+  const int64_t fct_us[] = {20, 40, 100, 300, 500, 200};
+  for (size_t i = 0; i < 6; i++) {
+    t.trial.plan.flows[i].size_bytes = 20'000;
+    m.ideal_fct_ns[i] = 10'000;
+    // The second response of a request starts a microsecond after the first.
+    t.records.flows[i].start_ns = 10'000 + (i > 1 && i % 2 ? 1000 : 0);
+    t.records.flows[i].received_ns = t.records.flows[i].start_ns + fct_us[i] * 1000;
+  }
+  TrialResult r = t.compute();
+  EXPECT_DOUBLE_EQ(r.metrics.at("small.slowdown_mean").value, 3);
+  EXPECT_EQ(r.metrics.at("small.flows").value, 2);
+  EXPECT_DOUBLE_EQ(r.metrics.at("background.slowdown_mean").value, 3);
+  EXPECT_DOUBLE_EQ(r.metrics.at("incast.fct_mean_us").value, 275);
+  EXPECT_EQ(r.metrics.at("incast.flows").value, 4);
+  EXPECT_EQ(r.metrics.at("flows").value, 6);
+  EXPECT_EQ(r.metrics.at("requests").value, 2);
+  EXPECT_DOUBLE_EQ(r.metrics.at("request_mean_us").value, (301 + 500) / 2.0);
+  EXPECT_DOUBLE_EQ(r.metrics.at("request_p50_us").value, 301);
+  EXPECT_DOUBLE_EQ(r.metrics.at("request_p99_us").value, 500);
+  EXPECT_FALSE(r.metrics.at("request_mean_us").missed);
+  EXPECT_EQ(r.samples[3].request, 0);
+  // A response that is not complete: neither is its request.
+  t.records.flows[2].received_ns = -1;
+  r = t.compute();
+  EXPECT_EQ(r.metrics.at("unfinished_requests").value, 1);
+  EXPECT_TRUE(r.metrics.at("request_mean_us").missed);
+  EXPECT_DOUBLE_EQ(r.metrics.at("request_p99_us").value, 990);
+  EXPECT_FALSE(r.metrics.at("small.slowdown_mean").missed);
+}
+
 TEST(Completion, WeighsAFlowByTheFlowsThatHadStartedWhenItEnded) {
   SyntheticTrial t(3, 1'000'000);
   Measurement& m = t.trial.measurement;
-  m.class_names = {"small"};
+  m.flow_sets = {{"small", FlowSet::Kind::kClass, 0}};
   m.size_class.assign(3, 0);
+  m.request.assign(3, -1);
   m.uniform.assign(3, 0.5);
   m.log_weight = {0.5, -0.25, 1};
   for (int i = 0; i < 3; i++) {

@@ -637,6 +637,9 @@ TEST(ScenarioWorkload, NamesLineAndFieldOfAMistake) {
       {"load = 0.3\nclass_names = [\"a\"]", "file.toml:13: workload.class_names: has 1 names"},
       {"load = 0.3\nclass_names = [\"a\", \"a\", \"b\"]",
        "file.toml:13: workload.class_names: \"a\""},
+      {"load = 0.3\nclass_limits_bytes = [5]\nclass_names = [\"background\", \"b\"]\n"
+       "incast = { fan_in = 1, size_bytes = 1, load = 0.1 }",
+       "file.toml:14: workload.class_names: \"background\" is all of a kind"},
       {"load = 0.3\npriority_limits_bytes = [0.5]",
        "file.toml:13: workload.priority_limits_bytes: "},
       {"load = 0.3\nsampling = \"stratified\"\nsampling_group = 1",

@@ -29,8 +29,8 @@ StoredTrial example(int number) {
   trial.result.metrics["drops"] = {0, false};
   trial.result.queue_bytes = {0, 1514, 75'000};
   trial.result.rates = {{"long", true, {99.5, 0.1}}, {"burst", false, {0, 1.0 / 3}}};
-  trial.result.samples = {{3, 300'000, 40'000, 36'000, false, -1, 0, 0},
-                          {7, 10, 5, 5, true, 2, 0.1, 0.7}};
+  trial.result.samples = {{3, 300'000, 40'000, 36'000, false, -1, 0, 0, 12},
+                          {7, 10, 5, 5, true, 2, 0.1, 0.7, -1}};
   trial.result.flows.resize(2);
   trial.result.flows[1].id = 1;
   return trial;
@@ -65,6 +65,8 @@ TEST(Store, GivesBackWhatWasSavedToTheLastBit) {
   EXPECT_EQ(found->result.samples[1].size_class, 2);
   EXPECT_EQ(found->result.samples[1].log_weight, 0.1);
   EXPECT_EQ(found->result.samples[1].uniform, 0.7);
+  EXPECT_EQ(found->result.samples[0].request, 12);
+  EXPECT_EQ(found->result.samples[1].request, -1);
 }
 
 TEST(Store, KnowsNothingOfOtherKeys) {

@@ -146,6 +146,49 @@ TEST(Report, HasTheFlowsOfAWorkloadInBinsOfATwentiethOfThem) {
   EXPECT_FALSE(report_json(summarise_run(example())).contains("flows"));
 }
 
+RunResult with_incasts() {
+  RunResult run = example();
+  CaseResult& c = run.cases[0];
+  WorkloadSpec& workload = c.scenario.workload;
+  workload.present = true;
+  workload.load = 0.3;
+  workload.classes = {{"small", 100'000}, {"large", -1}};
+  workload.incast.fan_in = 8;
+  c.scenario.expectations.clear();
+  c.scenario.main_metric.clear();
+  for (auto& [algorithm, trials] : c.trials)
+    for (TrialResult& trial : trials)
+      for (const char* name : {"fct_mean_us", "background.fct_mean_us", "incast.fct_mean_us",
+                               "large.fct_mean_us", "small.fct_mean_us", "request_mean_us"})
+        trial.metrics[name] = {5, false};
+  return run;
+}
+
+TEST(Report, HasResponsesOfIncastsApartFromTheBackground) {
+  RunResult run = with_incasts();
+  for (int i = 0; i < 20; i++) run.cases[0].flows["oscar"].add(flow_of(20'000, 20));
+  for (int i = 0; i < 300; i++) run.cases[0].responses["oscar"].add(flow_of(20'000, 500));
+  const nlohmann::json data = report_json(summarise_run(run));
+  EXPECT_NO_THROW(validate_report(data));
+  EXPECT_EQ(data.at("main_metric"), "background.slowdown_mean");
+  EXPECT_EQ(data.at("flows").at("oscar").at("slowdown").at("mean"), nlohmann::json::array({2}));
+  EXPECT_EQ(data.at("responses").at("oscar").at("complete"), 300);
+  // Classes in the order of their sizes, then the two kinds.
+  std::vector<std::string> keys;
+  for (const auto& metric : data.at("metrics"))
+    if (const std::string key = metric.at("key"); key.find("fct_mean") != std::string::npos)
+      keys.push_back(key);
+  EXPECT_EQ(keys, (std::vector<std::string>{"fct_mean_us", "small.fct_mean_us", "large.fct_mean_us",
+                                            "background.fct_mean_us", "incast.fct_mean_us"}));
+}
+
+TEST(SummaryTable, HasTheBackgroundAndTheRequestsWhereAllFlowsWouldMixTwoKinds) {
+  const std::string table = summary_table(summarise_run(with_incasts()));
+  EXPECT_NE(table.find("background.fct_mean"), std::string::npos) << table;
+  EXPECT_NE(table.find("request_mean"), std::string::npos) << table;
+  EXPECT_EQ(table.find(" fct_mean"), std::string::npos) << table;
+}
+
 TEST(Expectations, AreCheckedAgainstTheMean) {
   const auto checked = summarise_run(example()).expectations;
   ASSERT_EQ(checked.size(), 1u);

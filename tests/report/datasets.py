@@ -169,6 +169,21 @@ def workload():
     return data
 
 
+def workload_and_incast():
+    """A workload whose incasts have responses of one size."""
+    data = workload()
+    groups = ("", "small.", "medium.", "large.", "background.", "incast.")
+    for metrics in data["algorithms"].values():
+        for group in groups[4:]:
+            metrics[group + "fct_mean_us"] = metrics["fct_mean_us"]
+    data["metrics"] = [{"key": group + key, "label": group + key, "better": "lower"}
+                       for group in groups for key in ("fct_mean_us", "slowdown_mean")]
+    data["responses"] = {name: {
+        "complete": 400, "incomplete": 0, "fct": {"value": [50, 200, 300], "share": [0.2, 0.5, 1]},
+        "slowdown": {"size_bytes": [20000], "count": [400], "mean": [12.5], "p50": [11], "p99": [40]}} for name in data["flows"]}
+    return data
+
+
 def evil_strings():
     """Text that would do harm, were it taken for markup, wherever the schema has text."""
     data = synthetic.microburst(("oscar", "cubic"))
@@ -196,5 +211,5 @@ def evil_strings():
 
 ALL = {f.__name__: f for f in (synthetic.microburst, ten_algorithms, one_algorithm, no_curves, absent_metrics,
                                no_expectations, summary_only, bare, two_swept_parameters, evaluated,
-                               evaluated_hardly, evaluated_far, flow_by_flow, hundred_flows, one_trial, workload,
+                               evaluated_hardly, evaluated_far, flow_by_flow, hundred_flows, one_trial, workload, workload_and_incast,
                                evil_strings)}

@@ -208,6 +208,20 @@ def test_a_workload_shows_completion_times_and_slowdown_by_size(browser, render)
     assert_sound(browser, 1440)
 
 
+def test_responses_of_incasts_are_never_in_one_curve_with_the_background(browser, render):
+    browser.open(render(datasets.workload_and_incast(), "workload_and_incast"))
+    first = "return document.querySelector('#flows canvas').getAttribute('aria-label')"
+    assert browser.js(first).endswith("oscar 2700 flows; cubic 2700 flows; dctcp 2700 flows")
+    assert text(browser, "#flows figcaption span")[0].startswith("background; cumulative")
+    browser.js("const s = document.querySelector('#flows-tools select'); s.value = 'responses'; s.dispatchEvent(new Event('change'))")
+    browser.settle()
+    assert browser.js(first).endswith("oscar 400 flows; cubic 400 flows; dctcp 400 flows")
+    assert [caption.split(";")[0] for caption in text(browser, "#flows figcaption span")] == ["responses of incasts"] * 2
+    choices = "return [...document.querySelectorAll('#figures-tools select option')].map((o) => o.textContent)"
+    assert browser.js(choices) == ["all: background and incast", "small", "medium", "large", "background", "incast"]
+    assert_sound(browser, 1440)
+
+
 def test_lower_bounds_of_a_workload_are_told_once_and_classes_one_at_a_time(browser, render):
     browser.open(render(datasets.workload(), "workload"))
     assert text(browser, "#figures-table .missed") == []

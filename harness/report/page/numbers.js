@@ -39,7 +39,7 @@ export const missedText = (figure) => figure.missed + ' of ' + figure.n + ' miss
 // Of completion times a mean is a lower bound as soon as one flow of a trial was not complete: most
 // trials of most workloads. The row of incomplete flows tells how many; "missed" in every cell would
 // tell nothing.
-export const ofFlows = (key) => /(^|\.)(fct|slowdown)_/.test(key);
+export const ofFlows = (key) => /(^|\.)(fct|slowdown|request)_/.test(key);
 
 // Least and greatest of the trials, '' where not given or alike.
 export function rangeText(figure, divisor) {

@@ -20,6 +20,9 @@ export function nameHeader(name) {
   return el('th', {scope: 'col', title: (data.algorithm_notes || {})[name]}, el('span', {class: 'name'}, swatch(name), name));
 }
 
+// Figures of all flows have no kind of their own where a workload has two.
+const allFlows = (classes) => (classes.includes('background') ? 'all: background and incast' : 'all');
+
 export function fillFigures() {
   const metrics = comparable();
   if (metrics.length === 0) return;
@@ -46,7 +49,7 @@ export function fillFigures() {
     row.hidden = classOf(metrics[i].key) !== name;
   });
   if (classes.length > 1) {
-    byId('figures-tools').append(labelled('flows', select(classes.map((c) => [c, c || 'all']), classes[0], ofClass)));
+    byId('figures-tools').append(labelled('flows', select(classes.map((c) => [c, c || allFlows(classes)]), classes[0], ofClass)));
     ofClass(classes[0]);
   }
   byId('figures-table').append(el('table', {class: 'data pinned'}, el('caption', {}, 'Metrics of every algorithm: mean and half-width of the 95 % confidence interval'),
