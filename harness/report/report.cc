@@ -605,14 +605,14 @@ std::string valid_utf8(const std::string& text) {
 
 void validate_report(const json& data) {
   need_keys(data, "",
-            {"scenario", "algorithms",      "title",   "claim",        "subject",  "main_metric",
-             "order",    "algorithm_notes", "metrics", "kernel",       "build",    "repeat",
-             "seed",     "parameters",      "cases",   "expectations", "event_us", "event_label",
-             "focus_us", "references",      "curves",  "evaluation",   "flows",    "notes",
-             "set",      "settings",        "responses"},
+            {"scenario", "algorithms",      "title",     "claim",        "subject",  "main_metric",
+             "order",    "algorithm_notes", "metrics",   "kernel",       "build",    "repeat",
+             "seed",     "parameters",      "cases",     "expectations", "event_us", "event_label",
+             "focus_us", "references",      "curves",    "evaluation",   "flows",    "notes",
+             "set",      "settings",        "responses", "curves_of"},
             {"scenario", "algorithms"});
   for (const char* key : {"scenario", "title", "claim", "subject", "main_metric", "kernel", "build",
-                          "repeat", "event_label"}) {
+                          "repeat", "event_label", "curves_of"}) {
     if (data.contains(key)) need_string(data[key], step("", key));
   }
   if (data["scenario"].get_ref<const std::string&>().empty()) fail("/scenario", "is empty");

@@ -61,6 +61,7 @@
 //                  t_us never decreases and is as long as its values; samples that share a time
 //                  make a step. "main" (absent: false) marks the flow the claim is about (the long
 //                  flow), drawn strong.
+//   "curves_of"    string: what the curves are of, "trial 0 of 12"; a chart says it in its caption
 //   "flows"        object algorithm -> the measured flows of a workload, of all trials of the main case
 //                    {"complete": integer >= 0, "incomplete": integer >= 0,
 //                     "fct": {"value": [number, rising, us], "share": [number]},

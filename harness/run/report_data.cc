@@ -2,6 +2,7 @@
 // The data of the report page (harness/report/report.h).
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -15,6 +16,19 @@ using nlohmann::json;
 
 constexpr int64_t kSizeBins = 20;
 
+// Groups of a workload in the order of their sizes, whichever has the first flow.
+std::vector<RateCurve> in_order(std::vector<RateCurve> rates, const WorkloadSpec& workload) {
+  const std::vector<FlowSet> sets = flow_sets(workload);
+  const auto rank = [&](const RateCurve& rate) {
+    return std::find_if(sets.begin(), sets.end(),
+                        [&](const FlowSet& set) { return set.name == rate.label; }) -
+           sets.begin();
+  };
+  std::stable_sort(rates.begin(), rates.end(),
+                   [&](const RateCurve& a, const RateCurve& b) { return rank(a) < rank(b); });
+  return rates;
+}
+
 json curves_json(const CaseResult& c) {
   json result = json::object();
   for (const auto& [algorithm, trials] : c.trials) {
@@ -25,7 +39,7 @@ json curves_json(const CaseResult& c) {
     for (size_t i = 0; i < first.queue_bytes.size(); i++) t_us.push_back(i);
     curve["queue_bytes"] = first.queue_bytes;
     json rates = json::array();
-    for (const RateCurve& rate : first.rates) {
+    for (const RateCurve& rate : in_order(first.rates, c.scenario.workload)) {
       json middle_us = json::array();
       for (size_t i = 0; i < rate.gbps.size(); i++)
         middle_us.push_back((static_cast<double>(i) + 0.5) * static_cast<double>(first.bin_ns) /
@@ -161,6 +175,11 @@ json report_json(const RunSummary& summary) {
                           {"value", bottleneck.ecn_threshold_bytes}});
   data["references"] = references;
   data["curves"] = curves_json(main);
+  if (!data["curves"].empty()) {
+    size_t trials = 0;
+    for (const auto& [algorithm, of] : main.trials) trials = std::max(trials, of.size());
+    data["curves_of"] = trials > 1 ? fmt::format("trial 0 of {}", trials) : "trial 0, the only one";
+  }
   if (!main.flows.empty()) data["flows"] = flows_json(main.flows);
   if (!main.responses.empty()) data["responses"] = flows_json(main.responses);
   json notes = summary.run.limits;

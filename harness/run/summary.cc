@@ -180,4 +180,18 @@ std::string number_text(double value) {
   return fmt::format("{:.3f}", value);
 }
 
+std::string interval_text(double mean, double half_width, int n) {
+  // Of ten trials and more a half-width is known to a quarter, of fewer to a factor.
+  constexpr int kTrialsForTwoDigits = 10, kMeanDigits = 5;
+  const auto digits_before = [](double value) {
+    return value == 0 ? 1 : static_cast<int>(std::floor(std::log10(std::abs(value)))) + 1;
+  };
+  const int wanted = (n >= kTrialsForTwoDigits ? 2 : 1) - digits_before(half_width);
+  const int decimals = std::clamp(wanted, 0, std::max(0, kMeanDigits - digits_before(mean)));
+  const double unit = std::pow(10, -decimals);
+  return half_width < unit / 2
+             ? fmt::format("{:.{}f} ± <{:.{}f}", mean, decimals, unit, decimals)
+             : fmt::format("{:.{}f} ± {:.{}f}", mean, decimals, half_width, decimals);
+}
+
 }  // namespace delaycc

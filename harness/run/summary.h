@@ -84,6 +84,9 @@ std::string summary_table(const RunSummary& summary);
 std::string parameters_text(const Parameters& parameters);
 // Of a figure, with three or four significant digits.
 std::string number_text(double value);
+// "21.25 ± 0.59", to the decimal that the interval of `n` trials supports (meanAndInterval() of the
+// report page has the same rule). `half_width` is above 0.
+std::string interval_text(double mean, double half_width, int n);
 
 }  // namespace delaycc
 

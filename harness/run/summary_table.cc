@@ -24,11 +24,10 @@ Shown shown(const MetricInfo& info) {
 
 std::string cell(const MetricSummary& metric, const MetricInfo& info) {
   const double scale = shown(info).scale;
-  std::string text = metric.missed > 0 ? ">" : "";
-  text += number_text(metric.summary.mean * scale);
-  if (metric.summary.n > 1 && metric.summary.ci95 > 0)
-    text += " ± " + number_text(metric.summary.ci95 * scale);
-  return text;
+  const Summary& s = metric.summary;
+  return (metric.missed > 0 ? ">" : "") + (s.n > 1 && s.ci95 > 0
+                                               ? interval_text(s.mean * scale, s.ci95 * scale, s.n)
+                                               : number_text(s.mean * scale));
 }
 
 // Columns on the terminal: ± is one column and two bytes.

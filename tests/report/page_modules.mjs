@@ -17,11 +17,42 @@ test('a number has four significant digits, and whole numbers stay whole', () =>
 });
 
 test('a mean ends at the decimal of its interval, which has two significant digits', () => {
-  assert.deepEqual(numbers.meanAndInterval(figure(25.1234, 0.612), 1), ['25.12', '0.61']);
-  assert.deepEqual(numbers.meanAndInterval(figure(25123.4, 612), 1000), ['25.12', '0.61']);
-  assert.deepEqual(numbers.meanAndInterval(figure(25.1234, 0), 1), ['25.12', '0']);
-  assert.deepEqual(numbers.meanAndInterval(figure(123456.7, 0.0001), 1), ['123,457', '<1']);
-  assert.deepEqual(numbers.meanAndInterval(figure(25.1234, null), 1), ['25.12', '']);
+  const of12 = (mean, ci95) => figure(mean, ci95, {n: 12});
+  assert.deepEqual(numbers.meanAndInterval(of12(25.1234, 0.612), 1), ['25.12', '0.61']);
+  assert.deepEqual(numbers.meanAndInterval(of12(25123.4, 612), 1000), ['25.12', '0.61']);
+  assert.deepEqual(numbers.meanAndInterval(of12(25.1234, 0), 1), ['25.12', '0']);
+  assert.deepEqual(numbers.meanAndInterval(of12(123456.7, 0.0001), 1), ['123,457', '<1']);
+  assert.deepEqual(numbers.meanAndInterval(of12(25.1234, null), 1), ['25.12', '']);
+});
+
+test('fewer than ten trials support one digit of the half-width, and no mean has more than five', () => {
+  assert.deepEqual(numbers.meanAndInterval(figure(25.1234, 0.612, {n: 2}), 1), ['25.1', '0.6']);
+  assert.deepEqual(numbers.meanAndInterval(figure(0.991662, 0.000034, {n: 2}), 1), ['0.99166', '0.00003']);
+  assert.deepEqual(numbers.meanAndInterval(figure(12.233, 0.00002, {n: 12}), 1), ['12.233', '<0.001']);
+});
+
+test('the range of the trials has the decimals of their mean', () => {
+  assert.equal(numbers.rangeText(figure(21.25, 0.59, {n: 12, min: 21, max: 21.7}), 1), '21.00 to 21.70');
+  assert.equal(numbers.rangeText(figure(1001.8, 0.9, {min: 1001.5, max: 1002.3}), 1), '1,001.5 to 1,002.3');
+  assert.equal(numbers.rangeText(figure(1000, null, {min: 999, max: 1001}), 1), '999 to 1,001');
+  assert.equal(numbers.rangeText(figure(5, 0, {min: 5, max: 5}), 1), '');
+});
+
+test('a figure is a share of another, a multiple, or near it', () => {
+  const unit = {text: '\u00b5s', divisor: 1};
+  const said = (mean, other, more) => numbers.distanceText(figure(mean, 0), figure(other, 0, more), unit).join(' ');
+  assert.equal(said(132, 1000), '0.13 of');
+  assert.equal(said(1000, 132), '7.6 times');
+  assert.equal(said(1000, 2), '500 times');
+  assert.equal(said(95.6, 94.1), '1.6 % higher than');
+  assert.equal(said(0, 3.5), '3.500 \u00b5s lower than');
+  assert.equal(said(132, 1000, {missed: 1}), '\u2264 0.13 of');
+  assert.equal(said(98, 100, {missed: 1}), '\u2265 2 % lower than');
+});
+
+test('a shade lies between two colours', () => {
+  assert.equal(numbers.mixed('#000000', '#ff8000', 0), '#000000');
+  assert.equal(numbers.mixed('#000000', '#ff8000', 0.5), '#804000');
 });
 
 test('bytes are shown in thousands from 1000 on', () => {
@@ -31,7 +62,7 @@ test('bytes are shown in thousands from 1000 on', () => {
 });
 
 test('a lower bound is said to be one', () => {
-  assert.equal(numbers.figureText(figure(25, 1, {missed: 2}), {text: 'us', divisor: 1}), '\u2265 25.0 \u00b1 1.0 us');
+  assert.equal(numbers.figureText(figure(25, 1, {n: 12, missed: 2}), {text: 'us', divisor: 1}), '\u2265 25.0 \u00b1 1.0 us');
 });
 
 test('the best are those with the best mean, and level with them those whose interval reaches theirs', () => {

@@ -166,6 +166,7 @@ def _microburst(names, seed):
         ],
         "event_us": EVENT_US,
         "event_label": "the 9 short flows stop",
+        "curves_of": "trial 0 of 12",
         "references": [{"chart": "rate", "label": "line rate", "value": LINE_GBPS},
                        {"chart": "rate", "label": "95 % of goodput", "value": 89.9},
                        {"chart": "queue", "label": "ECN threshold", "value": 800_000},

@@ -148,7 +148,8 @@ def test_figures_of_one_trial_are_never_best_nor_ahead(browser, render):
     ("higher", 0.9918, 0.992, "0.02 % lower than b"),
     ("higher", 95.6, 94.1, "1.6 % higher than b"),
     ("lower", 100.0001, 100, "<0.01 % higher than b"),
-    ("lower", 25, 310, "12.4\u00d7 lower than b"),
+    ("lower", 25, 310, "0.081 of b"),
+    ("lower", 310, 25, "12 times b"),
     ("lower", 0, 3.5, "3.500 \u00b5s lower than b"),
 ])
 def test_the_distance_of_two_figures_is_said_in_words_that_mean_something(browser, render, better, mean, rival, said):
@@ -168,10 +169,15 @@ def test_flows_without_a_main_one_have_colours_and_a_legend(browser, render):
                        ".map((s) => [s.label, s.borderColor, s.borderDash.join()])")
     assert [label for label, _, _ in lines] == [f"flow {i}" for i in range(6)]
     assert len({colour for _, colour, _ in lines}) == 6 and len({dash for _, _, dash in lines}) == 6
+    # Shades of the algorithm's own colour: no flow has that of another algorithm.
+    others = browser.js("const style = getComputedStyle(document.documentElement);"
+                        "return [1, 2, 3, 4, 5, 6, 7, 8, 9].map((i) => style.getPropertyValue('--series-' + i).trim())")
+    assert not {colour for _, colour, _ in lines} & set(others)
+    assert text(browser, "#overlaid figcaption")[0] == "Queue at the bottleneck trial 0 of 12"
     browser.js("const s = [...document.querySelectorAll('#curve-tools select')][0]; s.value = 'flow 3'; s.dispatchEvent(new Event('change'))")
     browser.settle()
     assert chart_state(browser, "overlaid", 1)["labels"] == ["oscar", "dctcp", "cubic"]
-    assert text(browser, "#overlaid figcaption")[1] == "Rate, flow 3"
+    assert text(browser, "#overlaid figcaption")[1] == "Rate, flow 3 trial 0 of 12"
     press(browser, "Side by side")
     assert text(browser, "#sides .legend li") == [f"flow {i}" for i in range(6)]
     browser.open(render(datasets.hundred_flows(), "hundred_flows"), height=3000)
@@ -181,7 +187,7 @@ def test_flows_without_a_main_one_have_colours_and_a_legend(browser, render):
 
 def test_the_main_flow_can_be_left_for_all_flows(browser, render):
     browser.open(render(synthetic.microburst(("oscar", "cubic")), "two"), height=3000)
-    assert text(browser, "#overlaid figcaption") == ["Queue at the bottleneck", "Rate, long flow"]
+    assert text(browser, "#overlaid figcaption") == ["Queue at the bottleneck trial 0 of 12", "Rate, long flow trial 0 of 12"]
     browser.js("const s = document.querySelector('#curve-tools select'); s.value = 'each'; s.dispatchEvent(new Event('change'))")
     browser.settle()
     assert len(chart_state(browser, "overlaid", 1)["labels"]) == 10

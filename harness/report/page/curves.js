@@ -54,11 +54,11 @@ function buildCurves() {
     for (const [kind, title, height] of [['queue', 'Queue at the bottleneck', 320], ['rate', rateTitle, 280]]) {
       if (!series.some((s) => s.kind === kind) || (kind === 'rate' && view.flow === 'each')) continue;
       const box = timeBox(title + ' over time');
-      overlaid.append(el('figure', {}, el('figcaption', {}, title), box));
+      overlaid.append(el('figure', {}, el('figcaption', {}, title + ' ', el('span', {}, data.curves_of || '')), box));
       timeChart(box, height, kind, describe(kind, title + ' over time'), () => overlaidIn(kind), greatestOf).refresh();
     }
     if (view.flow !== 'each' || flowLabels.length === 0) return;
-    overlaid.append(el('p', {class: 'caption'}, 'Rates of the flows ', el('span', {}, 'Gbit/s; a chart for each algorithm, one scale')), flowLegend() || '');
+    overlaid.append(el('p', {class: 'caption'}, 'Rates of the flows ', el('span', {}, [data.curves_of, 'Gbit/s; a chart for each algorithm, one scale'].filter((t) => t).join('; '))), flowLegend() || '');
     for (const name of shown) {
       const own = () => series.filter((s) => s.kind === 'rate' && s.name === name);
       if (own().length === 0) continue;
@@ -78,7 +78,7 @@ function buildCurves() {
       const own = () => series.filter((s) => s.kind === kind && s.name === name);
       if (own().length === 0) continue;
       const box = timeBox(name + ': ' + title + ' over time');
-      grid.append(el('figure', {}, el('figcaption', {}, el('span', {}, title)), box));
+      grid.append(el('figure', {}, el('figcaption', {}, el('span', {}, [title, data.curves_of].filter((t) => t).join('; '))), box));
       later(box, 180, kind, name + ': ' + title + ' over time', own, () => greatestOf(view.same ? inChart(kind) : own()));
     }
   }

@@ -129,7 +129,7 @@ function drawDistribution(estimates) {
   });
   const options = baseOptions();
   options.scales = {
-    x: {...axis(unit.text, {callback: axisText}), type: log ? 'logarithmic' : 'linear', ...(log ? {afterBuildTicks: logTicks} : {})},
+    x: {...axis(metricLabel(chosen.evaluated) + (unit.text && ', ' + unit.text), {callback: axisText}), type: log ? 'logarithmic' : 'linear', ...(log ? {afterBuildTicks: logTicks} : {})},
     y: {...axis('share of the trials', {callback: axisText}), min: 0, max: 1},
   };
   options.interaction = {mode: 'nearest', intersect: false};

@@ -35,7 +35,6 @@ export function fillHeadline() {
     // A lower bound cannot be shown to be ahead.
     const unsure = ahead && better === 'lower' && figure.missed > 0;
     const overlap = bound(figure, 1) >= bound(other, -1) && bound(other, 1) >= bound(figure, -1);
-    const worded = (better === 'lower') === ahead ? 'lower' : 'higher';
     const which = ahead ? 'the next best of ' + (others.length + 1) : 'the best of ' + (others.length + 1);
     if (lone.length || unsure || overlap) {
       const why = lone.length ? 'one trial of ' + lone.join(' and of ') + ': no interval'
@@ -43,8 +42,9 @@ export function fillHeadline() {
       tiles.append(el('div', {class: 'tile'}, el('p', {class: 'what'}, 'Not told apart from'), el('p', {class: 'figure'}, rival),
         el('p', {class: 'what'}, rival + (lone.length ? '' : ', ' + which) + ': ' + text + '; ' + why)));
     } else {
+      const [distance, words] = distanceText(figure, other, unit);
       tiles.append(el('div', {class: 'tile'}, el('p', {class: 'what'}, ahead ? 'Ahead of' : 'Behind'),
-        el('p', {class: 'figure'}, atLeast(other) + distanceText(figure, other, unit) + ' ', el('small', {}, worded + ' than ' + rival)),
+        el('p', {class: 'figure'}, distance + ' ', el('small', {}, words + ' ' + rival)),
         el('p', {class: 'what'}, rival + ', ' + which + ': ' + text)));
     }
   }

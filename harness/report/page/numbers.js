@@ -41,22 +41,36 @@ export const missedText = (figure) => figure.missed + ' of ' + figure.n + ' miss
 // tell nothing.
 export const ofFlows = (key) => /(^|\.)(fct|slowdown|request)_/.test(key);
 
-// Least and greatest of the trials, '' where not given or alike.
+// Least and greatest of the trials, with the decimals of their mean; '' where not given or alike.
 export function rangeText(figure, divisor) {
   if (!(figure.min < figure.max)) return '';
-  const [low, high] = [figure.min, figure.max].map((v) => plain(v / divisor));
-  return low + ' to ' + high;
+  const decimals = decimalsOf(figure, divisor);
+  const [low, high] = [figure.min, figure.max].map((v) => (decimals === null ? plain(v / divisor) : fixed(v / divisor, decimals)));
+  return low === high ? '' : low + ' to ' + high;
 }
 
-// [mean, half-width]: the half-width with two significant digits, the mean to the same decimal, but
-// no finer than six significant digits of the mean. Half-width '' where there is none.
+// A half-width is itself an estimate: of 10 trials and more to a quarter, which two significant digits
+// are for, of fewer to a factor, which one is for. No mean has more than five.
+const TRIALS_FOR_TWO_DIGITS = 10;
+const MEAN_DIGITS = 5;
+
+// Decimals that the interval supports; null where there is none.
+function decimalsOf(figure, divisor) {
+  const mean = figure.mean / divisor;
+  const ci95 = figure.ci95 / divisor;
+  if (typeof figure.ci95 !== 'number' || ci95 === 0) return null;
+  const digits = figure.n >= TRIALS_FOR_TWO_DIGITS ? 2 : 1;
+  const finest = mean === 0 ? MEAN_DIGITS : Math.max(0, MEAN_DIGITS - digitsBefore(mean));
+  return Math.min(9, finest, Math.max(0, digits - digitsBefore(ci95)));
+}
+
+// [mean, half-width], both to the decimal that the interval supports. Half-width '' where there is none.
 export function meanAndInterval(figure, divisor) {
   const mean = figure.mean / divisor;
   if (typeof figure.ci95 !== 'number') return [plain(mean), ''];
   const ci95 = figure.ci95 / divisor;
   if (ci95 === 0) return [plain(mean), '0'];
-  const finest = mean === 0 ? 6 : Math.max(0, 6 - digitsBefore(mean));
-  const decimals = Math.min(9, finest, Math.max(0, 2 - digitsBefore(ci95)));
+  const decimals = decimalsOf(figure, divisor);
   const rounded = fixed(ci95, decimals);
   return [fixed(mean, decimals), Number(rounded) === 0 ? '<' + fixed(10 ** -decimals, decimals) : rounded];
 }
@@ -112,19 +126,27 @@ export function spread(figure, divisor) {
   };
 }
 
+// The colour "#rrggbb" with a share of another in it.
+export function mixed(colour, other, share) {
+  const part = (text, i) => parseInt(text.slice(1 + 2 * i, 3 + 2 * i), 16);
+  return '#' + [0, 1, 2].map((i) => Math.round(part(colour, i) * (1 - share) + part(other, i) * share).toString(16).padStart(2, '0')).join('');
+}
+
 // A logarithmic axis where the figures span more than a factor of 30.
 export function wantsLog(values) {
   return values.length > 1 && Math.min(...values) > 0 && Math.max(...values) / Math.min(...values) > 30;
 }
 
-// How far `figure` lies from `other`, in words that read on with "lower than" or "higher than": a
-// factor, or per cent of `other` where the factor is near 1.
+// Where `figure` lies from `other`: [a number, words that read on with the other's name]: a share of it
+// or a multiple, or per cent of it where the two are near each other.
 export function distanceText(figure, other, unit) {
+  const worded = figure.mean < other.mean ? 'lower than' : 'higher than';
   const [low, high] = [Math.min(figure.mean, other.mean), Math.max(figure.mean, other.mean)];
-  if (!(low > 0)) return plain((high - low) / unit.divisor) + (unit.text && ' ' + unit.text);
-  const ratio = high / low;
-  if (ratio >= 100) return Math.round(ratio).toLocaleString('en-US') + '\u00d7';
-  if (ratio >= 1.1) return ratio.toFixed(ratio >= 10 ? 1 : 2) + '\u00d7';
+  if (!(low > 0)) return [atLeast(other) + plain((high - low) / unit.divisor) + (unit.text && ' ' + unit.text), worded];
+  if (high / low >= 1.1) {
+    const ratio = figure.mean / other.mean;
+    return [(other.missed ? '\u2264 ' : '') + (ratio >= 100 ? fixed(ratio, 0) : String(Number(ratio.toPrecision(2)))), ratio < 1 ? 'of' : 'times'];
+  }
   const percent = 100 * (high - low) / other.mean;
-  return (percent < 0.01 ? '<0.01' : String(Number(percent.toPrecision(2)))) + ' %';
+  return [atLeast(other) + (percent < 0.01 ? '<0.01' : String(Number(percent.toPrecision(2)))) + ' %', worded];
 }

@@ -2,7 +2,8 @@
 // Curves over time: the series of the data, and the flows that rate curves are of.
 import {el, svg} from './elements.js';
 import {data, names} from './data.js';
-import {DASHES, palette} from './styles.js';
+import {DASHES, palette, styleOf} from './styles.js';
+import {mixed} from './numbers.js';
 
 export const series = [];  // {name, kind: 'queue' | 'rate', label, main, t, v}
 
@@ -28,10 +29,21 @@ function flowDash(i) {
   return DASHES[(i + 5 * Math.floor(i / DASHES.length)) % DASHES.length];
 }
 
+// A colour is an algorithm's: its flows and groups are shades of it, from near the text's colour to near
+// the ground's, and their legend has the shades of the text's.
+const DARKEST = 0.5;
+const LIGHTEST = 0.55;
+function shade(colour, label) {
+  const i = flowLabels.indexOf(label);
+  const at = flowLabels.length < 2 ? 0 : 2 * i / (flowLabels.length - 1) - 1;
+  return at < 0 ? mixed(colour, palette.text, -at * DARKEST) : mixed(colour, palette.ground, at * LIGHTEST);
+}
+
 export function flowStyle(s) {
   const i = flowLabels.indexOf(s.label);
-  if (flowLabels.length > FLOWS_TOLD && !s.main) return {colour: palette.strong, dash: [], width: 0.75, order: 2};
-  return {colour: palette.series[i % DASHES.length], dash: flowDash(i), width: s.main && flowLabels.length > 1 ? 2.5 : 1.5, order: s.main ? 0 : 1};
+  const {colour} = styleOf(s.name);
+  if (flowLabels.length > FLOWS_TOLD) return s.main ? {colour, dash: [], width: 2.5, order: 0} : {colour: palette.strong, dash: [], width: 0.75, order: 2};
+  return {colour: shade(colour, s.label), dash: flowDash(i), width: s.main && flowLabels.length > 1 ? 2.5 : 1.5, order: s.main ? 0 : 1};
 }
 
 function lineSwatch(colour, dash, width) {
@@ -41,9 +53,8 @@ function lineSwatch(colour, dash, width) {
 }
 
 export function flowSwatch(label) {
-  const i = flowLabels.indexOf(label);
-  return flowLabels.length > FLOWS_TOLD && !mainLabels.includes(label) ? lineSwatch('var(--line-strong)', [], 1)
-    : lineSwatch('var(--series-' + i % DASHES.length + ')', flowDash(i), 2);
+  if (flowLabels.length > FLOWS_TOLD) return mainLabels.includes(label) ? lineSwatch('var(--text-soft)', [], 2.5) : lineSwatch('var(--line-strong)', [], 1);
+  return lineSwatch(shade(palette.soft, label), flowDash(flowLabels.indexOf(label)), 2);
 }
 
 // Which line is which flow, for charts of every flow of one algorithm; null where there is one only.
