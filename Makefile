@@ -249,6 +249,11 @@ smp-test: smp-kernel ## the modules on four processors under KASAN, lockdep, kme
 deb-test: setup-test deb ## the packages in a Debian chroot: install, newer kernel, upgrade, purge (minutes; root)
 	$(PYTEST) tests/deb
 
+.PHONY: headline-table
+headline-table: command lab ## the tables of Figure 7 in README.md and docs/research/results.md, measured (an hour)
+	$(BUILD)/delaycc run oscar-fig07 --sweep --cc oscar,oscar_paper,cubic,bbr,dctcp,vegas,cdg,nv --out $(BUILD)/results/headline
+	harness/tools/results_table.py --headline $(BUILD)/results/headline/summary.json
+
 .PHONY: metrics-doc
 metrics-doc: $(BUILD)/CMakeCache.txt ## write the tables of docs/research/metrics.md from the metric catalogue
 	@cmake --build $(BUILD) -j$(JOBS) --target delaycc-metrics-doc -- --no-print-directory

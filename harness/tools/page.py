@@ -52,6 +52,20 @@ def rows_by_name(new, shown):
     return text(lines[:2] + [made.get(row[0], row) for row in lines[2:]])
 
 
+def cells_by_name(new, shown):
+    """The shown table with the new one's cells in place of its own; the first row and the first column have their names."""
+    fresh, lines = rows(new), rows(shown)
+    by_name = {row[0]: row for row in lines[2:]}
+    for row in fresh[2:]:
+        if row[0] not in by_name:
+            raise SystemExit(f"the page has no row {row[0]}: make the whole table anew")
+        for name, cell in zip(fresh[0][1:], row[1:]):
+            if name not in lines[0]:
+                raise SystemExit(f"the page has no column {name}: make the whole table anew")
+            by_name[row[0]][lines[0].index(name)] = cell
+    return text(lines)
+
+
 class Page:
     """A page's text; save() writes it."""
 

@@ -29,6 +29,15 @@ def test_columns_that_are_not_named_stay():
     assert page.columns(run, SHOWN, 2, ["sqcc"]) == MERGED
 
 
+def test_cells_that_were_run_are_replaced():
+    shown = "| name | a | b |\n| --- | --- | --- |\n| x | 1 | 2 |\n| y | 3 | 4 |"
+    run = "| name | b |\n| --- | --- |\n| y | 5 |"
+    assert page.cells_by_name(run, shown) == shown.replace("4", "5")
+    for changed, why in ((run.replace("y", "z"), "no row z"), (run.replace("b", "c"), "no column c")):
+        with pytest.raises(SystemExit, match=why):
+            page.cells_by_name(changed, shown)
+
+
 def test_rows_that_were_run_are_replaced():
     head = "| name | a |\n| --- | --- |\n"
     shown = head + "| `x` | 1 |\n| `y` | 2 |"
