@@ -112,10 +112,13 @@ EvalOutcome TrialDispatcher::outcome() {
   for (size_t a = 0; a < options_.spec.algorithms.size(); a++)
     outcome_.converged = outcome_.converged && evaluation.state(a) == Evaluation::State::kConverged;
   outcome_.elapsed_s = static_cast<double>(monotonic_ns() - started_ns_) / 1e9;
-  for (auto& [id, result] : results_)
-    if (id.number < evaluation.used(id.algorithm))
-      outcome_.run.cases[0].trials[options_.spec.algorithms[id.algorithm]].push_back(
-          std::move(result));
+  for (auto& [id, result] : results_) {
+    if (id.number >= evaluation.used(id.algorithm)) continue;
+    // Each algorithm has a tilt, and so flows, of its own there.
+    if (!options_.model_based) result.number = id.number;
+    outcome_.run.cases[0].trials[options_.spec.algorithms[id.algorithm]].push_back(
+        std::move(result));
+  }
   for (const auto& [id, text] : failures_)
     if (id.number < evaluation.used(id.algorithm)) outcome_.failures.push_back(text);
   std::sort(outcome_.reruns.begin(), outcome_.reruns.end());

@@ -49,6 +49,9 @@ struct FlowSample {
 };
 
 struct TrialResult {
+  // Trials of one number meet the same random times and flows, whatever the algorithm; -1: what
+  // this one met is its own.
+  int number = -1;
   std::map<std::string, MetricValue> metrics;
   int64_t event_ns = -1;
   std::vector<uint32_t> queue_bytes;  // at the bottleneck, every microsecond from time 0

@@ -107,6 +107,19 @@ void need_strings(const json& array, const std::string& at) {
   for (std::size_t i = 0; i < array.size(); ++i) need_string(array[i], step(at, i));
 }
 
+void check_difference(const json& difference, const json& algorithms, const std::string& at) {
+  const auto keys = {"from", "mean", "ci95", "n"};
+  need_keys(difference, at, keys, keys);
+  need_string(difference["from"], step(at, "from"));
+  if (!algorithms.contains(difference["from"]))
+    fail(step(at, "from"), "no such member of algorithms");
+  need_number(difference["mean"], step(at, "mean"));
+  need_number(difference["ci95"], step(at, "ci95"));
+  if (difference["ci95"].get<double>() < 0)
+    fail(step(at, "ci95"), "expected a half-width of at least 0");
+  need_integer(difference["n"], step(at, "n"), 2);
+}
+
 void check_algorithms(const json& algorithms, const std::string& at) {
   need_object(algorithms, at);
   for (const auto& [name, metrics] : algorithms.items()) {
@@ -114,7 +127,8 @@ void check_algorithms(const json& algorithms, const std::string& at) {
     need_object(metrics, at_name);
     for (const auto& [key, figure] : metrics.items()) {
       const std::string here = step(at_name, key);
-      need_keys(figure, here, {"mean", "ci95", "n", "unit", "min", "max", "missed"}, {"mean", "n"});
+      need_keys(figure, here, {"mean", "ci95", "n", "unit", "min", "max", "missed", "difference"},
+                {"mean", "n"});
       need_number(figure["mean"], step(here, "mean"));
       need_integer(figure["n"], step(here, "n"), 1);
       if (figure.contains("unit")) need_string(figure["unit"], step(here, "unit"));
@@ -130,6 +144,9 @@ void check_algorithms(const json& algorithms, const std::string& at) {
         if (figure["ci95"].is_number() && figure["ci95"].get<double>() < 0) {
           fail(step(here, "ci95"), "expected a half-width of at least 0");
         }
+      }
+      if (figure.contains("difference")) {
+        check_difference(figure["difference"], algorithms, step(here, "difference"));
       }
     }
   }

@@ -11,12 +11,17 @@
 //   "algorithms"   object, at least one member: the main case
 //                    {"oscar": {"recover_us": {"mean": number, "ci95": number?, "n": integer >= 1,
 //                                              "unit": string, "min": number, "max": number,
-//                                              "missed": integer 0..n}}}
+//                                              "missed": integer 0..n,
+//                                              "difference": {"from": string, "mean": number,
+//                                                             "ci95": number, "n": integer >= 2}}}}
 //                  ci95: half-width of the 95 % confidence interval, in the mean's unit, >= 0;
 //                  absent or null when n = 1. A metric that does not apply is absent. "unit" is
 //                  absent or "" for a pure number. min and max over the trials and "missed" are
 //                  optional: in so many trials what was waited for did not happen, their value
 //                  is a lower bound, and so is the mean; such a mean is marked and never best.
+//                  "difference": over n pairs of trials that met the same flows, this algorithm's
+//                  value less that of "from", the one with the best mean. Who is ahead is decided by
+//                  it, and without it by the two intervals.
 //   "title"        string: the page's title; absent: the scenario's name
 //   "claim"        string: one sentence, what the experiment is to show
 //   "subject"      string: the algorithm the claim speaks of, a member of "algorithms"; drawn

@@ -186,6 +186,7 @@ class Run {
           (flow.request < 0 ? c.flows : c.responses)[job.algorithm].add(flow);
     stored.result.flows.clear();
     stored.result.samples.clear();
+    stored.result.number = stored.number;
     results_[index] = std::make_unique<TrialResult>(std::move(stored.result));
     progress_.done++;
     progress_.resumed += resumed;

@@ -38,21 +38,70 @@ const CaseResult* reference_case(const RunResult& run, const CaseResult& c, cons
   return nullptr;
 }
 
-// Ratios over pairs of trials, which have the same number; empty where one of a pair has no value.
+// A metric of two trials of the same number.
+using ValuePair = std::pair<MetricValue, MetricValue>;
+std::vector<ValuePair> value_pairs(const std::vector<TrialResult>& trials,
+                                   const std::vector<TrialResult>& of, const std::string& metric) {
+  std::map<int, MetricValue> others;
+  for (const TrialResult& trial : of)
+    if (const auto value = trial.metrics.find(metric);
+        trial.number >= 0 && value != trial.metrics.end())
+      others[trial.number] = value->second;
+  std::vector<ValuePair> result;
+  for (const TrialResult& trial : trials) {
+    const auto value = trial.metrics.find(metric);
+    const auto other = others.find(trial.number);
+    if (value != trial.metrics.end() && other != others.end())
+      result.emplace_back(value->second, other->second);
+  }
+  return result;
+}
+
+// Ratios over pairs of trials; empty where a trial of either has no pair or no ratio.
 std::vector<double> ratios(const std::vector<TrialResult>& trials,
                            const std::vector<TrialResult>& of, const std::string& metric,
                            bool* missed, bool* of_missed) {
+  const std::vector<ValuePair> pairs = value_pairs(trials, of, metric);
+  if (pairs.size() != trials.size() || pairs.size() != of.size()) return {};
   std::vector<double> result;
-  if (trials.size() != of.size()) return result;
-  for (size_t i = 0; i < trials.size(); i++) {
-    const auto a = trials[i].metrics.find(metric);
-    const auto b = of[i].metrics.find(metric);
-    if (a == trials[i].metrics.end() || b == of[i].metrics.end() || b->second.value == 0) return {};
-    *missed = *missed || a->second.missed;
-    *of_missed = *of_missed || b->second.missed;
-    result.push_back(a->second.value / b->second.value);
+  for (const auto& [value, other] : pairs) {
+    if (other.value == 0) return {};
+    *missed = *missed || value.missed;
+    *of_missed = *of_missed || other.missed;
+    result.push_back(value.value / other.value);
   }
   return result;
+}
+
+// How far every algorithm is from the one with the best mean.
+void compare_with_best(const CaseResult& c, const std::vector<std::string>& algorithms,
+                       std::map<std::string, AlgorithmSummary>* summaries) {
+  std::map<std::string, std::string> best;  // by metric
+  const auto mean = [&](const std::string& algorithm, const std::string& metric) {
+    return summaries->at(algorithm).metrics.at(metric).summary.mean;
+  };
+  for (const std::string& algorithm : algorithms) {
+    const auto summary = summaries->find(algorithm);
+    if (summary == summaries->end()) continue;
+    for (const auto& [name, metric] : summary->second.metrics) {
+      const MetricInfo* info = find_metric(name);
+      if (!info || info->better == Better::kNeither || metric.missed > 0) continue;
+      std::string& first = best.emplace(name, algorithm).first->second;
+      const double ahead = mean(first, name) - mean(algorithm, name);
+      if (info->better == Better::kLower ? ahead > 0 : ahead < 0) first = algorithm;
+    }
+  }
+  for (auto& [algorithm, summary] : *summaries)
+    for (auto& [name, metric] : summary.metrics) {
+      const auto first = best.find(name);
+      if (first == best.end() || first->second == algorithm) continue;
+      std::vector<double> differences;
+      for (const auto& [value, other] :
+           value_pairs(c.trials.at(algorithm), c.trials.at(first->second), name))
+        differences.push_back(value.value - other.value);
+      if (differences.size() > 1)
+        metric.difference = PairedDifference{first->second, summarise(differences)};
+    }
 }
 
 // How far the values are inside of the limits, as a share of the limit (of a limit of 0: in its
@@ -160,6 +209,7 @@ RunSummary summarise_run(const RunResult& run) {
     summary.cases.emplace_back();
     for (const auto& [algorithm, trials] : c.trials)
       summary.cases.back()[algorithm] = summarise_trials(trials);
+    compare_with_best(c, run.algorithms, &summary.cases.back());
   }
   summary.expectations = check_expectations(summary);
   return summary;

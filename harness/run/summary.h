@@ -17,9 +17,19 @@
 
 namespace delaycc {
 
+// Of the values of one metric in trials of the same number, which meet the same flows: what these
+// have in common cancels.
+struct PairedDifference {
+  std::string from;  // an algorithm
+  Summary summary;   // of the values less those of `from`, of two pairs or more
+};
+
 struct MetricSummary {
   Summary summary;
   int missed = 0;  // trials whose value is only a lower bound
+  // From the algorithm with the best mean that is no lower bound; absent for that one itself, of a
+  // metric without a good end, and without two pairs.
+  std::optional<PairedDifference> difference;
 };
 
 // One case with what its trials gave.

@@ -31,6 +31,11 @@ json metrics_json(const AlgorithmSummary& summary) {
                   {"min", metric.summary.min},
                   {"max", metric.summary.max}};
     if (metric.missed > 0) entry["missed"] = metric.missed;
+    if (const auto& difference = metric.difference)
+      entry["difference"] = {{"from", difference->from},
+                             {"mean", difference->summary.mean},
+                             {"ci95", difference->summary.ci95},
+                             {"n", difference->summary.n}};
     result[name] = entry;
   }
   return result;

@@ -68,6 +68,25 @@ std::vector<Column> table_metrics(const CaseResult& c,
   return result;
 }
 
+// How far the others are from the best by pairs of trials; empty where that is not known.
+std::string pairs_line(const Column& column, const std::vector<std::string>& order,
+                       const std::map<std::string, AlgorithmSummary>& algorithms) {
+  const auto [unit, scale] = shown(*column.info);
+  std::string text;
+  for (const std::string& algorithm : order) {
+    const auto summary = algorithms.find(algorithm);
+    if (summary == algorithms.end()) continue;
+    const auto metric = summary->second.metrics.find(column.name);
+    if (metric == summary->second.metrics.end() || !metric->second.difference) continue;
+    const PairedDifference& d = *metric->second.difference;
+    text += fmt::format("{}{} - {} = {}{} ± {}", text.empty() ? "" : ", ", algorithm, d.from,
+                        metric->second.missed > 0 ? ">" : "", number_text(d.summary.mean * scale),
+                        number_text(d.summary.ci95 * scale));
+    if (!unit.empty()) text += " " + unit;
+  }
+  return text.empty() ? "" : column.name + ", differences in the same trials: " + text + "\n";
+}
+
 std::string case_table(const RunResult& run, const CaseResult& c,
                        const std::map<std::string, AlgorithmSummary>& algorithms) {
   const std::vector<Column> metrics = table_metrics(c, algorithms);
@@ -109,6 +128,7 @@ std::string case_table(const RunResult& run, const CaseResult& c,
     }
     text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   }
+  if (!metrics.empty()) text += pairs_line(metrics.front(), run.algorithms, algorithms);
   if (missed)
     text += "> : in some trials it did not happen within the horizon, which counts in its place\n";
   return text;

@@ -17,6 +17,13 @@ TrialResult with(const std::string& metric, double value, bool missed = false) {
   return result;
 }
 
+// Numbers from 0 on.
+std::vector<TrialResult> numbered(std::vector<TrialResult> trials) {
+  int number = 0;
+  for (TrialResult& trial : trials) trial.number = number++;
+  return trials;
+}
+
 RunResult example() {
   RunResult run;
   run.kernel = "6.1";
@@ -307,8 +314,8 @@ TEST(Expectations, OfEveryCaseShowTheOneThatMisses) {
 RunResult pairs() {
   RunResult run = example();
   CaseResult& c = run.cases[0];
-  c.trials["oscar"] = {with("drops", 10), with("drops", 21), with("drops", 29)};
-  c.trials["cubic"] = {with("drops", 20), with("drops", 40), with("drops", 60)};
+  c.trials["oscar"] = numbered({with("drops", 10), with("drops", 21), with("drops", 29)});
+  c.trials["cubic"] = numbered({with("drops", 20), with("drops", 40), with("drops", 60)});
   Expectation& e = c.scenario.expectations[0];
   e.metric = "drops";
   e.of = "cubic";
@@ -333,6 +340,68 @@ TEST(Expectations, OfAnotherAlgorithmAreAboutTheRatioOfPairs) {
   EXPECT_TRUE(summarise_run(run).expectations.empty());
 }
 
+TEST(Expectations, OfAnotherAlgorithmPairTrialsByTheirNumbers) {
+  RunResult run = pairs();
+  // Each has lost another trial: as many are left, but not the same.
+  run.cases[0].trials["oscar"].erase(run.cases[0].trials["oscar"].begin());
+  run.cases[0].trials["cubic"].pop_back();
+  EXPECT_FALSE(summarise_run(run).expectations.at(0).measured);
+}
+
+TEST(Summary, HasTheDifferenceFromTheBestInTheSameTrials) {
+  RunResult run = pairs();
+  // What the flows make of both is larger than what the algorithms do.
+  run.cases[0].trials["oscar"] =
+      numbered({with("fct_mean_us", 110), with("fct_mean_us", 300), with("fct_mean_us", 190)});
+  run.cases[0].trials["cubic"] =
+      numbered({with("fct_mean_us", 141), with("fct_mean_us", 334), with("fct_mean_us", 224)});
+  const nlohmann::json algorithms = summary_json(summarise_run(run)).at("algorithms");
+  EXPECT_FALSE(algorithms.at("oscar").at("fct_mean_us").contains("difference"));
+  const nlohmann::json& d = algorithms.at("cubic").at("fct_mean_us").at("difference");
+  EXPECT_EQ(d.at("from"), "oscar");
+  EXPECT_EQ(d.at("n"), 3);
+  EXPECT_NEAR(d.at("mean").get<double>(), 33, 1e-9);
+  EXPECT_NEAR(d.at("ci95").get<double>(), 4.303, 1e-3);  // t(2) * sqrt(3 / 3)
+  EXPECT_GT(algorithms.at("cubic").at("fct_mean_us").at("ci95").get<double>(), 200);
+  EXPECT_NO_THROW(validate_report(report_json(summarise_run(run))));
+  const std::string table = summary_table(summarise_run(run));
+  EXPECT_NE(table.find("fct_mean_us, differences in the same trials: cubic - oscar = 33.00 ± 4.303 "
+                       "us\n"),
+            std::string::npos)
+      << table;
+}
+
+TEST(Summary, HasDifferencesOfTheTrialsThatBothHave) {
+  const auto difference = [](const RunResult& run, const std::string& metric) {
+    return summary_json(summarise_run(run))
+        .at("algorithms")
+        .at("cubic")
+        .at(metric)
+        .value("difference", nlohmann::json());
+  };
+  RunResult run = pairs();
+  run.cases[0].trials["oscar"].erase(run.cases[0].trials["oscar"].begin());
+  EXPECT_EQ(difference(run, "drops").at("n"), 2);
+  EXPECT_EQ(difference(run, "drops").at("mean"), 25);
+  run.cases[0].trials["oscar"].pop_back();
+  EXPECT_TRUE(difference(run, "drops").is_null()) << "one pair";
+  // Of flows of their own there are no pairs.
+  run = pairs();
+  for (TrialResult& trial : run.cases[0].trials["oscar"]) trial.number = -1;
+  EXPECT_TRUE(difference(run, "drops").is_null());
+  // Nothing is best where there is no better end.
+  run = pairs();
+  for (auto& [algorithm, trials] : run.cases[0].trials)
+    for (TrialResult& trial : trials) trial.metrics["idle_us"] = trial.metrics.at("drops");
+  EXPECT_TRUE(difference(run, "idle_us").is_null());
+  // A mean that is a lower bound is never the best: the difference is from the other.
+  run = pairs();
+  run.cases[0].trials["oscar"][0].metrics["drops"].missed = true;
+  const nlohmann::json algorithms = summary_json(summarise_run(run)).at("algorithms");
+  EXPECT_EQ(algorithms.at("oscar").at("drops").at("difference").at("from"), "cubic");
+  EXPECT_TRUE(difference(run, "drops").is_null());
+}
+
 TEST(Expectations, OfALowerBoundMeetNoLowerLimit) {
   RunResult run = pairs();
   Expectation& e = run.cases[0].scenario.expectations[0];
@@ -340,7 +409,7 @@ TEST(Expectations, OfALowerBoundMeetNoLowerLimit) {
   e.has_min = true;
   e.min = 0.1;
   EXPECT_TRUE(summarise_run(run).expectations.at(0).met);
-  run.cases[0].trials["cubic"][1] = with("drops", 40, true);
+  run.cases[0].trials["cubic"][1].metrics["drops"].missed = true;
   EXPECT_FALSE(summarise_run(run).expectations.at(0).met);
 }
 

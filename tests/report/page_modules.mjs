@@ -72,6 +72,25 @@ test('the best are those with the best mean, and level with them those whose int
   assert.deepEqual([...numbers.rankFigures('higher', figures).best], ['c']);
 });
 
+test('who is level with the best is decided by the paired difference where there is one', () => {
+  const from = (mean, ci95) => ({difference: {from: 'a', mean, ci95, n: 20}});
+  // The intervals overlap; of pairs one is 32.6 longer.
+  const wide = [['a', figure(202, 44)], ['b', figure(235, 45, from(32.6, 3.8))], ['c', figure(204, 44, from(2, 3.8))]];
+  const rank = numbers.rankFigures('lower', wide);
+  assert.deepEqual([[...rank.best], [...rank.level]], [['a'], ['c']]);
+  assert.equal(numbers.isWorse(1, wide[1], wide[0]), true);
+  assert.equal(numbers.isWorse(1, wide[0], wide[1]), false);
+  assert.deepEqual(numbers.pairedDifference(wide[0], wide[1]), {from: 'a', mean: -32.6, ci95: 3.8, n: 20});
+  assert.equal(numbers.pairedDifference(wide[1], wide[2]), null);
+  // The intervals are apart; of pairs nothing is known.
+  const apart = [['a', figure(10, 1)], ['b', figure(20, 1, from(10, 12))], ['c', figure(30, 1, from(20, 1))]];
+  assert.deepEqual([...numbers.rankFigures('lower', apart).level], ['b']);
+  // Higher is better.
+  const higher = [['a', figure(9, 4)], ['b', figure(8, 4, from(-1, 0.1))]];
+  assert.deepEqual([...numbers.rankFigures('higher', higher).best], ['a']);
+  assert.equal(numbers.isWorse(-1, higher[1], higher[0]), true);
+});
+
 test('nothing is marked where nothing is best', () => {
   const two = [['a', figure(10, 1)], ['b', figure(20, 1)]];
   assert.equal(numbers.rankFigures('neither', two), null);

@@ -363,6 +363,24 @@ def test_headline_tells_lead_level_and_defeat(browser, render):
     assert "Behind" in defeat and "2.00\u00d7 higher than dctcp" in defeat
 
 
+def test_who_is_ahead_is_decided_by_the_same_trials(browser, render):
+    def page(difference, ci95):
+        figures = {"oscar": {"mean": 202, "ci95": 44, "n": 20, "unit": "us"}, "dctcp": {"mean": 235, "ci95": 45, "n": 20, "unit": "us"},
+                   "cubic": {"mean": 900, "ci95": 100, "n": 20, "unit": "us"}}
+        figures["dctcp"]["difference"] = {"from": "oscar", "mean": difference, "ci95": ci95, "n": 20}
+        browser.open(render({"scenario": "s", "subject": "oscar", "metrics": synthetic.METRICS,
+                             "algorithms": {n: {"recover_us": f} for n, f in figures.items()}}, "pairs"))
+        return text(browser, ".tile")[1], text(browser, "#figures-table .mark")
+
+    tile, marks = page(32.6, 3.8)
+    assert "Ahead of" in tile and "in the same trials dctcp is 32.6 \u00b1 3.8 \u00b5s above oscar" in tile
+    assert marks == ["best"]
+    tile, marks = page(32.6, 33.8)
+    assert "Not told apart from" in tile and "in the same trials dctcp is 33 \u00b1 34 \u00b5s above oscar" in tile
+    assert marks == ["best", "\u2248 best"]
+    assert "the difference is of trials that met the same flows" in text(browser, "#figures-legend")[0]
+
+
 def test_a_mean_that_is_a_lower_bound_says_so_and_is_never_best(browser, render):
     figures = {"oscar": {"mean": 25, "ci95": 1, "n": 12, "missed": 3, "unit": "us"}, "dctcp": {"mean": 310, "ci95": 20, "n": 12, "unit": "us"}}
     data = {"scenario": "s", "subject": "oscar", "metrics": synthetic.METRICS,

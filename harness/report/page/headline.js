@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The headline: the main metric, who is ahead, how many expectations are met.
-import {atLeast, bound, distanceText, figureText, hasInterval, meanAndInterval, missedText, ofFlows, unitOf} from './numbers.js';
+import {atLeast, distanceText, figureText, hasInterval, isWorse, meanAndInterval, missedText, ofFlows, pairedDifference, unitOf} from './numbers.js';
 import {byId, el} from './elements.js';
 import {data, metricLabel, metricOf, names, ranking} from './data.js';
 
@@ -33,19 +33,24 @@ export function fillHeadline() {
     const ahead = sign * (other.mean - figure.mean) > 0;
     const lone = [[subject, figure], [rival, other]].filter(([, f]) => !hasInterval(f)).map(([n]) => n);
     // A lower bound cannot be shown to be ahead.
-    const unsure = ahead && better === 'lower' && figure.missed > 0;
-    const overlap = bound(figure, 1) >= bound(other, -1) && bound(other, 1) >= bound(figure, -1);
+    const first = ahead ? [subject, figure] : [rival, other];
+    const second = ahead ? [rival, other] : [subject, figure];
+    const unsure = better === 'lower' && first[1].missed > 0;
+    const difference = pairedDifference(second, first);
+    const apart = isWorse(sign, second, first);
+    const pairs = difference && 'in the same trials ' + second[0] + ' is ' +
+      figureText({mean: sign * difference.mean, ci95: difference.ci95, missed: second[1].missed}, unit) + ' ' + (better === 'lower' ? 'above ' : 'below ') + first[0];
     const which = ahead ? 'the next best of ' + (others.length + 1) : 'the best of ' + (others.length + 1);
-    if (lone.length || unsure || overlap) {
+    if (lone.length || unsure || !apart) {
       const why = lone.length ? 'one trial of ' + lone.join(' and of ') + ': no interval'
-        : unsure ? subject + ' has a lower bound only' : 'the intervals overlap';
+        : unsure ? first[0] + ' has a lower bound only' : pairs || 'the intervals overlap';
       tiles.append(el('div', {class: 'tile'}, el('p', {class: 'what'}, 'Not told apart from'), el('p', {class: 'figure'}, rival),
         el('p', {class: 'what'}, rival + (lone.length ? '' : ', ' + which) + ': ' + text + '; ' + why)));
     } else {
       const [distance, words] = distanceText(figure, other, unit);
       tiles.append(el('div', {class: 'tile'}, el('p', {class: 'what'}, ahead ? 'Ahead of' : 'Behind'),
         el('p', {class: 'figure'}, distance + ' ', el('small', {}, words + ' ' + rival)),
-        el('p', {class: 'what'}, rival + ', ' + which + ': ' + text)));
+        el('p', {class: 'what'}, rival + ', ' + which + ': ' + text + (pairs ? '; ' + pairs : ''))));
     }
   }
   const list = data.expectations || [];

@@ -102,8 +102,24 @@ export const bound = (figure, sign) => figure.mean + sign * (figure.ci95 || 0);
 // One trial has no interval, and without one nothing is said of who is ahead.
 export const hasInterval = (figure) => figure.n > 1 && typeof figure.ci95 === 'number';
 
+// `a` less `b`, pairs of a name and a figure, over trials that met the same flows: {mean, ci95, n};
+// null where the data has no such difference.
+export function pairedDifference([aName, a], [bName, b]) {
+  if (a.difference && a.difference.from === bName) return a.difference;
+  if (b.difference && b.difference.from === aName) return {...b.difference, mean: -b.difference.mean};
+  return null;
+}
+
+// Whether `a` is shown to be worse than `b` (sign: 1 where lower is better, else -1): by the interval of
+// their paired difference, without one by their own intervals.
+export function isWorse(sign, a, b) {
+  const difference = pairedDifference(a, b);
+  if (difference) return sign * difference.mean > difference.ci95;
+  return sign * bound(a[1], -sign) > sign * bound(b[1], sign);
+}
+
 // Who is best of `figures`, pairs of a name and a figure: {best: Set of names with the best mean, level:
-// Set of the others whose interval reaches a best one's}; not those whose mean is a lower bound only.
+// Set of the others that are not shown to be worse}; not those whose mean is a lower bound only.
 // null where nothing is to be marked: fewer than two figures, one without an interval, no good end of
 // the scale, or all alike.
 export function rankFigures(better, figures) {
@@ -112,9 +128,10 @@ export function rankFigures(better, figures) {
   const sign = better === 'lower' ? 1 : -1;
   const order = figures.filter(([, f]) => !f.missed).sort(([, a], [, b]) => sign * (a.mean - b.mean));
   if (order.length === 0) return null;
-  const [, first] = order[0];
-  const best = new Set(order.filter(([, f]) => f.mean === first.mean).map(([n]) => n));
-  const level = new Set(order.filter(([n, f]) => !best.has(n) && sign * bound(f, -sign) <= sign * bound(first, sign)).map(([n]) => n));
+  const best = new Set(order.filter(([, f]) => f.mean === order[0][1].mean).map(([n]) => n));
+  // A difference is from one of those with the best mean.
+  const level = new Set(order.filter((one) => !best.has(one[0]) &&
+    !isWorse(sign, one, order.find(([n]) => one[1].difference && one[1].difference.from === n) || order[0])).map(([n]) => n));
   return best.size + level.size === figures.length ? null : {best, level};
 }
 

@@ -11,7 +11,8 @@ export function figureCell(figure, unit, rank, name, trials, metric) {
   const [mean, ci95] = meanAndInterval(figure, unit.divisor);
   const range = rangeText(figure, unit.divisor);
   const mark = !rank ? '' : rank.best.has(name) ? 'best' : rank.level.has(name) ? '\u2248 best' : '';
-  return el('td', {class: mark && 'best'}, mark && el('span', {class: 'mark'}, mark), mark && ' ',
+  const difference = figure.difference && 'in the same trials ' + figureText(figure.difference, unit) + ' from ' + figure.difference.from;
+  return el('td', {class: mark && 'best', title: difference}, mark && el('span', {class: 'mark'}, mark), mark && ' ',
     el('span', {class: 'mean'}, atLeast(figure) + mean), ci95 && el('span', {class: 'ci'}, ' \u00b1 ' + ci95), figure.n !== trials && el('span', {class: 'trials'}, ' n = ' + figure.n),
     range && el('span', {class: 'range'}, ' ' + range), figure.missed > 0 && !ofFlows(metric) && el('span', {class: 'missed'}, ' ' + missedText(figure)));
 }
@@ -56,7 +57,8 @@ export function fillFigures() {
     el('thead', {}, el('tr', {}, el('th', {scope: 'col'}, 'Metric'), names.map(nameHeader))), body));
   const text = ['Mean \u00b1 half-width of the 95 % confidence interval' + ', n = ' + trials.most + (trials.all ? '.' : ' where the cell does not say another.')];
   if (marked) text.push('\u201cbest\u201d marks the best mean of a row.');
-  if (level) text.push('\u201c\u2248 best\u201d: the interval reaches the best one\u2019s.');
+  if (level) text.push('\u201c\u2248 best\u201d: the interval of the difference from the best one has 0 in it' +
+    (metrics.some((m) => figuresOf(m.key, data.algorithms).some((f) => f.difference)) ? '; the difference is of trials that met the same flows.' : '.'));
   const bounds = metrics.filter((m) => figuresOf(m.key, data.algorithms).some((f) => f.missed));
   if (bounds.some((m) => ofFlows(m.key))) {
     text.push('\u201c\u2265\u201d of completion times and slowdowns: some flows were not complete at the end; they count with the time until then, so the figure is a lower bound. \u201cFlows not complete\u201d is their number.');
