@@ -405,21 +405,42 @@ static void DCC_HOOK(release)(struct sock *sk)
 	ca->state = NULL;
 }
 
-/* For sockets that cannot be served.  Not registered: no user can ask for it. */
-static struct tcp_congestion_ops hooks_reno __read_mostly = {
-	.ssthresh = tcp_reno_ssthresh,
-	.cong_avoid = tcp_reno_cong_avoid,
-	.undo_cwnd = tcp_reno_undo_cwnd,
-	.release = DCC_HOOK(release),
-	.owner = THIS_MODULE,
+static void DCC_HOOK(init)(struct sock *sk);
+
+/*
+ * For sockets that cannot be served, one for each of hooks_ops.  Not registered:
+ * no user can ask for it.  The socket's next connection, after a
+ * connect(AF_UNSPEC), and the connections that a listener gets try it anew.
+ */
+static struct tcp_congestion_ops hooks_reno[ARRAY_SIZE(DCC_HOOK(options).names)] = {
+	[0 ... ARRAY_SIZE(DCC_HOOK(options).names) - 1] = {
+		.init = DCC_HOOK(init),
+		.ssthresh = tcp_reno_ssthresh,
+		.cong_avoid = tcp_reno_cong_avoid,
+		.undo_cwnd = tcp_reno_undo_cwnd,
+		.release = DCC_HOOK(release),
+		.owner = THIS_MODULE,
+	},
 };
+
+/* The index of the socket's algorithm in options.names, also where it uses reno. */
+static unsigned int DCC_HOOK(variant)(const struct sock *sk)
+{
+	const struct tcp_congestion_ops *ops = inet_csk(sk)->icsk_ca_ops;
+
+	if (ops >= hooks_reno && ops < hooks_reno + ARRAY_SIZE(hooks_reno))
+		return ops - hooks_reno;
+	return ops - hooks_ops;
+}
 
 static void DCC_HOOK(init)(struct sock *sk)
 {
 	struct hooks_ca *ca = DCC_HOOK(ca)(sk);
 	struct hooks_sock *s = delaycc_state_zalloc(sk, hooks_cache);
+	unsigned int variant = DCC_HOOK(variant)(sk);
 
 	ca->state = NULL;
+	WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, &hooks_ops[variant]);
 	if (!s) {
 		pr_warn_ratelimited("delaycc: %s: no memory for a socket's state, it uses reno instead\n",
 				    DCC_HOOK(options).names[0]);
@@ -434,7 +455,7 @@ static void DCC_HOOK(init)(struct sock *sk)
 				   DCC_HOOK(options).probes;
 	/* Levels are a matter of the delay. */
 	s->dcc.tcp.by_level = DCC_HOOK(options).probes;
-	s->variant = inet_csk(sk)->icsk_ca_ops - hooks_ops;
+	s->variant = variant;
 	DCC_HOOK(read_params)(sk, s);
 	DCC_CORE(_init)(&s->core, &s->dcc.tcp.path, &s->params, &s->control);
 	if (DCC_HOOK(options).wants_flows)
@@ -452,7 +473,7 @@ static void DCC_HOOK(init)(struct sock *sk)
 use_reno:
 	if (s)
 		kmem_cache_free(hooks_cache, s);
-	WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, &hooks_reno);
+	WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, &hooks_reno[variant]);
 }
 
 static const struct tcp_congestion_ops hooks_template __initconst = {
@@ -512,7 +533,6 @@ static int __init DCC_HOOK(module_init)(void)
 
 	BUILD_BUG_ON(sizeof(struct hooks_ca) > ICSK_CA_PRIV_SIZE);
 
-	strscpy(hooks_reno.name, DCC_HOOK(options).reno, TCP_CA_NAME_MAX);
 	hooks_cache = kmem_cache_create("delaycc_" __stringify(DELAYCC_ALG),
 					sizeof(struct hooks_sock), 0,
 					SLAB_ACCOUNT | SLAB_HWCACHE_ALIGN, NULL);
@@ -534,6 +554,8 @@ static int __init DCC_HOOK(module_init)(void)
 		if (DCC_HOOK(options).probes)
 			ops->in_ack_event = DCC_HOOK(in_ack_event);
 		strscpy(ops->name, name, TCP_CA_NAME_MAX);
+		strscpy(hooks_reno[hooks_registered].name, DCC_HOOK(options).reno,
+			TCP_CA_NAME_MAX);
 		err = tcp_register_congestion_control(ops);
 		if (err)
 			goto unregister;

@@ -392,6 +392,48 @@ def test_a_limit_keeps_the_hosts_own_queue_short(lab):
     assert limited[1] < 10 * 3 * 1514
 
 
+# ---- reno, where a socket cannot be served ----
+
+
+def disconnect(sock):
+    """connect() to AF_UNSPEC: the socket may have another connection."""
+    inlab.check(-(inlab.libc.connect(sock.fileno(), bytes(16), 16) != 0), "connect AF_UNSPEC")
+
+
+def in_lab_reno(algorithm):
+    """The algorithms in use: of a socket that fell back to reno, of its next connection, and of one that it gets as a listener."""
+    load()
+    inlab.up("lo")
+    server = socket.create_server(("127.0.0.1", 5001))
+    seen = []
+    for port in (None, 5002):
+        inlab.write(DCC + "line_rate_mbps", "0")
+        sock = socket.socket()
+        use(sock, algorithm)
+        sock.connect(("127.0.0.1", 5001))
+        seen.append(used(sock))
+        disconnect(sock)
+        inlab.write(DCC + "line_rate_mbps", "20000")
+        if port is None:
+            sock.connect(("127.0.0.1", 5001))
+            seen.append(used(sock))
+            continue
+        sock.bind(("127.0.0.1", port))
+        sock.listen()
+        client = socket.create_connection(("127.0.0.1", port))
+        client.send(b"x")
+        child, _ = sock.accept()
+        assert child.recv(1) == b"x"
+        seen.append(used(child))
+    server.close()
+    return seen
+
+
+def test_what_fell_back_to_reno_tries_it_anew_with_its_next_connection(lab):
+    for algorithm, module in (("oscar", "oscar"), ("timely", "timely"), ("patched_timely", "timely")):
+        assert in_lab(lab, "in_lab_reno", algorithm) == [f"{module}-reno", algorithm, f"{module}-reno", algorithm]
+
+
 # ---- names ----
 
 
