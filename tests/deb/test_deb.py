@@ -190,6 +190,17 @@ def test_packages_install_serve_a_newer_kernel_upgrade_and_leave_nothing(chroot,
     chroot.run("env", f"KERNEL={old_kernel}", "/root/tree/packaging/dkms.sh", "install")
     assert chroot.dkms() == {(NEWER, old_kernel)}
     assert chroot.modules(old_kernel) == MODULES
+    # The package over it, an older version; `make dkms-remove` leaves that to apt.
+    chroot.install(chroot.put(packages["delaycc-dkms"]))
+    assert {version for version, _ in chroot.dkms()} == {VERSION}
+    assert chroot.run("modinfo", "-k", new_kernel, "-F", "version", "delaycc").strip() == VERSION
+    refused = chroot.try_to("/root/tree/packaging/dkms.sh", "remove")
+    assert refused.returncode == 1
+    assert "belongs to the package delaycc-dkms" in refused.stderr
+    chroot.run("dpkg", "--purge", "delaycc-dkms")
+    assert chroot.left() == []
+    # And a version of `make dkms` over another one.
+    chroot.run("env", f"KERNEL={old_kernel}", "/root/tree/packaging/dkms.sh", "install")
     chroot.run("/root/tree/packaging/dkms.sh", "remove")
     assert chroot.dkms() == set()
     assert chroot.left() == []
