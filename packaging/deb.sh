@@ -8,6 +8,8 @@
 # The packages are built from a copy of the source tree, so that nothing is left in it. Their version is that of
 # VERSION; 1.2.3-dev becomes 1.2.3~dev, which is before 1.2.3.
 set -euo pipefail
+# dpkg-deb wants folders that all users may read.
+umask 022
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 out=$(realpath -m "${1:?usage: deb.sh DIR [OPTION...]}")
 shift

@@ -10,6 +10,8 @@
 # Environment: BUILD (the build folder), PREFIX (absolute), DESTDIR (goes in front of every path; for packages).
 # PREFIX/share/delaycc/installed lists every file, so that another version can be removed too.
 set -euo pipefail
+# What is installed is for all users, whatever the umask.
+umask 022
 
 destdir=${DESTDIR:-}
 prefix=${PREFIX:-/usr/local}

@@ -12,6 +12,7 @@
 #include <iostream>
 #include <string_view>
 
+#include "base/posix.h"
 #include "base/suggest.h"
 #include "scenario/scenario_file.h"
 
@@ -62,8 +63,7 @@ namespace {
 fs::path data_folder(const char* name, const char* source) {
   const fs::path prefix = fs::read_symlink("/proc/self/exe").parent_path().parent_path();
   fs::path installed = prefix / name;
-  std::error_code ignored;
-  return fs::exists(installed, ignored) ? installed : fs::path(source);
+  return is_at_first(installed, source) ? installed : fs::path(source);
 }
 
 }  // namespace
@@ -102,8 +102,10 @@ std::string find_scenario(const std::string& name) {
     return name;
   }
   const fs::path known = scenario_folder() / (name + ".toml");
-  std::error_code ignored;
-  if (fs::is_regular_file(known, ignored)) return known.string();
+  std::error_code unseen;
+  if (fs::is_regular_file(known, unseen)) return known.string();
+  if (unseen == std::errc::permission_denied && !there)
+    throw ScenarioError(known.string() + ": cannot be read: " + unseen.message());
   if (there)
     throw ScenarioError(name +
                         ": is a folder, allowed is a TOML file or a name of "

@@ -15,6 +15,10 @@ struct ProgramFolder {
 // That of this program: the build folder, unless it is installed.
 ProgramFolder program_folder();
 
+// The runner of the backends host and hosts; throws Error where it is not there, or not for this
+// user.
+std::string host_runner_path();
+
 }  // namespace delaycc
 
 #endif  // DELAYCC_HARNESS_BACKEND_PROGRAMS_H_

@@ -67,6 +67,13 @@ std::string read_file(const std::string& path) {
   return read_all(open_file(path, O_RDONLY), path, SIZE_MAX);
 }
 
+bool is_at_first(const std::string& first, const std::string& second) {
+  const auto may_be_there = [](const std::string& path) {
+    return access(path.c_str(), F_OK) == 0 || errno == EACCES;
+  };
+  return access(first.c_str(), F_OK) == 0 || (may_be_there(first) && !may_be_there(second));
+}
+
 std::string read_regular_file(const std::string& path, size_t most_bytes) {
   // A FIFO without a writer would block the open.
   const Fd fd = open_file(path, O_RDONLY | O_NONBLOCK);

@@ -58,6 +58,11 @@ std::string read_file(const std::string& path);
 // of more than `most_bytes`. Waits for nobody.
 std::string read_regular_file(const std::string& path, size_t most_bytes);
 
+// Which of two places holds something: whether it is the first. Where this user may not look into
+// the first it is, unless the second holds it or may not be looked into either. Whoever opens it
+// then says that the permission is missing, not the file.
+bool is_at_first(const std::string& first, const std::string& second);
+
 // Reads `bytes` bytes from where `fd` stands; throws Error naming the path, also when the file ends
 // before.
 void read_exactly(const Fd& fd, const std::string& path, void* to, size_t bytes);

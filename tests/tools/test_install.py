@@ -114,6 +114,18 @@ def test_with_an_installed_lab_it_runs_a_scenario_until_all_is_uninstalled(tmp_p
     assert "nothing to remove" in again.stderr
 
 
+def test_all_users_may_read_it_whatever_the_umask(tmp_path):
+    before = os.umask(0o077)
+    try:
+        done = install("tools", tmp_path / "root")
+    finally:
+        os.umask(before)
+    assert done.returncode == 0, done.stderr
+    installed = [file for file in (tmp_path / "root").rglob("*") if not file.is_symlink()]
+    assert not [file for file in installed if file.is_dir() and file.stat().st_mode & 0o777 != 0o755]
+    assert not [file for file in installed if not file.stat().st_mode & 0o004]
+
+
 def test_an_upgrade_removes_what_the_new_version_no_longer_has(tmp_path):
     assert install("tools", tmp_path).returncode == 0
     prefix = pathlib.Path(f"{tmp_path}{PREFIX}")

@@ -41,8 +41,14 @@ constexpr uint32_t kMaxPriority = 0x7fffffff;
 // The algorithms that there are objects for.
 std::vector<std::string> objects() {
   std::vector<std::string> names;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(bpf_folder(), ignored)) {
+  std::error_code error;
+  const fs::directory_iterator entries(bpf_folder(), error);
+  if (error == std::errc::permission_denied)
+    throw Error(
+        fmt::format("the BPF objects' folder {} is not for this user: {}; run it as root, or "
+                    "give the user access to it and to the folders above it",
+                    bpf_folder().string(), error.message()));
+  for (const auto& entry : entries) {
     const std::string file = entry.path().filename();
     const size_t end = file.rfind(kObjectEnd);
     const std::string name = file.substr(0, end);

@@ -36,12 +36,6 @@ utsname kernel_name() {
   return name;
 }
 
-std::string runner_path() {
-  std::string path = program_folder().path + "/delaycc-host-runner";
-  if (!is_file(path)) throw Error("no host runner at " + path + "; build it with \"make\"");
-  return path;
-}
-
 std::vector<std::string> environment() {
   std::vector<std::string> result = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin"};
   if (const std::string folder = module_folder(); !folder.empty())
@@ -51,7 +45,7 @@ std::vector<std::string> environment() {
 
 class Host : public Backend {
  public:
-  Host() : runner_(runner_path()), kernel_(find_kernel_algorithms(module_folder())) {
+  Host() : runner_(host_runner_path()), kernel_(find_kernel_algorithms(module_folder())) {
     // Inside the lab its clock is the trial's, too.
     const bool lab = fs::exists("/proc/delaycc_lab");
     capabilities_.time = lab ? Capabilities::Time::kVirtual : Capabilities::Time::kWall;

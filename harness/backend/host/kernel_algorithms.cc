@@ -81,10 +81,14 @@ std::string module_folder() {
   const fs::path folder = given && *given
                               ? fs::absolute(given)
                               : fs::path(program_folder().path) / "modules" / kernel_release();
-  if (given && *given && !fs::is_directory(folder))
+  std::error_code error;
+  const bool there = fs::is_directory(folder, error);
+  if (error == std::errc::permission_denied)
+    throw Error("the modules' folder " + folder.string() +
+                " is not for this user: " + error.message());
+  if (given && *given && !there)
     throw Error("DELAYCC_MODULES: " + folder.string() + " is no folder");
-  std::error_code ignored;
-  return fs::is_directory(folder, ignored) ? folder.string() : std::string();
+  return there ? folder.string() : std::string();
 }
 
 KernelAlgorithms find_kernel_algorithms(const std::string& folder) {

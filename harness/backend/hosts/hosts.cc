@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <iterator>
 #include <map>
 #include <mutex>
@@ -25,8 +24,6 @@
 
 namespace delaycc {
 namespace {
-
-namespace fs = std::filesystem;
 
 // From the order to start to the first connection, which a runner makes 300 ms earlier than the
 // plan says.
@@ -179,18 +176,10 @@ class TrialEnd {
   std::vector<Session*> sessions_;
 };
 
-std::string runner_path() {
-  std::string path = program_folder().path + "/delaycc-host-runner";
-  std::error_code ignored;
-  if (!fs::is_regular_file(path, ignored))
-    throw Error("no host runner at " + path + "; build it with \"make\"");
-  return path;
-}
-
 class Hosts : public Backend {
  public:
   Hosts(const std::string& path, const std::atomic<bool>& stop)
-      : inventory_(read_inventory(path)), runner_(runner_path()) {
+      : inventory_(read_inventory(path)), runner_(host_runner_path()) {
     capabilities_.time = Capabilities::Time::kWall;
     capabilities_.exact = false;
     capabilities_.parallel = false;

@@ -97,10 +97,12 @@ Inventory read_inventory(const std::string& path) {
   if (root.has("ssh_config")) {
     const fs::path config = fs::absolute(fs::path(path).parent_path() / inventory.ssh_config);
     inventory.ssh_config = config.lexically_normal().string();
-    std::error_code ignored;
-    if (!fs::is_regular_file(config, ignored))
+    std::error_code error;
+    if (!fs::is_regular_file(config, error))
       root.complain("ssh_config",
-                    "there is no file " + inventory.ssh_config +
+                    (error == std::errc::permission_denied ? "this user may not read "
+                                                           : "there is no file ") +
+                        inventory.ssh_config +
                         ", allowed is a configuration of ssh, from this file's folder");
   }
   inventory.ptp = root.boolean("ptp", false);
