@@ -350,6 +350,21 @@ def refused():
     return seen
 
 
+def unmounted():
+    """Without /sys/fs/bpf: mounted by --pin; and where no file system may be mounted."""
+    subprocess.run(["umount", "/sys/fs/bpf"], check=True)
+    seen = {}
+    with loaded("oscar", *LINE, "--pin"):
+        seen["pins"] = sorted(os.listdir("/sys/fs/bpf/delaycc/oscar"))
+    seen["mounted"] = [line.split()[2] for line in pathlib.Path("/proc/self/mounts").read_text().splitlines() if line.split()[1] == "/sys/fs/bpf"]
+    subprocess.run(["umount", "/sys/fs/bpf"], check=True)
+    # No mount point any more.
+    subprocess.run(["mount", "-t", "tmpfs", "tmp", "/sys/fs"], check=True)
+    seen["refused"] = delaycc("load", "oscar", *LINE, "--pin", fails=True)
+    seen["after"] = status()
+    return seen
+
+
 def inside(case):
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     subprocess.run(["mount", "-t", "bpf", "bpf", "/sys/fs/bpf"], check=True)
@@ -513,6 +528,14 @@ def test_a_kernel_without_it_is_told_which_one_has_it():
     for words in (("load", "oscar", *LINE), ("status",)):
         done = subprocess.run([DELAYCC, *words], capture_output=True, text=True, check=False, preexec_fn=without_bpf)
         assert done.returncode == 1 and "this kernel cannot do it (needs 6.1 or later with CONFIG_BPF_JIT)" in done.stderr, done
+
+
+def test_pins_are_made_where_no_bpf_file_system_is_mounted():
+    seen = seen_in("unmounted")
+    assert "dcc_settings" in seen["pins"]
+    assert seen["mounted"] == ["bpf"]
+    assert "no BPF file system is at /sys/fs/bpf, and none may be mounted here" in seen["refused"]
+    assert seen["after"] is None
 
 
 def test_without_permission_it_says_what_is_needed():

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <libmnl/libmnl.h>
+#include <linux/magic.h>
 #include <linux/net_tstamp.h>
 #include <linux/nsfs.h>
 #include <linux/pkt_sched.h>
@@ -16,7 +17,9 @@
 #include <net/if.h>
 #include <sched.h>
 #include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -472,7 +475,21 @@ void put_arrivals(int settings, bool wanted) {
   put(settings, {{offsetof(dcc_settings_head, arrivals), wanted ? 1U : 0U}});
 }
 
+// Mounts a BPF file system where there is none, as bpftool does.
+void mount_pins() {
+  struct statfs found;
+  if (statfs(kBpfFileSystem, &found) == 0 && found.f_type == BPF_FS_MAGIC) return;
+  if (mount("bpf", kBpfFileSystem, "bpf", 0, "mode=0700") < 0) {
+    const int error = errno;
+    throw Error(
+        fmt::format("--pin: no BPF file system is at {}, and none may be mounted here: {}; have "
+                    "\"mount -t bpf bpf {}\" done where it may be, or load without --pin",
+                    kBpfFileSystem, strerror(error), kBpfFileSystem));
+  }
+}
+
 void pin_maps(bpf_object* object, const std::string& folder) {
+  mount_pins();
   std::error_code ignored;
   fs::create_directories(folder, ignored);
   bpf_map* map = nullptr;
@@ -483,9 +500,7 @@ void pin_maps(bpf_object* object, const std::string& folder) {
     fs::remove(path, ignored);
     if (bpf_obj_pin(bpf_map__fd(map), path.c_str()) < 0) {
       const int error = errno;
-      throw Error(fmt::format(
-          "{}: cannot be pinned: {}: is a BPF file system mounted? mount -t bpf bpf /sys/fs/bpf",
-          path, strerror(error)));
+      throw Error(fmt::format("{}: cannot be pinned: {}", path, strerror(error)));
     }
   }
 }

@@ -76,6 +76,7 @@ struct BpfLoadOptions {
   bool pin = false;                             // maps below kBpfPins/NAME
 };
 
+inline constexpr char kBpfFileSystem[] = "/sys/fs/bpf";
 inline constexpr char kBpfPins[] = "/sys/fs/bpf/delaycc";
 
 // Loads and registers the object `file` under the name that it has. Settings are checked before
