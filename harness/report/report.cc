@@ -238,12 +238,14 @@ void check_expectations(const json& expectations) {
   for (std::size_t i = 0; i < expectations.size(); ++i) {
     const json& e = expectations[i];
     const std::string at = step("/expectations", i);
-    need_keys(e, at, {"algorithm", "metric", "text", "met", "value", "case"},
+    need_keys(e, at, {"algorithm", "metric", "text", "met", "value", "ci95", "unit", "case"},
               {"algorithm", "metric", "text", "met"});
     if (e.contains("case")) check_parameters(e["case"], step(at, "case"));
     for (const char* key : {"algorithm", "metric", "text"}) need_string(e[key], step(at, key));
     need_bool(e["met"], step(at, "met"));
     if (e.contains("value")) need_number_or_null(e["value"], step(at, "value"));
+    if (e.contains("ci95")) need_number(e["ci95"], step(at, "ci95"));
+    if (e.contains("unit")) need_string(e["unit"], step(at, "unit"));
   }
 }
 
@@ -626,7 +628,7 @@ void validate_report(const json& data) {
              "order",    "algorithm_notes", "metrics",   "kernel",       "build",    "repeat",
              "seed",     "parameters",      "cases",     "expectations", "event_us", "event_label",
              "focus_us", "references",      "curves",    "evaluation",   "flows",    "notes",
-             "set",      "settings",        "responses", "curves_of"},
+             "set",      "settings",        "responses", "curves_of",    "untested"},
             {"scenario", "algorithms"});
   for (const char* key : {"scenario", "title", "claim", "subject", "main_metric", "kernel", "build",
                           "repeat", "event_label", "curves_of"}) {
@@ -672,6 +674,7 @@ void validate_report(const json& data) {
     }
   }
   if (data.contains("expectations")) check_expectations(data["expectations"]);
+  if (data.contains("untested")) need_strings(data["untested"], "/untested");
   if (data.contains("event_us")) need_number(data["event_us"], "/event_us");
   if (data.contains("focus_us")) {
     const json& focus = data["focus_us"];

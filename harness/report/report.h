@@ -49,10 +49,14 @@
 //   "cases"        array of {"parameters": {...}, "algorithms": {...}, "settings": {...}}, all as
 //                  above, the last optional: every case of a sweep
 //   "expectations" array of {"algorithm": string, "metric": string, "text": string,
-//                            "met": boolean, "value": number?, "case": parameters}
+//                            "met": boolean, "value": number?, "ci95": number, "unit": string,
+//                            "case": parameters}
 //                  "text" reads on after the metric's name ("<= 25 us"); "value" is null or absent
 //                  when the metric was not measured. "case" is there for an expectation of every case
-//                  of a sweep: the worst one, whose value is shown; "text" names it, too
+//                  of a sweep: the worst one, whose value is shown; "text" names it, too. "ci95" is
+//                  there where the value's interval decided; "unit" is the value's, absent: the
+//                  metric's
+//   "untested"     array of strings: expectations of the whole sweep, of which only a part ran
 //   "event_us"     number: time of the scenario's event on the curves' time axis
 //   "event_label"  string: what happens then, "burst of 9 flows"
 //   "focus_us"     [number, number]: the first view of the curves' time axis, start < end; absent:

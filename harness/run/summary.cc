@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "metrics/catalogue.h"
+#include "scenario/expression.h"
 
 namespace delaycc {
 namespace {
@@ -116,9 +117,139 @@ double limit_margin(const Expectation& e, double low, double high) {
   return margin;
 }
 
-std::vector<CheckedExpectation> check_expectations(const RunSummary& summary) {
-  const RunResult& run = summary.run;
-  std::vector<CheckedExpectation> result;
+// What an expectation found in one case, or along one line of cases.
+struct Finding {
+  bool measured = false;
+  bool missed = false;     // in a trial: a lower bound
+  bool of_missed = false;  // what it is compared with
+  double value = 0;
+  double low = 0, high = 0;  // what the limits are held against
+  std::optional<double> ci95;
+  std::string where;  // of a trend: the step that goes the other way
+};
+
+void set_interval(const std::vector<double>& of_trials, Finding* f) {
+  if (of_trials.empty()) return;
+  const Summary s = summarise(of_trials);
+  f->measured = s.n > 1;  // one trial has no interval
+  f->value = s.mean;
+  f->low = s.mean - s.ci95;
+  f->high = s.mean + s.ci95;
+  if (f->measured) f->ci95 = s.ci95;
+}
+
+Finding plain_finding(const AlgorithmSummary& summary, const Expectation& e) {
+  Finding f;
+  const auto metric = summary.metrics.find(e.metric);
+  if (metric == summary.metrics.end()) return f;
+  const Summary& s = metric->second.summary;
+  f.measured = true;
+  f.missed = metric->second.missed > 0;
+  f.value = e.statistic == "max" ? s.max : e.statistic == "min" ? s.min : s.mean;
+  f.low = f.high = f.value;
+  return f;
+}
+
+// A case at its place on the axis.
+using Point = std::pair<double, const CaseResult*>;
+
+// Those cases that differ from `c` in the parameter alone, itself too, in order of the parameter.
+std::vector<Point> cases_over(const RunResult& run, const CaseResult& c, const std::string& over) {
+  std::vector<Point> result;
+  for (const CaseResult& other : run.cases) {
+    double place = 0;
+    const auto value = other.parameters.find(over);
+    if (value == other.parameters.end() || !to_number(value->second, &place)) continue;
+    Parameters same = other.parameters;
+    same[over] = c.parameters.at(over);
+    if (same == c.parameters) result.emplace_back(place, &other);
+  }
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+// The values of one metric at every point, trial by trial; empty where a trial lacks one.
+std::vector<std::vector<double>> values_over(const std::vector<Point>& points, const Expectation& e,
+                                             Finding* f) {
+  std::map<int, std::vector<double>> by_trial;
+  for (const auto& [place, c] : points) {
+    const auto trials = c->trials.find(e.algorithm);
+    if (trials == c->trials.end()) return {};
+    for (const TrialResult& trial : trials->second) {
+      const auto value = trial.metrics.find(e.metric);
+      if (trial.number < 0 || value == trial.metrics.end()) return {};
+      f->missed = f->missed || value->second.missed;
+      by_trial[trial.number].push_back(value->second.value);
+    }
+  }
+  std::vector<std::vector<double>> result;
+  for (const auto& [number, values] : by_trial) {
+    if (values.size() != points.size()) return {};
+    result.push_back(values);
+  }
+  return result;
+}
+
+// The least-squares slope of values at these places.
+double slope(const std::vector<Point>& points, const std::vector<double>& values) {
+  double mean = 0;
+  for (const auto& [place, c] : points) mean += place / static_cast<double>(points.size());
+  double squares = 0, products = 0;
+  for (size_t i = 0; i < points.size(); i++) {
+    squares += (points[i].first - mean) * (points[i].first - mean);
+    products += (points[i].first - mean) * values[i];
+  }
+  return products / squares;
+}
+
+// The slope; or of "rises" and "falls" the change from the first to the last point, which has to be
+// that way, and no step between neighbours is shown to go the other way.
+Finding trend_finding(const RunResult& run, const CaseResult& c, const Expectation& e) {
+  Finding f;
+  const std::vector<Point> points = cases_over(run, c, e.over);
+  const std::vector<std::vector<double>> trials = values_over(points, e, &f);
+  const auto of_trials = [&](const auto& figure) {
+    std::vector<double> result;
+    for (const std::vector<double>& values : trials) result.push_back(figure(values));
+    return result;
+  };
+  if (e.trend.empty()) {
+    set_interval(of_trials([&](const auto& values) { return slope(points, values); }), &f);
+    f.of_missed = f.missed;  // a lower bound may tilt the line either way
+    return f;
+  }
+  set_interval(of_trials([](const auto& values) { return values.back() - values.front(); }), &f);
+  f.of_missed = f.missed;
+  if (!f.measured) return f;
+  const double sign = e.trend == "rises" ? 1 : -1;
+  for (size_t i = 0; i + 1 < points.size(); i++) {
+    const Summary step =
+        summarise(of_trials([&](const auto& values) { return values[i + 1] - values[i]; }));
+    if (sign * step.mean + step.ci95 < 0)
+      f.where = fmt::format("{} from {} = {} to {}", e.trend == "rises" ? "falls" : "rises", e.over,
+                            format_number(points[i].first), format_number(points[i + 1].first));
+  }
+  return f;
+}
+
+// Whether `c` is the case that stands for its line: the first of it.
+bool begins_line(const RunResult& run, const CaseResult& c, const Expectation& e) {
+  const std::vector<Point> points = cases_over(run, c, e.over);
+  return points.size() > 1 && points.front().second == &c;
+}
+
+// What an expectation says of its case: its text goes on with the metric's unit.
+std::string expectation_text(const RunResult& run, const CaseResult& c, const Expectation& e,
+                             const std::string& unit, const Finding& f) {
+  if (e.over.empty()) return e.text + (e.of.empty() && !unit.empty() ? " " + unit : "");
+  if (e.trend.empty()) return e.text + (unit.empty() ? "" : " " + unit);
+  const std::vector<Point> points = cases_over(run, c, e.over);
+  return fmt::format("{} (change from {} to {}){}", e.text, format_number(points.front().first),
+                     format_number(points.back().first), f.where.empty() ? "" : ", but " + f.where);
+}
+
+void check_expectations(RunSummary* summary) {
+  const RunResult& run = summary->run;
   const CaseResult& main = run.cases.front();
   for (size_t i = 0; i < main.scenario.expectations.size(); i++) {
     const std::string& algorithm = main.scenario.expectations[i].algorithm;
@@ -127,91 +258,91 @@ std::vector<CheckedExpectation> check_expectations(const RunSummary& summary) {
       return std::find(run.algorithms.begin(), run.algorithms.end(), name) != run.algorithms.end();
     };
     if (!ran(algorithm) || (!main_e.of.empty() && !ran(main_e.of))) continue;
-    if (!main_e.of_case.empty() && !run.sweep) continue;
+    const bool trend = !main_e.over.empty();
+    if ((!main_e.of_case.empty() && !run.sweep) ||
+        (trend && cases_over(run, main, main_e.over).size() < 2)) {
+      summary->untested.push_back(algorithm + " " + main_e.metric + " " + main_e.text);
+      continue;
+    }
     CheckedExpectation checked;
     double margin = 0;  // of the case shown
     bool first = true;
     for (size_t n = 0; n < run.cases.size(); n++) {
       const CaseResult& c = run.cases[n];
       // The case's own limits: they may depend on its parameters.
-      const Expectation& e = c.scenario.expectations.at(i);
+      Expectation e = c.scenario.expectations.at(i);
       if (!first && !e.every_case) break;
       const MetricInfo* info = find_metric(e.metric);
+      const std::string unit = info ? info->unit : "";
       const auto trials = c.trials.find(algorithm);
-      bool measured = false;
-      bool missed = false;
-      bool of_missed = false;
-      double value = 0;
-      double low = 0, high = 0;  // what the limits are held against
-      if (!e.of.empty()) {
+      Finding f;
+      if (trend) {
+        if (e.every_case && !begins_line(run, c, e)) continue;
+        f = trend_finding(run, c, e);
+        if (e.trend == "rises") e.has_min = true;
+        if (e.trend == "falls") e.has_max = true;
+      } else if (!e.of.empty()) {
         const CaseResult* reference = reference_case(run, c, e);
         if (reference == &c && e.of == algorithm) {  // of itself
           if (e.every_case) continue;
           break;
         }
-        std::vector<double> pairs;
         if (reference && trials != c.trials.end() && reference->trials.count(e.of))
-          pairs = ratios(trials->second, reference->trials.at(e.of), e.metric, &missed, &of_missed);
-        if (!pairs.empty()) {
-          const Summary s = summarise(pairs);
-          measured = s.n > 1;  // one pair has no interval
-          value = s.mean;
-          low = s.mean - s.ci95;
-          high = s.mean + s.ci95;
-        }
+          set_interval(
+              ratios(trials->second, reference->trials.at(e.of), e.metric, &f.missed, &f.of_missed),
+              &f);
       } else if (trials != c.trials.end()) {
-        const auto& metrics = summary.cases[n].at(algorithm).metrics;
-        if (const auto metric = metrics.find(e.metric); metric != metrics.end()) {
-          measured = true;
-          missed = metric->second.missed > 0;
-          const Summary& s = metric->second.summary;
-          value = e.statistic == "max" ? s.max : e.statistic == "min" ? s.min : s.mean;
-          low = high = value;
-        }
+        f = plain_finding(summary->cases[n].at(algorithm), e);
       }
       // A lower bound shows nothing about an upper limit, as what is compared with nothing about a
-      // lower one.
-      const bool met = measured && (!e.has_min || (low >= e.min && !of_missed)) &&
-                       (!e.has_max || (high <= e.max && !missed));
+      // lower one. Of a trend the change is to be more than none.
+      const bool beyond = e.trend.empty() || (e.trend == "rises" ? f.low > 0 : f.high < 0);
+      const bool met = f.measured && beyond && f.where.empty() &&
+                       (!e.has_min || (f.low >= e.min && !f.of_missed)) &&
+                       (!e.has_max || (f.high <= e.max && !f.missed));
       // Of several cases the worst is shown: one without a value, else one that misses, else the
       // one that is nearest to its limit.
-      const double room = limit_margin(e, low, high);
+      const double room = limit_margin(e, f.low, f.high);
       const auto rank = [](bool has_value, bool is_met, double m) {
         return std::make_tuple(has_value, is_met, m);
       };
-      if (first || rank(measured, met, room) < rank(checked.measured, checked.met, margin)) {
+      if (first || rank(f.measured, met, room) < rank(checked.measured, checked.met, margin)) {
         checked.algorithm = algorithm;
         checked.metric = e.metric;
-        checked.text =
-            e.text + (e.of.empty() && info && *info->unit ? std::string(" ") + info->unit : "");
+        checked.text = expectation_text(run, c, e, unit, f);
         checked.met = met;
-        checked.measured = measured;
-        checked.missed = missed;
-        checked.value = value;
+        checked.measured = f.measured;
+        checked.missed = f.missed;
+        checked.value = f.value;
+        checked.ci95 = f.ci95;
+        checked.unit = e.of.empty() ? unit : "";
         margin = room;
         if (e.every_case && run.sweep) {
-          checked.text += " in every case (the worst: " + parameters_text(c.parameters) + ")";
-          checked.worst_case = c.parameters;
+          Parameters shown = c.parameters;
+          shown.erase(e.over);
+          if (!shown.empty()) {
+            checked.text += " in every case (the worst: " + parameters_text(shown) + ")";
+            checked.worst_case = shown;
+          }
         }
       }
       first = false;
     }
-    if (!first) result.push_back(checked);
+    if (!first) summary->expectations.push_back(checked);
   }
-  return result;
 }
 
 }  // namespace
 
 RunSummary summarise_run(const RunResult& run) {
-  RunSummary summary = {run, {}, {}};
+  RunSummary summary = {run, {}, {}, {}};
   for (const CaseResult& c : run.cases) {
     summary.cases.emplace_back();
     for (const auto& [algorithm, trials] : c.trials)
       summary.cases.back()[algorithm] = summarise_trials(trials);
     compare_with_best(c, run.algorithms, &summary.cases.back());
   }
-  summary.expectations = check_expectations(summary);
+  check_expectations(&summary);
   return summary;
 }
 

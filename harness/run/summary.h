@@ -63,6 +63,9 @@ struct CheckedExpectation {
   bool measured = false;
   bool missed = false;  // in a trial: the value is a lower bound
   double value = 0;     // of several cases the worst one's
+  // Half-width of the value's 95 % interval, where that decides: of a ratio or a trend.
+  std::optional<double> ci95;
+  std::string unit;  // of the value; empty for a ratio
   // Of which case: with every_case and a sweep. `text` names it, too.
   std::optional<Parameters> worst_case;
 };
@@ -77,6 +80,8 @@ struct RunSummary {
   const RunResult& run;
   std::vector<std::map<std::string, AlgorithmSummary>> cases;  // as in the run; by algorithm
   std::vector<CheckedExpectation> expectations;  // those that speak of an algorithm that ran
+  // "oscar slowdown_mean rises over load": of the whole sweep, where that did not run.
+  std::vector<std::string> untested;
 };
 
 // Refers to `run`, which has a case and is not to change while the summary is used.

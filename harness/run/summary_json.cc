@@ -94,9 +94,12 @@ json summary_json(const RunSummary& summary) {
                             {"text", e.text},
                             {"met", e.met},
                             {"value", e.measured ? json(e.value) : json()}});
+    if (e.measured && e.ci95) expectations.back()["ci95"] = *e.ci95;
+    expectations.back()["unit"] = e.unit;
     if (e.worst_case) expectations.back()["case"] = parameters_json(*e.worst_case);
   }
   result["expectations"] = expectations;
+  if (!summary.untested.empty()) result["untested"] = summary.untested;
   if (!summary.run.limits.empty()) result["notes"] = summary.run.limits;
   return result;
 }

@@ -148,7 +148,11 @@ std::string summary_table(const RunSummary& summary) {
   for (const CheckedExpectation& e : summary.expectations)
     text += fmt::format("{}  {} {} {}: {}\n", e.met ? "met    " : "NOT MET", e.algorithm, e.metric,
                         e.text,
-                        e.measured ? (e.missed ? ">" : "") + number_text(e.value) : "not measured");
+                        e.measured ? (e.missed ? ">" : "") + number_text(e.value) +
+                                         (e.ci95 ? " ± " + number_text(*e.ci95) : "")
+                                   : "not measured");
+  for (const std::string& text_of : summary.untested)
+    text += "untested " + text_of + ": needs --sweep\n";
   for (const std::string& limit : run.limits) text += "note     " + limit + "\n";
   return text;
 }

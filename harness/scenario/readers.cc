@@ -345,7 +345,49 @@ std::string read_metric(Section& section, const std::string& key, const Workload
   return section.choice(key, "", names);
 }
 
-Expectation read_expectation(Section& section, const WorkloadSpec& workload) {
+namespace {
+
+// Of an expectation that has an `over`.
+void check_trend(Section& section, const Expectation& e,
+                 const std::map<std::string, std::vector<Value>>& sweep) {
+  std::vector<std::string> names;
+  for (const auto& [name, values] : sweep) names.push_back(name);
+  const auto values = sweep.find(e.over);
+  if (values == sweep.end()) {
+    section.complain("over",
+                     "\"" + e.over + "\" is no parameter with a list of values in [sweep], " +
+                         (names.empty() ? "which has none" : "allowed is " + listed(names)));
+  } else {
+    for (const Value& value : values->second)
+      if (double number; !to_number(value, &number)) {
+        section.complain("over", "\"" + e.over + "\" has the value \"" + to_string(value) +
+                                     "\", allowed is a parameter whose values are numbers");
+        break;
+      }
+  }
+  for (const char* key : {"of", "of_case", "value", "within_percent"})
+    if (section.has(key))
+      section.complain(key,
+                       "is not of a trend, allowed beside over are trend, or min and max of "
+                       "the slope");
+  if (e.statistic != "mean") section.complain("statistic", "of a trend is \"mean\"");
+  if (e.trend.empty() == !(e.has_min || e.has_max))
+    section.complain("over",
+                     "needs a trend (\"rises\" or \"falls\"), or min and/or max of the slope, "
+                     "and not both");
+}
+
+std::string limits_text(const Expectation& e) {
+  std::string text;
+  if (e.has_min) text = ">= " + format_number(e.min);
+  if (e.has_max) text += (text.empty() ? "" : " and ") + ("<= " + format_number(e.max));
+  return text;
+}
+
+}  // namespace
+
+Expectation read_expectation(Section& section, const WorkloadSpec& workload,
+                             const std::map<std::string, std::vector<Value>>& sweep) {
   Expectation expectation;
   expectation.algorithm = section.required_text("algorithm", "an algorithm's name");
   expectation.metric = read_metric(section, "metric", workload);
@@ -362,8 +404,21 @@ Expectation read_expectation(Section& section, const WorkloadSpec& workload) {
   expectation.has_max = section.has("max");
   expectation.min = section.number("min", 0, -limit, limit);
   expectation.max = section.number("max", 0, -limit, limit);
+  expectation.over = section.text("over", "");
+  const bool over = section.has("over");
+  if (section.has("trend")) expectation.trend = section.choice("trend", "", {"rises", "falls"});
+  if (section.has("trend") && !over)
+    section.complain("trend", "is over nothing, allowed is beside over, a parameter of [sweep]");
   const double value = section.number("value", 0, -limit, limit);
   const double within = section.number("within_percent", 0, 0, 1000);
+  if (over) {
+    check_trend(section, expectation, sweep);
+    expectation.text = expectation.trend.empty()
+                           ? "slope over " + expectation.over + " " + limits_text(expectation)
+                           : expectation.trend + " over " + expectation.over;
+    section.finish();
+    return expectation;
+  }
   if (has_value != has_within)
     section.complain("value", "value and within_percent belong together");
   else if (has_value == (expectation.has_min || expectation.has_max))
@@ -375,9 +430,7 @@ Expectation read_expectation(Section& section, const WorkloadSpec& workload) {
     expectation.max = value + std::abs(value) * within / 100;
     text = "= " + format_number(value) + " +- " + format_number(within) + " %";
   } else {
-    if (expectation.has_min) text = ">= " + format_number(expectation.min);
-    if (expectation.has_max)
-      text += (text.empty() ? "" : " and ") + ("<= " + format_number(expectation.max));
+    text = limits_text(expectation);
   }
   if (expectation.statistic != "mean") text = "(" + expectation.statistic + ") " + text;
   if (!expectation.of.empty()) {

@@ -18,7 +18,9 @@ WorkloadSpec read_workload(Section& section, const std::string& file, bool has_b
 EventSpec read_event(Section section);
 MeasureSpec read_measure(Section section, const std::string& default_log);
 std::string read_metric(Section& section, const std::string& key, const WorkloadSpec& workload);
-Expectation read_expectation(Section& section, const WorkloadSpec& workload);
+// `sweep`: the values of its parameters.
+Expectation read_expectation(Section& section, const WorkloadSpec& workload,
+                             const std::map<std::string, std::vector<Value>>& sweep);
 
 }  // namespace delaycc
 

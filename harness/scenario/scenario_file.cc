@@ -391,8 +391,9 @@ Scenario ScenarioFile::Document::read(const Parameters& parameters, Diagnostics*
   if (s.event.present && s.event.at_ns > s.measure.duration_ns)
     event.complain("at_us", "is after the end, allowed is at most measure.duration_us");
 
+  const std::map<std::string, std::vector<Value>> swept(lists.begin(), lists.end());
   for (Section& section : root.sections("expect")) {
-    s.expectations.push_back(read_expectation(section, s.workload));
+    s.expectations.push_back(read_expectation(section, s.workload, swept));
     const Expectation& e = s.expectations.back();
     auto check_algorithm = [&](const char* key, const std::string& name) {
       if (!s.algorithm_specs.count(name) &&

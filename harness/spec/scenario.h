@@ -171,6 +171,10 @@ struct Expectation {
   // of trials, and hold for its whole 95 % interval.
   std::string of;
   std::map<std::string, std::string> of_case;  // parameters that differ there
+  // A parameter of the sweep: the metric's trend over its values, from the least to the greatest,
+  // in the same trials. Without `trend` the limits are of the slope of the line of least squares.
+  std::string over;
+  std::string trend;  // "rises", "falls" or empty
   bool every_case = false;
   bool has_min = false;
   bool has_max = false;

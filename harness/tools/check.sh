@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Style and static checks: clang-format, checkpatch, sparse, clang-tidy, shellcheck, flake8, ESLint, licence lines, documentation
-# links, versions.
+# links, versions, claims of scenarios.
 # usage: check.sh BUILD_DIR     Runs every check, then fails if any of them found something.
 set -uo pipefail
 top=$(cd "$(dirname "$0")/../.." && pwd)
@@ -127,6 +127,7 @@ run "documentation links" harness/tools/check_docs.py
 run "budget of make test" harness/tools/durations.py check
 run versions harness/tools/check_version.py
 run "rooms of harness/" harness/tools/rooms.py
+run "scenarios' claims" harness/tools/check_claims.py
 run shellcheck shellcheck -x -P "$top" "${shell[@]}"
 run flake8 check_python
 run ESLint check_scripts

@@ -207,6 +207,40 @@ TEST(Scenario, NamesTheMistakesOfAComparison) {
             "\"mean\"");
 }
 
+TEST(Scenario, RefusesATrendOverNothingAndLimitsThatDoNotSuitIt) {
+  const std::string sweep = replaced(kMinimal, "[topology]",
+                                     "[sweep]\nmain = { k = 1, m = \"a\" }\n"
+                                     "k = [1, 2]\nm = [\"a\", \"b\"]\n\n[topology]");
+  const std::string expect = sweep + "[[expect]]\nalgorithm = \"cubic\"\nmetric = \"drops\"\n";
+  EXPECT_EQ(mistakes(expect + "over = \"k\"\ntrend = \"rises\"\n"), "");
+  EXPECT_EQ(mistakes(expect + "over = \"k\"\nmin = 1\nmax = 2\n"), "");
+  EXPECT_EQ(resolve(expect + "over = \"k\"\nmin = 1\nmax = 2\n").expectations.at(0).text,
+            "slope over k >= 1 and <= 2");
+  const std::string at = "file.toml:22: expect[0].";
+  EXPECT_EQ(mistakes(expect + "over = \"n\"\ntrend = \"rises\"\n"),
+            at + "over: \"n\" is no parameter with a list of values in [sweep], allowed is k, m");
+  EXPECT_EQ(
+      mistakes(expect + "over = \"m\"\ntrend = \"rises\"\n"),
+      at + "over: \"m\" has the value \"a\", allowed is a parameter whose values are numbers");
+  EXPECT_EQ(mistakes(expect + "over = \"k\"\n"),
+            at +
+                "over: needs a trend (\"rises\" or \"falls\"), or min and/or max of the slope, and "
+                "not both");
+  EXPECT_EQ(mistakes(expect + "over = \"k\"\ntrend = \"falls\"\nmax = 1\n"),
+            at +
+                "over: needs a trend (\"rises\" or \"falls\"), or min and/or max of the slope, and "
+                "not both");
+  EXPECT_EQ(mistakes(expect + "trend = \"rises\"\nmax = 1\n"),
+            at + "trend: is over nothing, allowed is beside over, a parameter of [sweep]");
+  EXPECT_EQ(mistakes(expect + "over = \"k\"\ntrend = \"grows\"\n"),
+            "file.toml:23: expect[0].trend: \"grows\" is unknown, allowed is one of rises, falls");
+  EXPECT_EQ(mistakes(expect + "over = \"k\"\ntrend = \"rises\"\nstatistic = \"max\"\n"),
+            "file.toml:24: expect[0].statistic: of a trend is \"mean\"");
+  EXPECT_EQ(mistakes(expect + "over = \"k\"\ntrend = \"rises\"\nof_case = { k = 1 }\n"),
+            "file.toml:24: expect[0].of_case: is not of a trend, allowed beside over are trend, or "
+            "min and max of the slope");
+}
+
 TEST(Scenario, ReadsEveryKeyThatAFamilyOfMetricsDeclares) {
   const auto with = [](const Parameter& parameter, const std::string& value) {
     return replaced(kMinimal, "duration_us = 100",

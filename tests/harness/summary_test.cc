@@ -433,6 +433,127 @@ TEST(Expectations, OfAnotherCaseNeedTheSweep) {
   EXPECT_NEAR(summarise_run(run).expectations.at(0).value, (2 + 40. / 21 + 60. / 29) / 3, 1e-12);
 }
 
+// Queues over n = 2, 40 and 60, the main case in the middle; `each`: of one trial at every n.
+RunResult trend(const std::vector<std::vector<double>>& each, const std::string& way) {
+  RunResult run = example();
+  run.sweep = true;
+  CaseResult c = run.cases[0];
+  c.parameters = {{"n", int64_t{40}}, {"other", int64_t{1}}};
+  Expectation& e = c.scenario.expectations[0];
+  e.metric = "queue_mean_bytes";
+  e.over = "n";
+  e.trend = way;
+  e.has_max = false;
+  e.text = way + " over n";
+  run.cases.clear();
+  for (const size_t place : {1, 0, 2}) {
+    c.parameters["n"] = std::vector<int64_t>{2, 40, 60}[place];
+    c.trials["oscar"].clear();
+    for (const std::vector<double>& values : each)
+      c.trials["oscar"].push_back(with("queue_mean_bytes", values[place]));
+    c.trials["oscar"] = numbered(c.trials["oscar"]);
+    run.cases.push_back(c);
+  }
+  return run;
+}
+
+TEST(Expectations, OfATrendAreAboutTheChangeInTheSameTrials) {
+  // The trials differ by more than the trend makes.
+  const std::vector<std::vector<double>> rising = {{10, 14, 20}, {110, 115, 121}, {60, 64, 69}};
+  RunResult run = trend(rising, "rises");
+  const CheckedExpectation e = summarise_run(run).expectations.at(0);
+  EXPECT_TRUE(e.met);
+  EXPECT_NEAR(e.value, 10, 1e-9);
+  EXPECT_NEAR(e.ci95.value(), 2.484, 1e-3);  // of 10, 11 and 9
+  EXPECT_EQ(e.text, "rises over n (change from 2 to 60)");
+  EXPECT_EQ(e.unit, "bytes");
+  EXPECT_FALSE(summarise_run(trend(rising, "falls")).expectations.at(0).met);
+  EXPECT_NO_THROW(validate_report(report_json(summarise_run(run))));
+  EXPECT_NE(
+      summary_table(summarise_run(run))
+          .find(
+              "met      oscar queue_mean_bytes rises over n (change from 2 to 60): 10.00 ± 2.484"),
+      std::string::npos)
+      << summary_table(summarise_run(run));
+}
+
+TEST(Expectations, OfATrendNeedEveryStepAndTheWholeChange) {
+  // A step that is shown to go the other way.
+  const CheckedExpectation e =
+      summarise_run(trend({{10, 30, 20}, {110, 131, 121}, {60, 79, 69}}, "rises"))
+          .expectations.at(0);
+  EXPECT_FALSE(e.met);
+  EXPECT_EQ(e.text, "rises over n (change from 2 to 60), but falls from n = 40 to 60");
+  // One that may: the line is flat where the link is full.
+  EXPECT_TRUE(summarise_run(trend({{10, 20, 19}, {110, 120, 122}, {60, 70, 70}}, "rises"))
+                  .expectations.at(0)
+                  .met);
+  // A change whose interval has 0 in it, and none at all.
+  EXPECT_FALSE(summarise_run(trend({{10, 12, 30}, {110, 112, 108}}, "rises")).expectations[0].met);
+  EXPECT_FALSE(summarise_run(trend({{5, 5, 5}, {5, 5, 5}}, "rises")).expectations[0].met);
+  // One trial has no interval.
+  EXPECT_FALSE(summarise_run(trend({{10, 14, 20}}, "rises")).expectations[0].measured);
+  // A trial without a value, and a lower bound, show nothing.
+  RunResult run = trend({{10, 14, 20}, {110, 115, 121}, {60, 64, 69}}, "rises");
+  run.cases[2].trials["oscar"][1].metrics["queue_mean_bytes"].missed = true;
+  EXPECT_FALSE(summarise_run(run).expectations[0].met);
+  run.cases[2].trials["oscar"][1].metrics.clear();
+  EXPECT_FALSE(summarise_run(run).expectations[0].measured);
+}
+
+TEST(Expectations, OfATrendCanLimitTheSlope) {
+  RunResult run = trend({{2, 40, 60}, {104, 180, 220}}, "");
+  for (CaseResult& c : run.cases) {
+    Expectation& e = c.scenario.expectations[0];
+    e.has_min = true;
+    e.min = 1;
+    e.text = "slope over n >= 1";
+  }
+  CheckedExpectation e = summarise_run(run).expectations.at(0);
+  EXPECT_NEAR(e.value, 1.5, 1e-9);  // of 1 and 2
+  EXPECT_FALSE(e.met) << "the interval of two slopes is wide";
+  EXPECT_EQ(e.text, "slope over n >= 1 bytes");
+  run = trend({{2, 40, 60}, {104, 180, 220}, {6, 82, 122}, {8, 84, 124}, {9, 85, 125}}, "");
+  for (CaseResult& c : run.cases) {
+    c.scenario.expectations[0].has_min = true;
+    c.scenario.expectations[0].min = 1;
+  }
+  EXPECT_TRUE(summarise_run(run).expectations.at(0).met);
+}
+
+TEST(Expectations, OfATrendInEveryCaseShowTheWorstLine) {
+  RunResult run = trend({{10, 14, 20}, {110, 115, 121}, {60, 64, 69}}, "rises");
+  const size_t cases = run.cases.size();
+  for (size_t i = 0; i < cases; i++) {
+    CaseResult c = run.cases[i];
+    c.parameters["other"] = int64_t{2};
+    for (TrialResult& trial : c.trials["oscar"]) trial.metrics["queue_mean_bytes"].value *= -1;
+    run.cases.push_back(c);
+  }
+  EXPECT_TRUE(summarise_run(run).expectations.at(0).met) << "the main case's line alone";
+  for (CaseResult& c : run.cases) c.scenario.expectations[0].every_case = true;
+  const CheckedExpectation e = summarise_run(run).expectations.at(0);
+  EXPECT_FALSE(e.met);
+  EXPECT_EQ(e.text,
+            "rises over n (change from 2 to 60), but falls from n = 40 to 60 in every case (the "
+            "worst: other = 2)");
+  EXPECT_EQ(e.worst_case->size(), 1u);
+}
+
+TEST(Expectations, OfAWholeSweepAreSaidNotToBeTestedWithoutIt) {
+  RunResult run = trend({{10, 14, 20}, {110, 115, 121}}, "rises");
+  run.cases.resize(1);
+  run.sweep = false;
+  const RunSummary summary = summarise_run(run);
+  EXPECT_TRUE(summary.expectations.empty());
+  EXPECT_EQ(summary.untested, std::vector<std::string>{"oscar queue_mean_bytes rises over n"});
+  EXPECT_EQ(summary_json(summary).at("untested").size(), 1u);
+  EXPECT_NE(summary_table(summary).find("untested oscar queue_mean_bytes rises over n: needs "
+                                        "--sweep"),
+            std::string::npos);
+  EXPECT_NO_THROW(validate_report(report_json(summary)));
+}
+
 TEST(Table, ShowsLowerBoundsAndMissingValuesAsSuch) {
   const std::string table = summary_table(summarise_run(example()));
   EXPECT_NE(table.find("25 ± 13"), std::string::npos) << table;

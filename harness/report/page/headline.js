@@ -54,13 +54,14 @@ export function fillHeadline() {
     }
   }
   const list = data.expectations || [];
-  if (list.length) {
+  const untested = (data.untested || []).length;
+  if (list.length || untested) {
     const met = list.filter((e) => e.met).length;
     const missed = list.length - met;
     tiles.append(el('div', {class: 'tile'}, el('p', {class: 'what'}, 'Expectations'),
       el('p', {class: 'figure'}, met + ' ', el('small', {}, 'of ' + list.length + ' met')),
-      el('p', {class: 'what'}, missed ? el('span', {class: 'verdict missed'}, missed + ' not met') : el('span', {class: 'verdict met'}, 'all met'),
-        ' ', el('a', {href: '#expectations'}, 'the list'))));
+      el('p', {class: 'what'}, !list.length ? '' : missed ? el('span', {class: 'verdict missed'}, missed + ' not met') : el('span', {class: 'verdict met'}, 'all met'),
+        ' ', untested ? untested + ' of the whole sweep not tested ' : '', el('a', {href: '#expectations'}, 'the list'))));
   }
   for (const note of data.notes || []) byId('notes').append(el('li', {}, note));
   for (const [name, note] of Object.entries(data.algorithm_notes || {})) byId('notes').append(el('li', {}, name + ': ' + note));

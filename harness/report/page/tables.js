@@ -72,21 +72,24 @@ export function fillFigures() {
 
 export function fillExpectations() {
   const list = data.expectations || [];
-  if (list.length === 0) return;
+  const untested = data.untested || [];
+  if (list.length + untested.length === 0) return;
   show('expectations');
   byId('expectations-table').append(el('table', {class: 'data wrapped'}, el('caption', {}, 'What was expected, what was measured'),
     el('thead', {}, el('tr', {}, ['Verdict', 'Metric', 'Expected', 'Measured'].map((t) => el('th', {scope: 'col'}, t)))),
     el('tbody', {}, list.map((e) => el('tr', {},
       el('td', {}, el('span', {class: 'verdict ' + (e.met ? 'met' : 'missed')}, e.met ? 'met' : 'not met')),
       el('th', {scope: 'row'}, e.algorithm + ': ' + metricLabel(e.metric).toLowerCase()), el('td', {}, e.text.replace(/\+-/g, '\u00b1').replace(/<=/g, '\u2264').replace(/>=/g, '\u2265')),
-      el('td', {}, measuredText(e)))))));
+      el('td', {}, measuredText(e)))),
+    untested.map((text) => el('tr', {}, el('td', {}, 'not tested'), el('th', {scope: 'row'}, text), el('td', {}, 'needs the whole sweep (--sweep)'), el('td', {}, '\u2013'))))));
 }
 
 // What the run judged, in the unit the expectation speaks in; with the interval when it is the mean.
 function measuredText(e) {
   if (typeof e.value !== 'number') return 'not measured';
   const figure = (data.algorithms[e.algorithm] || {})[e.metric];
-  const unit = {text: figure ? unitText(figure.unit) : '', divisor: 1};
+  const unit = {text: e.unit !== undefined ? unitText(e.unit) : figure ? unitText(figure.unit) : '', divisor: 1};
+  if (typeof e.ci95 === 'number') return figureText({mean: e.value, ci95: e.ci95}, unit);
   if (figure && figure.mean === e.value) return figureText(figure, unit);
   return plain(e.value) + (unit.text && ' ' + unit.text);
 }
