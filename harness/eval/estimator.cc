@@ -692,8 +692,14 @@ Comparison PairedComparison::compare() const {
   } else {
     c.significance = mean != 0 ? 1 : 0;
   }
+  const double half_width = student(n - 1, upper_tail(goal_)) * error;
+  c.low_so_far = mean - half_width;
+  c.high_so_far = mean + half_width;
   const double alike = goal_.relative_margin * std::abs(a_.mean());
-  const int64_t least = least_units(goal_, pairs_per_unit_);
+  int64_t least = least_units(goal_, pairs_per_unit_);
+  // Before, there is no interval of these differences that could decide.
+  if (goal_.interval == Interval::kAnytime && difference_.varied())
+    least = std::max<int64_t>(least, kAnytimeStart);
   const bool within = -c.difference.low <= alike && c.difference.high <= alike;
   // Where most pairs are equal, the few that differ must at least pass the sign test: all on one
   // side by chance no more often than the goal's confidence allows.
@@ -752,6 +758,10 @@ std::string describe(const Comparison& c, const std::string& a, const std::strin
   if (c.difference.doubt == Doubt::kNotVaried)
     return fmt::format("{} - {} has been {:.4g} in all {} pairs", b, a, c.difference.value,
                        c.difference.trials);
+  if (c.difference.trials < c.difference.least_trials && (c.low_so_far > 0 || c.high_so_far < 0))
+    return fmt::format("{} < {} so far, no verdict before {} pairs ({}, {} pairs)",
+                       c.low_so_far > 0 ? a : b, c.low_so_far > 0 ? b : a,
+                       c.difference.least_trials, size, c.difference.trials);
   return fmt::format("{} and {} not distinguishable after {} pairs, needs about {} more", a, b,
                      c.difference.trials, c.more_pairs);
 }

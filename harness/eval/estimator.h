@@ -265,6 +265,9 @@ struct Comparison {
   double saved = 0;  // share of the trials that pairing saves, 1 - var(b - a) / (var a + var b)
   int64_t more_pairs = 0;  // about, until a verdict if mean and spread stay as they are; 0: decided
   int64_t unpaired = 0;    // pairs that independent trials would take for the same width
+  // Student's interval of b - a: of one look at these pairs, so no verdict, but there from two on.
+  double low_so_far = -std::numeric_limits<double>::infinity();
+  double high_so_far = std::numeric_limits<double>::infinity();
 };
 class PairedComparison {
  public:
@@ -281,7 +284,8 @@ class PairedComparison {
   double co_moment_ = 0;
   int64_t missing_ = 0;
 };
-// "a < b with confidence 99.2 % (...)" or "not distinguishable, needs about 120 more pairs".
+// "a < b with confidence 99.2 % (...)", "a < b so far, no verdict before 299 pairs (...)" or "not
+// distinguishable after 400 pairs, needs about 120 more".
 std::string describe(const Comparison& comparison, const std::string& a, const std::string& b);
 
 // How far the control's distribution reaches beyond a value, from very many of its values.

@@ -305,12 +305,16 @@ std::vector<std::string> comparison_lines(const EvaluationSpec& spec,
       lines.push_back(fmt::format("{}: {} and {}: fewer than two pairs of trials", name, a, b));
       continue;
     }
+    // A verdict's interval, or before there is one that of this look.
+    const bool bounded = std::isfinite(d.half_width);
+    const double low = bounded ? d.low : c.low_so_far;
+    const double high = bounded ? d.high : c.high_so_far;
     const std::string size =
         c.a.value != 0
             ? fmt::format("{} - {} = {} to {} % of {}", b, a,
-                          significant(100 * d.low / std::abs(c.a.value)),
-                          significant(100 * d.high / std::abs(c.a.value)), a)
-            : fmt::format("{} - {} = {} to {}", b, a, significant(d.low), significant(d.high));
+                          significant(100 * low / std::abs(c.a.value)),
+                          significant(100 * high / std::abs(c.a.value)), a)
+            : fmt::format("{} - {} = {} to {}", b, a, significant(low), significant(high));
     const std::string rest = fmt::format("({}; {} pairs)", size, d.trials);
     switch (c.verdict) {
       case Comparison::Verdict::kALess:
@@ -326,19 +330,25 @@ std::vector<std::string> comparison_lines(const EvaluationSpec& spec,
                                     a, b, percent(spec.goal.relative_margin), confidence, rest));
         break;
       case Comparison::Verdict::kUndecided: {
-        const std::string unseen = percent_rounded(d.unseen_share);
-        lines.push_back(
-            d.doubt == Doubt::kNotVaried
-                ? fmt::format("{}: {} - {} is {} in all {} pairs: something else in at most {} of "
-                              "the pairs ({})",
-                              name, b, a, significant(d.value), d.trials, unseen, confidence)
-            : waits(d)
-                ? fmt::format("{}: no verdict on {} and {} before {} trials of each: what happens "
-                              "in {} of the trials may not have come {}",
-                              name, a, b, d.least_trials, unseen, rest)
-                : fmt::format("{}: {} and {} are not distinguishable, needs about {} more trials "
-                              "of each {}",
-                              name, a, b, c.more_pairs, rest));
+        const std::string confidence_unseen =
+            fmt::format("something else in at most {} of the pairs ({})",
+                        percent_rounded(d.unseen_share), confidence);
+        if (d.doubt == Doubt::kNotVaried)
+          lines.push_back(fmt::format("{}: {} - {} is {} in all {} pairs: {}", name, b, a,
+                                      significant(d.value), d.trials, confidence_unseen));
+        else if (d.trials >= d.least_trials)
+          lines.push_back(
+              fmt::format("{}: {} and {} are not distinguishable, needs about {} more "
+                          "trials of each {}",
+                          name, a, b, c.more_pairs, rest));
+        else if (low > 0 || high < 0)
+          lines.push_back(fmt::format("{}: {} < {} so far, no verdict before {} pairs {}", name,
+                                      low > 0 ? a : b, low > 0 ? b : a, d.least_trials, rest));
+        else
+          lines.push_back(
+              fmt::format("{}: {} and {} are not distinguishable so far, a verdict "
+                          "takes about {} pairs {}",
+                          name, a, b, d.trials + c.more_pairs, rest));
         break;
       }
     }
@@ -412,10 +422,11 @@ json eval_json(const EvalOptions& options, const EvalOutcome& outcome) {
     for (size_t m = 0; m < spec.metrics.size(); m++) {
       const Comparison c = evaluation.comparison(m);
       compare["metrics"][spec.metrics[m].name] = {
-          {"verdict", verdict_name(c.verdict)},   {"difference", estimate_json(c.difference)},
-          {"pairs", c.difference.trials},         {"more_trials", c.more_pairs},
-          {"correlation", finite(c.correlation)}, {"saved", finite(c.saved)},
-          {"unpaired_forecast", c.unpaired}};
+          {"verdict", verdict_name(c.verdict)}, {"difference", estimate_json(c.difference)},
+          {"pairs", c.difference.trials},       {"least_pairs", c.difference.least_trials},
+          {"low_so_far", finite(c.low_so_far)}, {"high_so_far", finite(c.high_so_far)},
+          {"more_trials", c.more_pairs},        {"correlation", finite(c.correlation)},
+          {"saved", finite(c.saved)},           {"unpaired_forecast", c.unpaired}};
     }
   }
   return result;

@@ -574,6 +574,22 @@ TEST(PairedComparison, SaysHowManyPairsAreMissing) {
             std::string::npos);
 }
 
+TEST(PairedComparison, ForecastsNoVerdictBeforeItsIntervalBegins) {
+  Goal goal = with(Interval::kAnytime);
+  goal.unseen_share = 0.05;
+  Source source(3);
+  PairedComparison pairs(goal);
+  for (int i = 0; i < 59; ++i) pairs.add(10 + 0.1 * source.normal(), 15 + 0.1 * source.normal());
+  const Comparison c = pairs.compare();
+  EXPECT_EQ(c.verdict, Comparison::Verdict::kUndecided);
+  EXPECT_EQ(c.more_pairs, 41);
+  EXPECT_EQ(c.difference.least_trials, 100);
+  EXPECT_GT(c.low_so_far, 4.9);
+  EXPECT_LT(c.high_so_far, 5.1);
+  EXPECT_NE(describe(c, "a", "b").find("a < b so far, no verdict before 100 pairs (by "),
+            std::string::npos);
+}
+
 TEST(PairedComparison, GivesNoVerdictInTheExploratoryStage) {
   PairedComparison pairs(unguarded());
   for (int i = 0; i < 19; ++i) pairs.add(i, i + 1 + 0.01 * i);

@@ -202,10 +202,58 @@ TEST(Evaluation, SaysHowManyPairsAVerdictStillTakes) {
   EXPECT_GT(c.more_pairs, 100);
   const std::vector<std::string> lines = comparison_lines(spec, evaluation);
   ASSERT_EQ(lines.size(), 1u);
-  EXPECT_EQ(lines[0].find("queue_mean_bytes: a and b are not distinguishable, needs about " +
-                          std::to_string(c.more_pairs) + " more trials of each (b - a = "),
+  EXPECT_EQ(lines[0].find("queue_mean_bytes: a and b are not distinguishable so far, a verdict "
+                          "takes about " +
+                          std::to_string(20 + c.more_pairs) + " pairs (b - a = "),
             0u)
       << lines[0];
+}
+
+// The lines after so many pairs, of which b is `percent` above a.
+std::vector<std::string> compared_after(int pairs, double percent, double unseen_share) {
+  EvaluationSpec spec = spec_of({"a", "b"}, 0.001);
+  spec.compare = {0, 1};
+  spec.goal.unseen_share = unseen_share;
+  Evaluation evaluation(spec);
+  for (int i = 0; i < pairs; i++) {
+    const double a = value_of(0, i);
+    evaluation.add({0, i}, one(a));
+    evaluation.add({1, i}, one(a * (1 + percent / 100) + value_of(9, i, 0.5) - 100));
+  }
+  return comparison_lines(spec, evaluation);
+}
+
+TEST(Evaluation, SaysFromWhichPairOnAVerdictIsPossibleAndWhatThePairsSaySoFar) {
+  const auto starts = [](const std::string& line, const std::string& text) {
+    EXPECT_EQ(line.substr(0, text.size()), text);
+  };
+  const std::string line = compared_after(27, 80, 0.01).at(0);
+  starts(line, "queue_mean_bytes: a < b so far, no verdict before 299 pairs (b - a = ");
+  EXPECT_EQ(line.substr(line.size() - 18), " % of a; 27 pairs)") << line;
+  EXPECT_EQ(line.find('?'), std::string::npos) << line;
+  starts(compared_after(27, -40, 0.01).at(0),
+         "queue_mean_bytes: b < a so far, no verdict before 299 pairs (b - a = -");
+  // The confidence sequence begins at 100 pairs, whatever --unseen asks for.
+  for (const int pairs : {59, 80, 99})
+    starts(compared_after(pairs, 80, 0.05).at(0),
+           "queue_mean_bytes: a < b so far, no verdict before 100 pairs (b - a = ");
+  starts(compared_after(100, 80, 0.05).at(0), "queue_mean_bytes: a < b with confidence 95 % (");
+}
+
+TEST(Evaluation, SaysAfterTheLeastPairsHowManyMoreAVerdictTakes) {
+  EvaluationSpec spec = spec_of({"a", "b"}, 0.0001);
+  spec.compare = {0, 1};
+  Evaluation evaluation(spec);
+  for (int i = 0; i < 320; i++) {
+    evaluation.add({0, i}, one(value_of(0, i)));
+    evaluation.add({1, i}, one(value_of(1, i)));
+  }
+  const std::string line = comparison_lines(spec, evaluation).at(0);
+  EXPECT_EQ(line.find("queue_mean_bytes: a and b are not distinguishable, needs about " +
+                      std::to_string(evaluation.comparison(0).more_pairs) +
+                      " more trials of each (b - a = "),
+            0u)
+      << line;
 }
 
 TEST(Evaluation, AFailedTrialIsCountedAndHasNoValue) {
