@@ -139,7 +139,7 @@ class Host : public Backend {
 std::vector<BackendPart> host_parts() {
   const TemporaryDirectory directory;
   const std::string output = directory.path() + "/check.txt";
-  Child child({runner_path(), "--check"}, environment(), output, kCheckS);
+  Child child({host_runner_path(), "--check"}, environment(), output, kCheckS);
   if (!child.wait_for(kCheckS * 1000))
     throw Error("the host runner did not tell within " + std::to_string(kCheckS) +
                 " s what this machine has");
