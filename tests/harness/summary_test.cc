@@ -571,6 +571,11 @@ TEST(Report, HasLabelAndDirectionOfEveryMetricInTheCataloguesOrder) {
   TrialResult trial;
   for (const MetricInfo& metric : all_metrics()) trial.metrics[metric.name] = {1, false};
   trial.metrics["small.fct_p99_us"] = trial.metrics["small.flows"] = {1, false};
+  WorkloadSpec& workload = run.cases[0].scenario.workload;
+  workload.present = true;
+  workload.load = 0.5;
+  workload.classes.resize(1);
+  workload.classes[0].name = "small";
   run.cases[0].trials["oscar"] = {trial};
   const nlohmann::json metrics = report_json(summarise_run(run)).at("metrics");
   ASSERT_EQ(metrics.size(), all_metrics().size() + 2);
