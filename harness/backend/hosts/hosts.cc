@@ -220,8 +220,7 @@ class Hosts : public Backend {
 
   std::string build() const override {
     std::lock_guard<std::mutex> lock(mutex_);
-    std::string hashes = "delaycc " + hash_file("/proc/self/exe") + " runner " +
-                         hash_file(runner_);
+    std::string hashes = "delaycc " + hash_file("/proc/self/exe") + " runner " + hash_file(runner_);
     for (const auto& [name, session] : sessions_) hashes += "\n" + host_text(*session, modules_);
     return hash_hex(hashes).substr(0, 16);
   }

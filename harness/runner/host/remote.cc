@@ -255,8 +255,7 @@ class Server {
     hello.root = geteuid() == 0;
     const KernelAlgorithms kernel = find_kernel_algorithms("");
     hello.algorithms.assign(kernel.algorithms.begin(), kernel.algorithms.end());
-    for (const auto& [module, file] : kernel.ours)
-      hello.modules[module] = hash_file(file);
+    for (const auto& [module, file] : kernel.ours) hello.modules[module] = hash_file(file);
     return hello_to_json(hello);
   }
 
