@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """harness/tools/packages.txt: what `make run` compiles and links comes from the packages of its set alone."""
 
-import functools
 import os
 import pathlib
 import re
@@ -52,15 +51,12 @@ def read_by_the_compiler():
     return files
 
 
-@functools.cache
-def owner(folder):
-    """{file: package} of the files in the folder."""
-    shown = subprocess.run(["dpkg-query", "-S", f"{folder}/*"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False).stdout
+def owners(files):
+    """{file: package} by dpkg's own lists."""
     found = {}
-    for line in shown.splitlines():
-        packages, _, file = line.partition(": ")
-        if not packages.startswith("diversion"):
-            found[file] = packages.split(",")[0].split(":")[0]
+    for listing in pathlib.Path("/var/lib/dpkg/info").glob("*.list"):
+        for file in files.intersection(listing.read_text(encoding="utf-8").splitlines()):
+            found[file] = listing.stem.split(":")[0]
     return found
 
 
@@ -69,9 +65,10 @@ def test_what_make_run_compiles_and_links_comes_from_its_own_packages():
     assert any("CLI" in file for file in files) and any("libbpf" in file for file in files), "the build's lists of dependencies were not found"
     allowed = with_dependencies(listed(SETS)) | essential()
     strangers = {}
+    real = {file: os.path.realpath(file) for file in files}
+    owner = owners(files | set(real.values()))
     for file in files:
-        real = os.path.realpath(file)
-        package = owner(os.path.dirname(file)).get(file) or owner(os.path.dirname(real)).get(real)
+        package = owner.get(file) or owner.get(real[file])
         if package and package not in allowed:
             strangers.setdefault(package, file)
     assert not strangers, f"packages.txt has no such package in the sets {SETS}: {strangers}"
