@@ -10,6 +10,8 @@ import pytest
 import outside
 import records
 
+pytestmark = pytest.mark.ci
+
 DUMBBELL = """
 name = "flows"
 cc = ["cubic", "oscar"]
@@ -142,7 +144,7 @@ def paths(trial):
     return found, ports.values(), plan
 
 
-@pytest.mark.parametrize("text", [FABRIC, pytest.param(LEAF_SPINE, marks=pytest.mark.ci)], ids=["fat-tree", "leaf-spine"])
+@pytest.mark.parametrize("text", [FABRIC, LEAF_SPINE], ids=["fat-tree", "leaf-spine"])
 def test_a_flow_has_one_path_whatever_the_algorithm(tmp_path, text):
     algorithms = ["cubic", "dctcp", "oscar", "swift", "bbr"]
     out = run(tmp_path, text, "--cc", ",".join(algorithms), "--keep")
@@ -160,7 +162,7 @@ def test_a_flow_has_one_path_whatever_the_algorithm(tmp_path, text):
         assert first == other, algorithm
 
 
-@pytest.mark.parametrize("text", [FABRIC, pytest.param(LEAF_SPINE, marks=pytest.mark.ci)], ids=["fat-tree", "leaf-spine"])
+@pytest.mark.parametrize("text", [FABRIC, LEAF_SPINE], ids=["fat-tree", "leaf-spine"])
 def test_all_equal_paths_are_used_alike(tmp_path, text):
     out = run(tmp_path, text, "--trials", "4", "--set", "measure.duration_us=4000", "--set",
               "workload.until_us=3800", "--keep")

@@ -7,6 +7,8 @@ import socket
 import struct
 import time
 
+import pytest
+
 import inlab
 from modules import DCC, MODULES, in_lab, load, mount_tracing, traced, tracing, use, used
 
@@ -99,6 +101,7 @@ def in_lab_rate(algorithm, family):
     return wire_rate_bps(begin, end), backlog
 
 
+@pytest.mark.ci
 def test_a_lone_flow_fills_the_link_without_a_queue(lab):
     for algorithm, family in (("oscar_paper", socket.AF_INET), ("oscar", socket.AF_INET), ("oscar", socket.AF_INET6)):
         rate_bps, backlog = in_lab(lab, "in_lab_rate", algorithm, family)
@@ -361,6 +364,7 @@ def in_lab_two_hundred():
     return wire_rate_bps(begin, end), sum(backlogs) / len(backlogs)
 
 
+@pytest.mark.ci
 def test_windows_below_one_packet_keep_the_queue_of_200_flows_short(lab):
     rate_bps, backlog = in_lab(lab, "in_lab_two_hundred")
     assert rate_bps > 0.99 * RATE_BPS

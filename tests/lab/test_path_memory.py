@@ -6,6 +6,8 @@ import os
 import socket
 import struct
 
+import pytest
+
 import inlab
 from modules import DCC, in_lab, load, refused, remove_all
 from test_base_rtt import DELAY_NS, Paths
@@ -194,6 +196,7 @@ def in_lab_refuted():
     return first_ns, memory.base_ns(client, server), memory.lines()
 
 
+@pytest.mark.ci
 def test_a_memory_that_starves_a_flow_is_forgotten(lab):
     first_ns, last_ns, [line] = in_lab(lab, "in_lab_refuted")
     assert first_ns == 4000

@@ -30,6 +30,7 @@ def in_lab_back_to_back(rate_bps, lengths, packets):
     return rows(inlab.events(), "arrival_ns", "depart_ns", "len_bytes", "backlog_bytes", "seq")
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("rate_bps", [GBPS, 10 * GBPS, 100 * GBPS, 400 * GBPS, 800 * GBPS, 99_999_999_977])
 def test_departures_are_exact_to_the_nanosecond(lab, rate_bps):
     events = lab("in_lab_back_to_back", rate_bps, [1514, 1514, 66, 1000], 3000)
@@ -57,6 +58,7 @@ def in_lab_long_burst(rate_bps, packets):
     return before["qlen"], [t for t, _ in got]
 
 
+@pytest.mark.ci
 def test_rounding_never_adds_up(lab):
     # 1514 bytes at 800 Gbit/s are 15.14 ns; the first packet leaves at 1000 bit/s.
     waiting, times = lab("in_lab_long_burst", 800 * GBPS, 20000, mem="1G")
@@ -157,6 +159,7 @@ def in_lab_lossy(seed, loss_ppm, packets):
     return lost
 
 
+@pytest.mark.ci
 def test_loses_the_share_asked_for_the_same_by_seed(lab):
     lost = lab("in_lab_lossy", 5, 20000, 10000)
     assert 200 - 5 * 14 < len(lost) < 200 + 5 * 14  # 5 standard deviations

@@ -22,6 +22,8 @@ import inlab
 import pytest
 from modules import DCC, FILES, mount_tracing, remove, traced, tracing, use
 
+pytestmark = pytest.mark.ci
+
 HERE = pathlib.Path(__file__).resolve().parent
 RATE_BPS = 10**11
 DELAY_NS = 5940

@@ -15,6 +15,7 @@ def measured(tmp_path, scenario, *words):
     return json.loads((tmp_path / "out" / "summary.json").read_text())["algorithms"]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("base_us,told_ns", [(8, 6000), (20, 16000)])
 def test_a_lone_flow_does_not_leave_the_line_idle(lab, tmp_path, base_us, told_ns):
     """Three of four flows leave after 3 ms."""
@@ -26,6 +27,7 @@ def test_a_lone_flow_does_not_leave_the_line_idle(lab, tmp_path, base_us, told_n
         assert name == "ccc" or figures["jain"]["mean"] > 0.85, (name, figures["jain"])
 
 
+@pytest.mark.ci
 def test_a_queue_that_stands_is_not_taken_for_the_path(lab, tmp_path):
     """Connections that are made in one, and have never seen the base RTT that they are told."""
     seen = measured(tmp_path, "host-late", "--cc", ALGORITHMS, "--set", "hosts.sysctl.net.ipv4.delaycc.base_rtt_ns=12000")
