@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/random.h"
+#include "plan/memory.h"
 
 namespace delaycc {
 namespace {
@@ -289,29 +290,6 @@ class HostTeller {
   std::set<int> ours_;                         // hosts that send flows of our algorithms
   std::map<std::pair<std::string, HostSetting::Source>, Told> told_;
 };
-
-int memory_mb(const Plan& plan, LogChoice log) {
-  // Send buffers, receive queues and the port log; what is not touched costs the host little.
-  if (plan.open_windows) {  // of a workload's flows few send at a time
-    int64_t bytes = int64_t{256} << 20;
-    int64_t packets = 0;
-    for (const FlowPlan& flow : plan.flows) {
-      const bool endless = flow.size_bytes == kNever;
-      bytes +=
-          endless ? int64_t{24} << 20 : (16 << 10) + std::min<int64_t>(flow.size_bytes, 1 << 20);
-      packets += endless ? plan.end_ns / 100 : flow.size_bytes / 1000 + 1;
-    }
-    if (log != LogChoice::kNone) bytes += packets * 48 * (log == LogChoice::kBottleneck ? 2 : 30);
-    return static_cast<int>(std::min<int64_t>(bytes >> 20, 6144));
-  }
-  int64_t bytes = int64_t{512} << 20;
-  for (const FlowPlan& flow : plan.flows) {
-    const int64_t size = flow.size_bytes == kNever ? int64_t{8} << 20 : flow.size_bytes;
-    bytes += 3 * std::min<int64_t>(size, int64_t{8} << 20) + size / 4;
-  }
-  bytes += plan.end_ns / 1000 * 4 * 48 * 10;
-  return static_cast<int>(std::min<int64_t>(bytes >> 20, 6144));
-}
 
 }  // namespace
 

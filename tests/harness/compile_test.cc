@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/random.h"
+#include "plan/memory.h"
 #include "plan/plan.h"
 
 namespace delaycc {
@@ -330,6 +331,51 @@ TEST(Compile, LogsTheBottleneckAndBothEndsOfEachRtt) {
   EXPECT_EQ(flags["senders[2]->left"], kPortLogData | kPortDropRst);
   EXPECT_EQ(flags["left->senders[2]"], kPortLogAcks);
   EXPECT_EQ(flags["right->left"], 0u);
+}
+
+Plan fat_tree(int k) {
+  std::string text = kText;
+  const auto put = [&](const std::string& from, const std::string& to) {
+    text.replace(text.find(from), from.size(), to);
+  };
+  put("kind = \"dumbbell\"\nsenders = 5", "kind = \"fat-tree\"\nk = " + std::to_string(k));
+  put("from = \"senders[0]\"\nto = \"receivers\"", "from = \"pod0\"\nto = \"pod1\"");
+  put("from = \"senders[1-4]\"\nto = \"receivers\"", "from = \"pod0\"\nto = \"pod1\"");
+  put("[bottleneck]\nbuffer_bytes = 4000000\n", "");
+  const ScenarioFile file("test.toml", text, {});
+  return compile_trial(file.resolve(file.main_parameters()), trial("oscar", 0, 1), has_oscar).plan;
+}
+
+TEST(Compile, GivesTheLabMemoryForTheNetworkToo) {
+  // A network of usual size is in the room that every trial has, so that trials keep their keys.
+  EXPECT_EQ(compile_trial(scenario(), trial("oscar", 0, 1), has_oscar).plan.memory_mb,
+            fat_tree(4).memory_mb);
+  const Plan large = fat_tree(16);
+  EXPECT_EQ(large.nodes.size(), 1344u);
+  EXPECT_EQ(large.links.size(), 3072u);
+  EXPECT_EQ(large.routes.size(), 320u * 1024 + 1024);
+  EXPECT_GT(network_bytes(large), 4 * network_bytes(fat_tree(8)));
+  EXPECT_GT(int64_t{large.memory_mb} << 20, network_bytes(large) + (int64_t{100} << 20));
+}
+
+TEST(Compile, RefusesANetworkThatTheMachineHasNoMemoryForWithWhatItNeeds) {
+  const Plan plan = fat_tree(8);
+  const int64_t needed = network_bytes(plan);
+  EXPECT_NO_THROW(need_memory(plan, needed));
+  try {
+    need_memory(fat_tree(16), needed);
+    FAIL() << "it was not refused";
+  } catch (const Error& e) {
+    const std::string text = e.what();
+    EXPECT_EQ(text.find("the topology (1344 hosts and switches, 6144 ports, 328704 routes) needs "),
+              0u)
+        << text;
+    EXPECT_NE(text.find(" GB of memory in the lab, this machine has 0.1 GB: make the topology "
+                        "smaller (k, hosts, senders), or use a machine with more"),
+              std::string::npos)
+        << text;
+    EXPECT_EQ(text.find('\n'), std::string::npos);
+  }
 }
 
 TEST(Compile, UniformDrawsFillTheInterval) {

@@ -21,6 +21,7 @@
 #include "backend/programs.h"
 #include "base/child.h"
 #include "base/module_info.h"
+#include "plan/memory.h"
 
 namespace delaycc {
 namespace {
@@ -75,6 +76,14 @@ bool died_of_sigbus(const std::string& console) {
   return false;
 }
 
+// Memory of this machine, or of the control group that a container is: bytes.
+int64_t machine_bytes() {
+  const int64_t bytes = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+  const char* limit = "/sys/fs/cgroup/memory.max";  // "max" where there is none
+  const int64_t most = is_file(limit) ? std::atoll(read_file(limit).c_str()) : 0;
+  return most > 0 ? std::min(bytes, most) : bytes;
+}
+
 // What the lab puts into each plan: the qdisc that every link end has.
 constexpr char kPortModule[] = "sch_dccport";
 
@@ -100,6 +109,7 @@ struct Boot {
   uint64_t seed = 0;
   // More of the kernel's command line: its parameters, and NAME=VALUE of init's environment.
   std::vector<std::string> words;
+  int64_t network_bytes = 0;  // of memory_mb, touched before a packet is sent
 };
 
 std::vector<std::string> kernel_arguments(const Boot& boot) {
@@ -135,7 +145,7 @@ void need_plain_path(const std::string& path) {
 // seconds of processor time, or none for as long.
 void boot_and_wait(const Boot& boot, int timeout_s, const std::string& what,
                    const std::function<void()>& tick, const std::atomic<bool>& stop) {
-  const LabMemory memory(boot.memory_mb, stop);
+  const LabMemory memory(boot.memory_mb, stop, boot.network_bytes);
   Child child(kernel_arguments(boot),
               {"PATH=/usr/bin:/bin", "HOME=" + boot.directory, "TMPDIR=" + memory.folder()},
               boot.directory + "/console.txt", timeout_s);
@@ -165,8 +175,9 @@ void boot_and_wait(const Boot& boot, int timeout_s, const std::string& what,
 }
 
 Boot trial_boot(const Paths& paths, const Plan& plan, const std::string& directory) {
-  return {paths.kernel,   paths.runner, directory,
-          plan.memory_mb, plan.seed,    {"DCC_MODULES=" + paths.modules}};
+  return {paths.kernel,       paths.runner, directory,
+          plan.memory_mb,     plan.seed,    {"DCC_MODULES=" + paths.modules},
+          network_bytes(plan)};
 }
 
 // Names of a module's file and of all that it depends on, into `names`.
@@ -273,6 +284,7 @@ std::string Lab::build() const {
 }
 
 std::string Lab::identity(const Plan& plan) const {
+  need_memory(plan, machine_bytes());
   // The plan's own part of the command line is in the plan.
   const Plan asked = lab_plan(plan);
   std::string modules;

@@ -104,8 +104,8 @@ std::string claim(int64_t bytes) {
 
 int64_t lab_room_bytes(int memory_mb) { return kLeastBytes + (int64_t{memory_mb} << 20) / 4; }
 
-LabMemory::LabMemory(int memory_mb, const std::atomic<bool>& stop)
-    : bytes_(lab_room_bytes(memory_mb)) {
+LabMemory::LabMemory(int memory_mb, const std::atomic<bool>& stop, int64_t network_bytes)
+    : bytes_(std::max(lab_room_bytes(memory_mb), kLeastBytes + network_bytes)) {
   while ((folder_ = claim(bytes_)).empty()) {
     if (stop) throw Interrupted();
     std::this_thread::sleep_for(kLookAgain);

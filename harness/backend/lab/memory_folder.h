@@ -22,9 +22,9 @@ class LabMemory {
  public:
   // The first of TMPDIR, /dev/shm and /tmp that maps executable memory and has room for this lab
   // beside those of this process that run. Waits for one of them to end where this lab would have
-  // room alone. Throws Error where it has none: one line, the folders, their sizes and the remedy;
-  // Interrupted once `stop`.
-  LabMemory(int memory_mb, const std::atomic<bool>& stop);
+  // room alone. `network_bytes`: all of which is touched. Throws Error where it has none: one line,
+  // the folders, their sizes and the remedy; Interrupted once `stop`.
+  LabMemory(int memory_mb, const std::atomic<bool>& stop, int64_t network_bytes = 0);
   ~LabMemory();
   LabMemory(const LabMemory&) = delete;
   LabMemory& operator=(const LabMemory&) = delete;
