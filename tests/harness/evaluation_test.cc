@@ -209,7 +209,7 @@ TEST(Evaluation, SaysHowManyPairsAVerdictStillTakes) {
       << lines[0];
 }
 
-// The lines after so many pairs, of which b is `percent` above a.
+// The lines after `pairs` pairs, of which b is `percent` above a.
 std::vector<std::string> compared_after(int pairs, double percent, double unseen_share) {
   EvaluationSpec spec = spec_of({"a", "b"}, 0.001);
   spec.compare = {0, 1};
