@@ -39,7 +39,7 @@ export function fillHeadline() {
     const difference = pairedDifference(second, first);
     const apart = isWorse(sign, second, first);
     const pairs = difference && 'in the same trials ' + second[0] + ' is ' +
-      figureText({mean: sign * difference.mean, ci95: difference.ci95, missed: second[1].missed}, unit) + ' ' + (better === 'lower' ? 'above ' : 'below ') + first[0];
+      figureText({mean: sign * difference.mean, ci95: difference.ci95, n: difference.n, missed: second[1].missed}, unit) + ' ' + (better === 'lower' ? 'above ' : 'below ') + first[0];
     const which = ahead ? 'the next best of ' + (others.length + 1) : 'the best of ' + (others.length + 1);
     if (lone.length || unsure || !apart) {
       const why = lone.length ? 'one trial of ' + lone.join(' and of ') + ': no interval'
