@@ -196,8 +196,7 @@ struct delaycc_probe {
 	   asked : 1,	/* the outstanding probe was a segment of ours */
 	   by_data : 1, /* the outstanding probe was, or is also, a packet of TCP's own */
 	   waiting : 1, /* the EDT hold keeps data back: own_ns counts */
-	   dsacks : 1,	/* the peer has sent a D-SACK */
-	   fq_paces : 1; /* the EDT hold has taken the pacing from fq */
+	   dsacks : 1;	/* the peer has sent a D-SACK */
 };
 
 void delaycc_probe_stop(struct sock *sk, struct delaycc_probe *p, u64 now_ns,

@@ -129,34 +129,24 @@ static void delaycc_probe_arm(struct sock *sk, u64 time_ns)
 }
 
 /* No data leaves before the next probe. */
-static void delaycc_probe_set_hold(struct sock *sk, struct delaycc_probe *p)
+static void delaycc_probe_set_hold(struct sock *sk,
+				   const struct delaycc_probe *p)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	u64 now_ns = tp->tcp_clock_cache;
 
 	/* fq takes over the pacing with the first packet that it sees of a flow. */
-	if (READ_ONCE(sk->sk_pacing_status) != SK_PACING_NEEDED) {
-		p->fq_paces = READ_ONCE(sk->sk_pacing_status) == SK_PACING_FQ;
+	if (READ_ONCE(sk->sk_pacing_status) != SK_PACING_NEEDED)
 		WRITE_ONCE(sk->sk_pacing_status, SK_PACING_NEEDED);
-	}
 	tp->tcp_wstamp_ns = now_ns + 1;
 	delaycc_probe_arm(sk, delaycc_probe_next_ns(p));
 }
 
-/* fq has not seen that the pacing was taken from it, and would leave it to TCP. */
-static void delaycc_probe_return_pacing(struct sock *sk, struct delaycc_probe *p)
-{
-	if (p->fq_paces)
-		cmpxchg(&sk->sk_pacing_status, SK_PACING_NEEDED, SK_PACING_FQ);
-	p->fq_paces = 0;
-}
-
 /* Ends the hold: data may leave now, and needs no timer. */
-static void delaycc_probe_end_hold(struct sock *sk, struct delaycc_probe *p)
+static void delaycc_probe_end_hold(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	delaycc_probe_return_pacing(sk, p);
 	tp->tcp_wstamp_ns = tp->tcp_clock_cache;
 	if (hrtimer_is_queued(&tp->pacing_timer) &&
 	    hrtimer_try_to_cancel(&tp->pacing_timer) == 1)
@@ -178,14 +168,6 @@ static bool delaycc_probe_needs_tcp(const struct sock *sk)
 #endif
 #ifdef TCP_ECN_MODE_ACCECN
 	if (tcp_sk(sk)->ecn_flags & TCP_ECN_MODE_ACCECN)
-		return true;
-#endif
-#ifdef CONFIG_SOCK_VALIDATE_XMIT
-	/*
-	 * TLS by the device: it encrypts by sequence number, and for a byte behind the
-	 * records that it knows it drops the packet or makes all of its state anew.
-	 */
-	if (READ_ONCE(sk->sk_validate_xmit_skb))
 		return true;
 #endif
 	return sk_is_mptcp(sk);
@@ -423,7 +405,7 @@ void delaycc_probe_before_send(struct sock *sk, struct delaycc_sock *ds,
 		return;
 	if (!delaycc_probe_wanted(sk)) {
 		if (delaycc_probe_only_fin(sk))
-			delaycc_probe_end_hold(sk, p);
+			delaycc_probe_end_hold(sk);
 		return;
 	}
 	if (!p->waiting)
@@ -594,7 +576,7 @@ void delaycc_probe_go(struct sock *sk, struct delaycc_probe *p)
 	p->outstanding = 0;
 	p->by_data = 0;
 	p->go_ns = tcp_sk(sk)->tcp_clock_cache;
-	delaycc_probe_end_hold(sk, p);
+	delaycc_probe_end_hold(sk);
 }
 EXPORT_SYMBOL_GPL(delaycc_probe_go);
 
@@ -619,7 +601,6 @@ void delaycc_probe_release(struct sock *sk, struct delaycc_probe *p)
 	/* Should that transmission fail, TCP's own timer tries again. */
 	if (sk->sk_state != TCP_CLOSE && tcp_send_head(sk))
 		tcp_check_probe_timer(sk);
-	delaycc_probe_return_pacing(sk, p);
 	p->stopped = 0;
 }
 EXPORT_SYMBOL_GPL(delaycc_probe_release);
