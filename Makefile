@@ -138,10 +138,10 @@ test: test-build ## the quick tests: cores, BPF, lab, report page, the modules i
 	$(PYTEST) -m "alone and not ci" tests/report tests/bpf tests/smp
 
 .PHONY: test-all
-test-all: test test-rest ## every test but those of hours: the quick ones, then all others (an hour; builds the two debug kernels of tests/smp)
+test-all: test test-rest ## the quick tests, then all others (an hour); those of tests/smp if `make smp-kernel` has built their kernels
 
 .PHONY: test-rest
-test-rest: test-build smp-kernel
+test-rest: test-build
 	-@$(MAKE) --no-print-directory packetdrill-scripts
 	@$(MAKE) --no-print-directory unit-test UNIT="-L ci"
 	DELAYCC_QUICK=1 $(PYTEST) $(PARALLEL) -m "ci and not alone" $(QUICK)

@@ -42,8 +42,7 @@ def pytest_runtest_protocol(item):
     yield
     if not os.environ.get("DELAYCC_BUILD"):
         return
-    line = {"test": item.nodeid, "ci": item.get_closest_marker("ci") is not None, "alone": item.get_closest_marker("alone") is not None,
-            "wall_s": round(time.monotonic() - wall, 2), "cpu_s": round(processor_s() - used, 2)}
+    line = {"test": item.nodeid, "wall_s": round(time.monotonic() - wall, 2), "cpu_s": round(processor_s() - used, 2)}
     # One write of a line: the processes of pytest-xdist share the file.
     with open(pathlib.Path(os.environ["DELAYCC_BUILD"], "durations.jsonl"), "a", encoding="utf-8") as file:
         file.write(json.dumps(line) + "\n")

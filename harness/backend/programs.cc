@@ -21,7 +21,7 @@ ProgramFolder program_folder() {
 }
 
 std::string host_runner_path() {
-  const std::string path = program_folder().path + "/delaycc-host-runner";
+  std::string path = program_folder().path + "/delaycc-host-runner";
   if (access(path.c_str(), R_OK | X_OK) == 0) return path;
   if (errno == EACCES)
     throw Error("the host runner " + path + " is there, but not for this user: " + strerror(errno) +

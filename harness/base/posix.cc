@@ -153,7 +153,7 @@ std::string hash_hex(std::string_view bytes) {
 }
 
 std::string hash_file(const std::string& path) {
-  constexpr size_t kPieceBytes = 256 * 1024;
+  constexpr size_t kPieceBytes = size_t{256} << 10;
   const Fd fd = open_file(path, O_RDONLY);
   const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(),
                                                                        &XXH3_freeState);

@@ -35,8 +35,8 @@ def file_of(test):
     return test.split("::")[0].removeprefix("tests/")
 
 
-def recorded(lines):
-    """{file: [quick tests, their s, other tests, their s]} of the last run of each test."""
+def recorded(lines, quick):
+    """{file: [quick tests, their s, other tests, their s]} of the last run of each test; quick: what `make test` selects of pytest's now."""
     last = {}
     for line in lines:
         one = json.loads(line)
@@ -44,8 +44,9 @@ def recorded(lines):
     files = collections.defaultdict(lambda: [0, 0.0, 0, 0.0])
     for one in last.values():
         count = files[file_of(one["test"])]
-        count[2 * one["ci"]] += 1
-        count[2 * one["ci"] + 1] += one["cpu_s"]
+        tier = 0 if one["test"] in quick or "::" not in one["test"] else 2
+        count[tier] += 1
+        count[tier + 1] += one["cpu_s"]
     return files
 
 
@@ -94,14 +95,14 @@ def main():
     if options.command == "run":
         status = subprocess.run(options.argv, check=False).returncode
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
-        line = {"test": options.name, "ci": False, "cpu_s": round(used.ru_utime + used.ru_stime, 2)}
+        line = {"test": options.name, "cpu_s": round(used.ru_utime + used.ru_stime, 2)}
         with open(RECORD, "a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
         return status if status >= 0 else 128 - status
     if options.command == "table":
         if not RECORD.exists():
             fail(f"no {RECORD}: run `make test-all` first")
-        made = table(recorded(RECORD.read_text(encoding="utf-8").splitlines()))
+        made = table(recorded(RECORD.read_text(encoding="utf-8").splitlines(), set(quick_tests())))
         if options.page:
             to = page.Page(PAGE)
             to.put("durations", "harness/tools/durations.py", made)

@@ -128,6 +128,8 @@ main() {
 	[ "$(id -u)" -eq 0 ] || skip "a Debian in a folder needs root"
 	command -v mmdebstrap >/dev/null || skip "no mmdebstrap (make setup)"
 	command -v apt-config >/dev/null || skip "this is not Debian"
+	[ -n "$(apt-config dump Acquire::http::Proxy | cut -s -d'"' -f2)" ] || timeout 30 bash -c ': </dev/tcp/deb.debian.org/80' 2>/dev/null ||
+		skip "Debian's mirror cannot be reached"
 	make_base
 	for who in "${people[@]}"; do
 		try "$who" || failed=1
