@@ -32,7 +32,7 @@ def fail(why):
 
 
 def file_of(test):
-    return test.split("::")[0].removeprefix("tests/")
+    return test.split("::")[0]
 
 
 def recorded(lines, quick):

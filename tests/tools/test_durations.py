@@ -18,19 +18,19 @@ QUICK = {"tests/lab/a.py::one", "tests/lab/a.py::two[x]"}
 
 def test_the_last_run_of_each_test_counts_in_the_tier_that_it_has_now():
     files = durations.recorded(LINES, QUICK)
-    assert files == {"lab/a.py": [2, 4.0, 0, 0.0], "vm/b.py": [0, 0.0, 1, 50.0], "ctest": [1, 100.0, 0, 0.0]}
+    assert files == {"tests/lab/a.py": [2, 4.0, 0, 0.0], "tests/vm/b.py": [0, 0.0, 1, 50.0], "ctest": [1, 100.0, 0, 0.0]}
 
 
 def test_a_table_that_was_made_can_be_read_again():
     shown = durations.shown(durations.table(durations.recorded(LINES, QUICK)))
-    assert shown == {"lab/a.py": (2, 4.0), "vm/b.py": (0, 0.0), "ctest": (1, 100.0)}
+    assert shown == {"tests/lab/a.py": (2, 4.0), "tests/vm/b.py": (0, 0.0), "ctest": (1, 100.0)}
 
 
 def test_tests_more_need_what_their_file_s_tests_need_on_the_mean():
-    known = {"lab/a.py": (2, 4.0), "ctest": (1, 100.0)}
+    known = {"tests/lab/a.py": (2, 4.0), "ctest": (1, 100.0)}
     assert durations.needed(["tests/lab/a.py::one"] * 5, known) == 110
 
 
 def test_a_file_that_was_never_recorded_is_named():
-    with pytest.raises(SystemExit, match=r"no quick tests of vm/b\.py"):
-        durations.needed(["tests/vm/b.py::three"], {"vm/b.py": (0, 0.0)})
+    with pytest.raises(SystemExit, match=r"no quick tests of tests/vm/b\.py"):
+        durations.needed(["tests/vm/b.py::three"], {"tests/vm/b.py": (0, 0.0)})
