@@ -28,7 +28,8 @@ void on_signals(void (*handler)(int));
 extern std::atomic<bool> stop_requested;
 void stop_at_signals();
 
-// Is there such a program in the folders that a root shell searches?  A lab has these in its PATH.
+// Is there a program of this name in the folders that a root shell searches?  A lab has these in
+// its PATH.
 bool in_path(const std::string& program);
 
 // Takes lists apart at their commas, each as CLI11 leaves it. Throws ScenarioError for an empty

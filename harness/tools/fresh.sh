@@ -23,7 +23,7 @@ usage() {
 	  --quick    \`make run\` alone, as root, with this machine's lab kernels and compiler cache: does it install what it builds with?
 	  --as WHO   as one of the two alone
 	  --keep     keeps that Debian: $debian/WHO
-	  COMMAND    in place of the README's commands, each one argument
+	  COMMAND    instead of the README's commands, each one argument
 	The minimal Debian (130 MB) is kept in $base; remove it to get a newer one.
 	Needs root, mmdebstrap, and Debian's mirror.  Exits with 77 where it cannot run.
 	EOF

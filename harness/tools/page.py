@@ -53,7 +53,7 @@ def rows_by_name(new, shown):
 
 
 def cells_by_name(new, shown):
-    """The shown table with the new one's cells in place of its own; the first row and the first column have their names."""
+    """The shown table with the new one's cells instead of its own; the first row and the first column have their names."""
     fresh, lines = rows(new), rows(shown)
     by_name = {row[0]: row for row in lines[2:]}
     for row in fresh[2:]:

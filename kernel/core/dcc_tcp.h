@@ -1529,7 +1529,7 @@ static inline u32 dcc_tcp_band_ns(const struct dcc_tcp *s, u64 packet_ns)
 
 /*
  * The packets that a trial adds: no more than the line has room for, so that a flow which has most
- * of it makes no queue on an idle path; but twice what a queue is told by.
+ * of it makes no queue on an idle path; but at least twice the band that a queue is recognised by.
  */
 static inline u8 dcc_tcp_trial_packets(const struct dcc_tcp_doubt *d, u32 flight_packets,
 				       u64 packet_ns, u32 band_ns)

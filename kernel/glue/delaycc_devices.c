@@ -16,7 +16,7 @@
  * for may need the RTNL, nor hold what the start needs (register_netdevice_notifier()
  * waits for it with pernet_ops_rwsem held).
  *
- * A speed set by hand is told to no notifier where it makes no new link
+ * A speed set by hand reaches no notifier where it makes no new link
  * (`ethtool -s` on virtio).  A socket that finds a reading old has it repeated.
  */
 #include <linux/ethtool.h>

@@ -40,7 +40,7 @@ class ConfiguredFlow {
     Apply();
   }
 
-  // Goes on for so many RTTs; the flow's part of the line in them, 0 .. 1.
+  // Goes on for that many RTTs; the flow's part of the line in them, 0 .. 1.
   double Run(u64 rtts) {
     const u64 begin_ns = now_ns_, end_ns = begin_ns + rtts * path_.rtt_ns;
     u64 bytes = 0;

@@ -1046,7 +1046,7 @@ handshake_without_a_way_back()
 		sleep 0.01
 	done
 	after=$(references tcp_oscar)
-	# With a way back the next packet would open the connection.
+	# With a route back the next packet would open the connection.
 	kill $sender $receiver
 	wait $sender $receiver
 	ip -n b route del unreachable 10.0.0.1/32

@@ -3,7 +3,7 @@
  * Makes of the kernel one that takes a reference to the module of a listener's
  * algorithm for each clone, as soon as there is the clone.  Connections of a
  * listener that live take a second one, which nobody gives back: for tests of a
- * handshake that ends without a way back alone (kernel/glue/delaycc_stillborn.c).
+ * handshake that ends without a route alone (kernel/glue/delaycc_stillborn.c).
  */
 #include <linux/module.h>
 #include <linux/string.h>
