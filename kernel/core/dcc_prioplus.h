@@ -87,8 +87,9 @@
  *   D_target and D_limit go by the base RTT that is told, as all levels have to agree on them.
  *   Once it is known that the idle path takes longer (dcc_ack.idle_rtt_ns), that is no queue, no
  *   aim is shorter, and W_LS is at most what is missing to D_target.  Such a path may take up to
- *   A/4 less than the lowest level's D_target (dcc_control.idle_max_ns).  A longer one stops all
- *   flows: the caller has to correct the base RTT.  Then a stopped flow forgets N and w_hold.
+ *   A/4 less than the lowest level's D_target, and a 16th of the base RTT less, or a flow would
+ *   need more than 16 RTTs to take the line (dcc_control.idle_max_ns).  Where it takes longer the
+ *   caller has to correct the base RTT.  Then a stopped flow forgets N and w_hold.
  *
  * Differences from the paper
  *   1. Line 15 of Algorithm 1 doubles N where prose and line 33 halve it: halved.
@@ -205,6 +206,7 @@
  * that there is no queue.
  */
 #define DCC_PRIOPLUS_IDLE_PART 4U
+#define DCC_PRIOPLUS_IDLE_RTTS 16U
 #define DCC_PRIOPLUS_IDLE_PACKETS 2ULL
 #define DCC_PRIOPLUS_AWAY_MAX 3U
 /* So many packets of a window may be out of use; R11: and such a part of what is in flight. */
@@ -465,7 +467,8 @@ static inline void dcc_prioplus_derive_delays(struct dcc_prioplus *s)
 	const struct dcc_prioplus_params *p = &s->params;
 	u64 packet_ns = dcc_div_u64(s->wire_bytes * 8000000000ULL, dcc_prioplus_rate_bps(s));
 	u64 least_ns = dcc_max_u64(DCC_PRIOPLUS_A_PACKETS * packet_ns, s->path.grain_ns);
-	u32 level = dcc_prioplus_level(s), tolerance_ns = p->tolerance_ns, a_ns, b_ns, queue_ns;
+	u32 level = dcc_prioplus_level(s), tolerance_ns = p->tolerance_ns;
+	u32 a_ns, b_ns, queue_ns, part_ns;
 
 	if (!p->paper)
 		least_ns = dcc_max_u64(least_ns,
@@ -487,7 +490,9 @@ static inline void dcc_prioplus_derive_delays(struct dcc_prioplus *s)
 	/* Where the next lower level gives way. */
 	s->low_ns = s->target_ns - a_ns / 2;
 	/* The lowest level's, as all have to agree on the base RTT. */
-	s->idle_max_ns = s->base_ns + s->channel_ns - a_ns / DCC_PRIOPLUS_IDLE_PART;
+	part_ns = dcc_max_u32(a_ns / DCC_PRIOPLUS_IDLE_PART,
+			      s->base_ns / DCC_PRIOPLUS_IDLE_RTTS);
+	s->idle_max_ns = s->base_ns + dcc_sub_sat_u32(s->channel_ns, part_ns);
 	s->halving_ns = a_ns / DCC_PRIOPLUS_AIM_PART;
 	s->grow_q24 = dcc_ratio_q24(a_ns / DCC_PRIOPLUS_GROW_PART, s->target_ns);
 	if (!tolerance_ns) {

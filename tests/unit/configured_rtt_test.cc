@@ -26,4 +26,19 @@ using Cores = ::testing::Types<Ccc, Ledbat, Oscar, PrioplusLowest, PrioplusHighe
                                ThetaPowerTcp, Timely>;
 INSTANTIATE_TYPED_TEST_SUITE_P(Core, ConfiguredRtt, Cores, NameOf);
 
+// A channel's length does not grow with the path: of a long one a trial corrects the base RTT, even
+// where the channel has room for what it is short by.
+TEST(ConfiguredPrioplus, AFlowTakesALongPathInAHundredRtts) {
+  constexpr u64 kGbps = 1000000000;
+  for (const u64 line_bps : {25 * kGbps, 100 * kGbps})
+    for (const u32 rtt_us : {25, 50, 100, 200})
+      for (u32 percent = 90; percent < 100; ++percent) {
+        const u32 rtt_ns = rtt_us * 1000;
+        ConfiguredFlow<PrioplusLowest> flow({line_bps, rtt_ns, rtt_ns / 100 * percent});
+        flow.Run(100);
+        EXPECT_GE(flow.Run(50), .95)
+            << line_bps / kGbps << " Gbit/s, " << rtt_us << " us, configured " << percent << " %";
+      }
+}
+
 }  // namespace

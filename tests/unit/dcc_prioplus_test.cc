@@ -775,6 +775,18 @@ TEST(PrioplusIdle, AllLevelsTellTheSameLongestPath) {
     EXPECT_EQ(Flow(Params(priority)).control.idle_max_ns, 12000u + 4000 - 800) << priority;
 }
 
+TEST(PrioplusIdle, ALongPathHasToLeaveASixteenthOfItself) {
+  dcc_path path = {100000000000ULL, 32000, 1500, 0, 0};
+  const dcc_prioplus_params params = Params(0);
+  dcc_prioplus state = {};
+  dcc_control control = {};
+  dcc_prioplus_init(&state, &path, &params, &control);
+  EXPECT_EQ(control.idle_max_ns, 32000u + 4000 - 2000);
+  path.base_rtt_ns = 100000;
+  dcc_prioplus_init(&state, &path, &params, &control);
+  EXPECT_EQ(control.idle_max_ns, 100000u) << "a 16th is more than the channel";
+}
+
 TEST(PrioplusIdle, AFlowThatThePathHasStoppedBeginsAnew) {
   // Told 12 us; the path has 20.
   for (const u32 base_ns : {20000u, 15000u}) {

@@ -61,7 +61,8 @@ class PrioplusReference {
     probe_first_ = base_ - 2 * hop;
     probe_shortest_ = base_ - 6 * hop;
     idle_told_ = base_ + std::min(tolerance, level * channel_);
-    idle_most_ = base_ + channel_ - std::floor(a_ / 4);
+    idle_part_ = std::min(std::max(std::floor(a_ / 4), std::floor(base_ / 16)), channel_);
+    idle_most_ = base_ + channel_ - idle_part_;
     bdp_ = std::min(base_ * mu_, kMost);
     max_ = std::clamp(2 * target_ * mu_, 2.0, kMost);
     const u32 third = (p.levels + 2) / 3, two_thirds = 2 * (p.levels + 2) / 3;
@@ -81,7 +82,7 @@ class PrioplusReference {
   // The RTT of the idle path; 0: not known to be longer than the base RTT.
   void Learn(u32 idle_rtt) {
     const double path = std::min<double>(idle_rtt, idle_most_);
-    least_aim_ = idle_rtt ? path + std::min(std::floor(2 / mu_), std::floor(a_ / 4)) : 0;
+    least_aim_ = idle_rtt ? path + std::min(std::floor(2 / mu_), idle_part_) : 0;
     idle_ = std::max(idle_told_, least_aim_);
     w_ls_ = idle_rtt ? std::min(w_ls_told_, (target_ - path) * mu_) : w_ls_told_;
   }
@@ -410,7 +411,7 @@ class PrioplusReference {
   dcc_prioplus_params p_;
   double highest_, probe_first_, probe_shortest_;
   double mu_, wire_, base_, a_, channel_, target_, limit_, low_, idle_, bdp_, max_, w_ls_, ai_;
-  double idle_told_, idle_most_, least_aim_, w_ls_told_;
+  double idle_told_, idle_part_, idle_most_, least_aim_, w_ls_told_;
   double delay_ = 0;
   int start_countdown_ = 0;
   bool unprobed_ = false, untold_ = false;
