@@ -298,6 +298,8 @@ def test_what_the_user_may_not_read_is_not_called_missing(scenario):
         assert f"the lab module {lab}/tcp_oscar.ko is there, but not for this user" in denied("run", "small.toml").stderr
         lab.chmod(0o700)
         assert f"the lab kernel {lab}/linux is there, but not for this user" in denied("run", "small.toml").stderr
+        result = denied("run", "small.toml", "--backend", "replay", lab / "kept")
+        assert (result.returncode, result.stderr.splitlines()[0]) == (2, f"--backend replay: {lab}/kept: this user may not read it")
         (folder / "small.toml").chmod(0o600)
         result = denied("validate", "small.toml")
         assert (result.returncode, result.stderr) == (2, "small.toml: cannot be read: Permission denied\n")

@@ -48,7 +48,10 @@ class Replay : public Backend {
   explicit Replay(const std::string& folder) : folder_(folder) {
     std::error_code error;
     const fs::path top(folder);
-    if (!fs::is_directory(top, error)) throw Error(folder + ": is no folder of kept trials");
+    if (!fs::is_directory(top, error))
+      throw Error(folder + (error == std::errc::permission_denied
+                                ? ": this user may not read it"
+                                : ": is no folder of kept trials"));
     fs::path where = top;
     if (!fs::exists(top / "plan.json") && fs::is_directory(top / "trials")) where = top / "trials";
     std::vector<fs::path> found;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <map>
 #include <sstream>
@@ -76,7 +77,8 @@ std::string pmc_path() {
 
 std::vector<Answer> ask(const std::string& socket) {
   if (access(socket.c_str(), F_OK) < 0)
-    throw Error(std::string("no ptp4l is there: ") + system_error("socket", socket).what());
+    throw Error((errno == EACCES ? "this user may not ask ptp4l: " : "no ptp4l is there: ") +
+                std::string(system_error("socket", socket).what()));
   const std::string pmc = pmc_path();
   const TemporaryDirectory folder;
   const std::string output = folder.path() + "/pmc.txt";
