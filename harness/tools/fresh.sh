@@ -40,10 +40,11 @@ skip() {
 }
 
 make_base() {
-	[ -s "$base" ] && return
+	[ -f "$base" ] && return
+	rm -rf --one-file-system "$base" "$base.new"
 	mkdir -p "${base%/*}"
 	echo "fresh: making a minimal Debian 12" >&2
-	mmdebstrap --quiet --variant=minbase --include=ca-certificates,git,make,sudo bookworm "$base.new" ||
+	mmdebstrap --quiet --variant=minbase --format=tar --include=ca-certificates,git,make,sudo bookworm "$base.new" ||
 		die "mmdebstrap cannot make a Debian 12"
 	mv "$base.new" "$base"
 }
@@ -132,7 +133,14 @@ main() {
 		skip "Debian's mirror cannot be reached"
 	make_base
 	for who in "${people[@]}"; do
-		try "$who" || failed=1
+		# Not "try || ...": bash would then go on after what fails in it.
+		set +e
+		(
+			set -e
+			try "$who"
+		)
+		[ $? = 0 ] || failed=1
+		set -e
 	done
 	[ -z "$failed" ] || exit 1
 	echo "fresh: all passed"
