@@ -178,9 +178,13 @@ kernel_build() {
 		mkdir .keep
 		keep_kernel
 	)
+	# In a subshell `times` would count from there.
+	times >"$work/.times"
+	local used_s
+	used_s=$(awk 'NR == 2 { gsub("s", ""); split($0, t, "[m ]"); printf "%d", 60 * (t[1] + t[3]) + t[2] + t[4] }' "$work/.times")
 	rm -rf "$final"
 	mv "$work/.keep" "$final"
 	rm -rf "$work"
 	[ -z "$tty" ] || printf '\r\033[K' >&2
-	echo "$flavour kernel built in $((SECONDS - start)) s" >&2
+	echo "$flavour kernel built in $((SECONDS - start)) s, $used_s s of processor time" >&2
 }
