@@ -320,7 +320,7 @@ struct delaycc_devices {
 
 int delaycc_devices_init(void);
 void delaycc_devices_exit(void);
-void delaycc_devices_wait(void);
+void delaycc_devices_start(void);
 int delaycc_devices_register(struct net *net, struct delaycc_devices *devices,
 			     atomic_t *generation);
 void delaycc_devices_unregister(struct delaycc_devices *devices);

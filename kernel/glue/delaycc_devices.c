@@ -371,6 +371,28 @@ void delaycc_devices_unregister(struct delaycc_devices *devices)
 	xa_destroy(&devices->by_ifindex);
 }
 
+/*
+ * The first work of the queue, behind which all namespaces' wait until each of them
+ * has its devices: a device may have others above it in any namespace.
+ */
+static DECLARE_COMPLETION(delaycc_devices_all_there);
+
+static void delaycc_devices_first_work(struct work_struct *work)
+{
+	wait_for_completion(&delaycc_devices_all_there);
+}
+
+static DECLARE_WORK(delaycc_devices_first, delaycc_devices_first_work);
+
+static DECLARE_COMPLETION(delaycc_devices_read);
+
+static void delaycc_devices_last_work(struct work_struct *work)
+{
+	complete(&delaycc_devices_read);
+}
+
+static DECLARE_WORK(delaycc_devices_last, delaycc_devices_last_work);
+
 /**
  * delaycc_devices_init() - the part that all namespaces share
  *
@@ -382,31 +404,28 @@ int __init delaycc_devices_init(void)
 {
 	/* One after the other: all wait for the RTNL. */
 	delaycc_devices_queue = alloc_ordered_workqueue("delaycc", 0);
-	return delaycc_devices_queue ? 0 : -ENOMEM;
+	if (!delaycc_devices_queue)
+		return -ENOMEM;
+	queue_work(delaycc_devices_queue, &delaycc_devices_first);
+	return 0;
 }
 
-/* After the last namespace. */
+/* After the last namespace, or where there has been none. */
 void delaycc_devices_exit(void)
 {
+	complete_all(&delaycc_devices_all_there);
 	destroy_workqueue(delaycc_devices_queue);
 }
 
-static DECLARE_COMPLETION(delaycc_devices_read);
-
-static void delaycc_devices_all_read(struct work_struct *work)
-{
-	complete(&delaycc_devices_read);
-}
-
-static DECLARE_WORK(delaycc_devices_last, delaycc_devices_all_read);
-
 /**
- * delaycc_devices_wait() - let the devices of all namespaces be read
+ * delaycc_devices_start() - let the devices of all namespaces be read
  *
- * For a second at most: whoever holds the RTNL may wait for this module.
+ * When all namespaces are registered.  Waits for it, but for a second at most:
+ * whoever holds the RTNL may wait for this module.
  */
-void __init delaycc_devices_wait(void)
+void __init delaycc_devices_start(void)
 {
+	complete_all(&delaycc_devices_all_there);
 	queue_work(delaycc_devices_queue, &delaycc_devices_last);
 	wait_for_completion_timeout(&delaycc_devices_read, HZ);
 }

@@ -244,7 +244,7 @@ static int __init delaycc_module_init(void)
 	if (err)
 		delaycc_devices_exit();
 	else
-		delaycc_devices_wait();
+		delaycc_devices_start();
 	return err;
 }
 

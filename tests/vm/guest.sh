@@ -136,6 +136,21 @@ test_devices_are_up_before_the_module_comes()
 	modprobe virtio_pci && modprobe virtio_net && devices before eth0 10.7.0.1
 }
 
+# The worker that reads devices runs before the last namespace has its table of them.
+test_devices_have_others_above_them_in_many_namespaces_when_the_module_comes()
+{
+	ip link add below type dummy && ip link set below up || return 1
+	for i in $(seq 20); do
+		ip netns add "above$i" && ip link add "above$i" link below netns "above$i" type macvlan &&
+			ip -n "above$i" link set "above$i" up || return 1
+	done
+	bounded modprobe delaycc && bounded rmmod delaycc || return 1
+	for i in $(seq 20); do
+		ip netns del "above$i" || return 1
+	done
+	ip link del below
+}
+
 # Linux loads it while it holds the lock of the network configuration.
 test_a_route_that_names_an_algorithm_loads_its_module()
 {
