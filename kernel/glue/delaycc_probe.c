@@ -170,6 +170,11 @@ static bool delaycc_probe_needs_tcp(const struct sock *sk)
 	if (tcp_sk(sk)->ecn_flags & TCP_ECN_MODE_ACCECN)
 		return true;
 #endif
+#ifdef CONFIG_SOCK_VALIDATE_XMIT
+	/* A device encrypts (kTLS, PSP), and may drop what is in none of TCP's queues. */
+	if (READ_ONCE(sk->sk_validate_xmit_skb))
+		return true;
+#endif
 	return sk_is_mptcp(sk);
 }
 

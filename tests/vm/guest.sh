@@ -687,8 +687,8 @@ test_windows_below_one_packet()
 	return $result
 }
 
-# A flow that stops and probes, on a connection whose every segment is signed (TCP-MD5).
-test_a_stopped_flow_sends_no_unsigned_probe()
+# A flow that is stopped all the time, where each of its segments has to be TCP's own.
+stopped_without_probes() # OPTION... of both sides
 {
 	modprobe tcp_prioplus || return 1
 	# Shorter than the real 2 ms: each answer is above the lowest level's limit, and the flow never goes on.  With a line rate that
@@ -703,10 +703,10 @@ test_a_stopped_flow_sends_no_unsigned_probe()
 	done
 	echo 1 >/sys/kernel/tracing/events/delaycc/ack/enable
 	result=0
+	receive_options=$*
 	for address in 10.0.0.2 fd00::2; do
 		echo >/sys/kernel/tracing/trace
-		receive_options='-k secret'
-		transfer_with prioplus $address 40000 -c prioplus -k secret || { result=1; break; }
+		transfer_with prioplus $address 40000 -c prioplus "$@" || { result=1; break; }
 		# 28 packets, one or (where b holds back the ACK of the first) two for each question.
 		replies=$(grep -c "name=prioplus sport=[0-9]* dport=$port .* branch=7 " /sys/kernel/tracing/trace)
 		[ "$replies" -ge 14 ] || { no "$address: only $replies replies"; result=1; break; }
@@ -718,12 +718,25 @@ test_a_stopped_flow_sends_no_unsigned_probe()
 	kill $tcpdump
 	wait $tcpdump
 	[ $result = 0 ] || return 1
+	! grep -E '> (10\.0\.0\.2|fd00::2)\.[0-9]+: .* length 1$' /tmp/dump || no "a probe was sent"
+}
+
+# TCP-MD5.
+test_a_stopped_flow_sends_no_unsigned_probe()
+{
+	stopped_without_probes -k secret || return 1
 	in_b nstat -a TcpExtTCPMD5NotFound TcpExtTCPMD5Failure TcpExtTCPMD5Unexpected >/tmp/nstat
 	cat /tmp/nstat
 	! grep -q 'TCPMD5.* [1-9]' /tmp/nstat || no "b got unsigned or wrongly signed segments" || return 1
 	[ "$(grep -c 'Flags .*,md5 ' /tmp/dump)" -ge 100 ] || no "tcpdump saw $(grep -c Flags /tmp/dump) segments" || return 1
-	! grep 'Flags ' /tmp/dump | grep -v ',md5 ' || no "unsigned segments were sent" || return 1
-	! grep -E '> (10\.0\.0\.2|fd00::2)\.[0-9]+: .* length 1$' /tmp/dump || no "a probe was sent"
+	! grep 'Flags ' /tmp/dump | grep -v ',md5 ' || no "unsigned segments were sent"
+}
+
+test_a_stopped_flow_sends_no_probe_that_a_device_would_encrypt()
+{
+	modprobe sealed && stopped_without_probes
+	result=$?
+	rmmod sealed && return $result
 }
 
 test_probes_have_right_checksums()

@@ -73,7 +73,7 @@ build_programs()
 	flock 9
 	modules=$root/build/modules/$release
 	# Modules for tests alone.
-	more="$root/tests/lab/counted $root/tests/lab/mended $root/tests/lab/stamped $root/tests/replay/watched"
+	more="$root/tests/lab/counted $root/tests/lab/mended $root/tests/lab/sealed $root/tests/lab/stamped $root/tests/replay/watched"
 	if [ -d "$kernel/build" ]; then
 		make -s -C "$root/kernel" KDIR="$kernel/build" OUT="$modules" CONFIG_DEBUG_INFO_BTF_MODULES= >"$work/modules.log" 2>&1 ||
 			{ cat "$work/modules.log" >&2; die "the modules do not build for $release"; }
