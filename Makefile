@@ -135,17 +135,18 @@ QUICK := tests/lab tests/vm tests/report tests/tools
 test: test-build ## the quick tests: cores, BPF, lab, report page, the modules in Debian's kernel under QEMU (8 minutes after the build)
 	@harness/tools/durations.py run ctest $(MAKE) --no-print-directory unit-test UNIT="-LE ci"
 	$(PYTEST) $(PARALLEL) -m "not alone and not ci" $(QUICK)
-	$(PYTEST) -m "alone and not ci" tests/report tests/bpf tests/smp
+	$(PYTEST) -m "alone and not ci" tests/report tests/bpf
 
 .PHONY: test-all
-test-all: test test-rest ## the quick tests, then all others (an hour); those of tests/smp if `make smp-kernel` has built their kernels
+test-all: test test-rest ## the quick tests, then all others (an hour; the first time half an hour more for the kernels of tests/smp)
+	@$(MAKE) --no-print-directory smp-test SMP_SECONDS=30
 
 .PHONY: test-rest
 test-rest: test-build
 	-@$(MAKE) --no-print-directory packetdrill-scripts
 	@$(MAKE) --no-print-directory unit-test UNIT="-L ci"
 	DELAYCC_QUICK=1 $(PYTEST) $(PARALLEL) -m "ci and not alone" $(QUICK)
-	$(PYTEST) -m "alone and ci" tests/report tests/bpf tests/smp
+	$(PYTEST) -m "alone and ci" tests/report tests/bpf
 
 # With the tests, if `make run` has configured without them.
 .PHONY: test-build
