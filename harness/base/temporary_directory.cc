@@ -38,10 +38,26 @@ void remove_abandoned_folders(const fs::path& where) {
   }
 }
 
+// The first of TMPDIR and the usual ones that is there, can be written to and fits onto the lab
+// kernel's command line.
+fs::path usual_folder() {
+  const char* given = getenv("TMPDIR");
+  for (const char* name : {given ? given : "", "/tmp", "/dev/shm"}) {
+    std::error_code ignored;
+    const fs::path folder = *name ? fs::absolute(name, ignored) : "";
+    if (folder.string().find_first_of(" \t\",") == std::string::npos &&
+        fs::is_directory(folder, ignored) && access(folder.c_str(), W_OK | X_OK) == 0)
+      return folder;
+  }
+  throw Error(
+      "no folder for temporary files: TMPDIR, /tmp and /dev/shm are not there, cannot be written "
+      "to, or have a space, comma or quote in their name; name one in TMPDIR");
+}
+
 }  // namespace
 
 TemporaryDirectory::TemporaryDirectory() {
-  const fs::path where = fs::temp_directory_path();
+  const fs::path where = usual_folder();
   static std::once_flag once;
   std::call_once(once, [&] { remove_abandoned_folders(where); });
   // mkdtemp() puts six characters of its own in place of the last six.

@@ -9,7 +9,8 @@
 
 namespace delaycc {
 
-// A folder of its own in TMPDIR, removed with its contents by the destructor. The folder of a
+// A folder of its own in TMPDIR, or /tmp where that will not do, removed with its contents by the
+// destructor. The folder of a
 // process that was killed is removed when the next process makes its first. Throws Error.
 class TemporaryDirectory {
  public:

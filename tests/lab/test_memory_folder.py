@@ -60,6 +60,14 @@ def test_tmpdir_is_the_first(small):
     assert "lab memory             in /dev/shm" in delaycc(small, "doctor", shm="2g", own="64m").stdout
 
 
+@pytest.mark.parametrize("name", ("missing", "a space"))
+def test_a_trial_s_own_files_pass_over_a_tmpdir_that_will_not_do(small, name):
+    (small / "a space").mkdir()
+    done = owned.run(["env", f"TMPDIR={small / name}", DELAYCC, "run", small / "small.toml", "--quiet", "--cc", "cubic", "--trials", "1",
+                      "--out", small / "out"])
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 @pytest.mark.parametrize("shm,why", (("64m,noexec", "noexec"), ("64m", "64 MB free"), ("8m", "8 MB free")))
 def test_without_any_one_line_names_folders_sizes_and_the_remedy(small, shm, why):
     line = run(small, shm=shm, tmp="noexec", code=1).stderr.splitlines()[-1]
