@@ -22,12 +22,15 @@ Shown shown(const MetricInfo& info) {
   return {info.unit, 1};
 }
 
+// With the digits that its interval supports, where it has one.
+std::string figure_text(const Summary& s, int missed, double scale) {
+  return (missed > 0 ? ">" : "") + (s.n > 1 && s.ci95 > 0
+                                        ? interval_text(s.mean * scale, s.ci95 * scale, s.n)
+                                        : number_text(s.mean * scale));
+}
+
 std::string cell(const MetricSummary& metric, const MetricInfo& info) {
-  const double scale = shown(info).scale;
-  const Summary& s = metric.summary;
-  return (metric.missed > 0 ? ">" : "") + (s.n > 1 && s.ci95 > 0
-                                               ? interval_text(s.mean * scale, s.ci95 * scale, s.n)
-                                               : number_text(s.mean * scale));
+  return figure_text(metric.summary, metric.missed, shown(info).scale);
 }
 
 // Columns on the terminal: ± is one column and two bytes.
@@ -79,9 +82,8 @@ std::string pairs_line(const Column& column, const std::vector<std::string>& ord
     const auto metric = summary->second.metrics.find(column.name);
     if (metric == summary->second.metrics.end() || !metric->second.difference) continue;
     const PairedDifference& d = *metric->second.difference;
-    text += fmt::format("{}{} - {} = {}{} ± {}", text.empty() ? "" : ", ", algorithm, d.from,
-                        metric->second.missed > 0 ? ">" : "", number_text(d.summary.mean * scale),
-                        number_text(d.summary.ci95 * scale));
+    text += fmt::format("{}{} - {} = {}", text.empty() ? "" : ", ", algorithm, d.from,
+                        figure_text(d.summary, metric->second.missed, scale));
     if (!unit.empty()) text += " " + unit;
   }
   return text.empty() ? "" : column.name + ", differences in the same trials: " + text + "\n";
