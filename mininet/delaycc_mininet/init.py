@@ -5,7 +5,8 @@
 DCC_DIR/job.json: {"script", "arguments", "directory", "writable", "environment", "cc", "pcap"}; paths are absolute, the environment is the
 caller's, what is written in the folders "writable" stays on the host. DCC_MODULES: folder of the lab's modules.
 Written: output.txt (what the script prints), pcap/ (if asked for), ports.json (link ends that were logged), ports.bin (their log), refused.txt
-(what a script asked of tc and did not get), left-in-tmp/ and left-in-home/, status ({"code"}), or error.txt.
+(what a script asked of tc, and of programs that the lab does not have, and did not get), left-in-tmp/ and left-in-home/, status ({"code"}), or
+error.txt.
 """
 
 import json
@@ -43,6 +44,20 @@ package = sys.modules["delaycc_mininet"] = types.ModuleType("delaycc_mininet")
 package.__path__ = [{package!r}]
 from delaycc_mininet import tc
 sys.exit(tc.main(sys.argv[1:]))
+"""
+PROGRAMS_FOLDER = qdiscs.FOLDER + "/bin"
+# Programs whose work the lab has no place for, and why.
+OF_SWITCHES, OF_FILTERS = "switches of the lab are Linux bridges", "the lab has no filters of packets"
+PROGRAMS = {"ovs-vsctl": OF_SWITCHES, "ovs-ofctl": OF_SWITCHES, "ovs-appctl": OF_SWITCHES, "ovs-dpctl": OF_SWITCHES,
+            "iptables": OF_FILTERS, "ip6tables": OF_FILTERS, "nft": OF_FILTERS}
+# An error to who calls it; what only looks or clears is not worth the command's exit code.
+NO_PROGRAM = """#!/bin/sh
+echo "Error: {name}: {why}" >&2
+case "$1" in
+show | list* | dump* | get* | del* | --if-exists | flush | -L | -S | -F | -X | -Z) ;;
+*) echo "{name} $*: {why}" >>{refused} ;;
+esac
+exit 1
 """
 RUN = """
 import runpy, sys
@@ -117,6 +132,13 @@ def replace_tc():
         bind(ours, name)
 
 
+def replace_programs():
+    os.makedirs(PROGRAMS_FOLDER)
+    for name, why in PROGRAMS.items():
+        labnet.write(f"{PROGRAMS_FOLDER}/{name}", NO_PROGRAM.format(name=name, why=why, refused=qdiscs.REFUSED))
+        os.chmod(f"{PROGRAMS_FOLDER}/{name}", 0o755)
+
+
 def replace_names():
     """The lab's name is one of its own, and no name server answers: who looks for one would wait for it."""
     for path, text in (("/etc/hosts", (labnet.read("/etc/hosts") if os.path.exists("/etc/hosts") else "") + f"\n127.0.1.1\t{HOSTNAME}\n"),
@@ -134,7 +156,7 @@ def replace_names():
 def refused():
     """Lines: what tc was asked for and did not do. What was asked for again, and done, is not among them."""
     lines = labnet.read(qdiscs.REFUSED).splitlines() if os.path.exists(qdiscs.REFUSED) else []
-    lines += [line for state in qdiscs.states() for line in state["failed"]]
+    lines += [failure["line"] for state in qdiscs.states() for failure in state["failed"]]
     return "".join(f"delaycc: {line}\n" for line in lines)
 
 
@@ -168,7 +190,7 @@ def run(job):
     """The script as a process of its own, since init has to wait for everybody's children."""
     given = job["environment"]
     environment = {"SHELL": "/bin/bash", **given, **OWN_ENVIRONMENT, "PWD": job["directory"], "DELAYCC_OUT": str(OUT),
-                   "PATH": ":".join(filter(None, (given.get("PATH"), PATH))),
+                   "PATH": ":".join(filter(None, (PROGRAMS_FOLDER, given.get("PATH"), PATH))),
                    "PYTHONPATH": ":".join(filter(None, (str(HERE.parent), given.get("PYTHONPATH"))))}
     environment.pop("DELAYCC_PCAP", None)
     if job["pcap"]:
@@ -201,6 +223,7 @@ def main():
         devices = mounts(folder, job["writable"])
         labnet.libc.prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0)
         replace_tc()
+        replace_programs()
         replace_names()
         settings(job["cc"])
         code = run(job)

@@ -50,6 +50,11 @@ class Bridge(mininet.nodelib.LinuxBridge):
         super().__init__(name, stp=stp, prio=prio, **params)
         say("switches are Linux bridges here: Open vSwitch, and so OpenFlow, does not run in the lab")
 
+    def attach(self, intf):
+        """Open vSwitch's: an interface that was added while the network runs."""
+        self.cmd("brctl addif", self, intf)
+        self.cmd("ip link set dev", intf, "up")
+
 
 def _of_open_vswitch(method):
     def refuse(self, *_args, **_words):
@@ -149,6 +154,16 @@ def install():
         return link
 
     mininet.net.Mininet.addLink = addLink
+    link_init = mininet.link.Link.__init__
+
+    def with_ports(self, *nodes_and_ports, **params):
+        # What a script makes without a Mininet, too: Link(h1, h2).
+        if params.get("intf") in (None, mininet.link.Intf):
+            params["intf"] = PortIntf
+        link_init(self, *nodes_and_ports, **params)
+
+    mininet.link.Link.__init__ = with_ports
+    mininet.cli.CLI.waitForNode = wait_for_node
     start = mininet.net.Mininet.start
 
     captures = Captures(os.environ["DELAYCC_PCAP"]) if os.environ.get("DELAYCC_PCAP") else None
@@ -180,6 +195,12 @@ def install():
     # It ends processes by their names, and waits for what is not there.
     mininet.clean.cleanup = lambda: None
     _replace(modules, "cleanup", mininet.clean.cleanup)
+
+
+def wait_for_node(_cli, node):
+    """The command line's own looks at its input all the time, too, which is empty: no time would pass."""
+    while node.waiting:
+        mininet.log.output(node.monitor())
 
 
 def iperf(self, hosts=None, l4Type="TCP", udpBw="10M", fmt=None, seconds=5, port=5001):

@@ -62,12 +62,18 @@ class PortIntf(Intf):
     def config(self, rate=None, bw=None, delay=None, delay_ns=None, buffer_bytes=None, max_queue_size=None, ecn_bytes=0, loss=0,
                jitter=None, noise=(), reorder=0, reorder_delay_ns=0, spray=False, gso=False, log=True, seed=1, **params):
         kind = "netem" if not self.as_tcintf else "hfsc" if params.get("use_hfsc") else "tbf" if params.get("use_tbf") else "htb"
-        for name in ("use_hfsc", "use_tbf", "latency_ms", "speedup", "gro", "txo", "rxo", "disable_gro"):
+        loss, latency_ms, speedup = loss or 0, params.pop("latency_ms", None), params.pop("speedup", 0)
+        if bw is not None and speedup > 0 and self.node.name.startswith("s"):
+            bw = speedup  # as TCIntf has it: a switch's end may be faster
+        for name in ("use_htb", "use_hfsc", "use_tbf", "gro", "txo", "rxo", "disable_gro"):
             params.pop(name, None)  # how TCIntf does it, not what
         for name in ("enable_ecn", "enable_red"):
             if params.pop(name, False):
                 raise CapabilityError(f"{self.name}: {name}: a RED queue is not offered; ecn_bytes marks at a threshold")
         result = super().config(**params)
+        if self.number and log and not gso and all(value is None for value in (rate, bw, delay, delay_ns, buffer_bytes, max_queue_size)) and not any(
+                (ecn_bytes, loss, jitter, noise, reorder, spray)):
+            return result  # the link stays as it is: an address was set, or nothing
         if rate is not None and bw is not None:
             raise ValueError(f"{self.name}: rate and bw are two words for one thing: give one")
         if delay is not None and delay_ns is not None:
@@ -89,12 +95,12 @@ class PortIntf(Intf):
         if in_lab():
             late = {"reorder_ppm": round(float(reorder) * 10_000), "reorder_delay_ns": reorder_delay_ns}
             loss_ppm, jitter_ns = round(float(loss) * 10_000), time_ns(jitter, "jitter") if jitter is not None else 0
-            tree = qdiscs.tree_of_link(kind, *asked, jitter_ns, loss_ppm, buffer_bytes or 0)
+            tree = qdiscs.tree_of_link(kind, *asked, jitter_ns, loss_ppm, buffer_bytes or 0, latency_ms)
             if jitter_ns:
                 noise = qdiscs.delays_ns(self.delay_ns, jitter_ns)
                 self.delay_ns = noise[0][1]
                 noise = [(ppm, ns - self.delay_ns) for ppm, ns in noise]
-            self._port(buffer_bytes or 0, ecn_bytes, loss_ppm, tuple(noise), late, spray, gso, log, seed)
+            self._port(qdiscs.effect(tree)["limit_bytes"] or 0, ecn_bytes, loss_ppm, tuple(noise), late, spray, gso, log, seed)
             self._note(tree, [] if jitter_ns else noise)
         else:
             self._netem(max_queue_size, buffer_bytes, ecn_bytes, float(loss), jitter, noise, reorder, spray)
@@ -131,9 +137,9 @@ class PortIntf(Intf):
         before = qdiscs.read_state(path) or {}
         if before.get("inside"):
             self.node.pexec(qdiscs.REAL_TC, "qdisc", "del", "dev", self.name, "parent", "1:1")
-        rates = before["rates_bps"] if before.get("port") == self.number else []
+        rates, failed = (before["rates_bps"], before["failed"]) if before.get("port") == self.number else ([], [])
         rates = rates if rates[-1:] == [self.rate_bps] else [*rates, self.rate_bps]
-        qdiscs.write_state(path, {"port": self.number, "tree": tree, "noise": list(noise), "inside": None, "rates_bps": rates, "failed": [],
+        qdiscs.write_state(path, {"port": self.number, "tree": tree, "noise": list(noise), "inside": None, "rates_bps": rates, "failed": failed,
                                   "delay_ns": self.delay_ns, "tells": self._tells()})
 
     def _netem(self, packets, limit_bytes, ecn_bytes, loss, jitter, noise, reorder, spray):

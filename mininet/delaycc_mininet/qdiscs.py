@@ -242,15 +242,16 @@ def add(tree, kind, handle, parent, **values):
     tree["qdiscs"].append({"kind": kind, "handle": handle, "parent": parent, "words": [], **values})
 
 
-def tree_of_link(kind, rate, delay_ns, jitter_ns, loss_ppm, limit_bytes):
+def tree_of_link(kind, rate, delay_ns, jitter_ns, loss_ppm, limit_bytes, latency_ms=None):
     """That which Mininet's TCIntf makes ("htb", "tbf" or "hfsc", and netem), or a netem alone ("netem"); None: not asked for."""
     tree, parent, values = new_tree(), "root", {}
     if kind == "netem":
         values = {} if rate is None else {"rate_bps": rate}
     elif rate is not None:
         if kind == "tbf":
-            # TCIntf's own burst and latency: 15000 bytes of each.
-            add(tree, "tbf", "5:", parent, rate_bps=rate, burst=15000, limit_bytes=30000, link=True)
+            # TCIntf's own burst, and its latency unless it is given: 15000 bytes of each.
+            waiting = 15000 if latency_ms is None else round(rate * latency_ms / 8000)
+            add(tree, "tbf", "5:", parent, rate_bps=rate, burst=15000, limit_bytes=waiting + 15000)
         else:
             add(tree, kind, "5:", parent, default=1, link=True)
             tree["classes"].append({"kind": kind, "classid": "5:1", "parent": "5:", "rate_bps": rate, "ceil_bps": rate})
@@ -320,9 +321,10 @@ def effect(tree):
                 below = wanted
         elif qdisc["kind"] == "tbf":
             slower(qdisc["rate_bps"])
-            if not qdisc.get("link"):
-                limit(qdisc["limit_bytes"])
             below = qdisc["handle"] + "1"
+            if all(q["parent"] != below for q in tree["qdiscs"]):
+                # Of its own fifo, in place of which there may be another qdisc.
+                limit(qdisc["limit_bytes"])
         elif qdisc["kind"] == "netem":
             _netem_effect(qdisc, out, slower, limit)
             below = qdisc["handle"] + "1"

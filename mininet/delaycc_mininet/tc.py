@@ -10,6 +10,7 @@ import os
 import shlex
 import socket
 import sys
+import time
 
 from . import labnet, qdiscs
 from .qdiscs import Invalid, Unable
@@ -18,6 +19,8 @@ OBJECTS = ("qdisc", "class", "filter", "chain", "action", "actions", "monitor", 
 VERBS = {"add": "add", "delete": "del", "change": "change", "replace": "replace", "link": "link", "show": "show", "list": "show", "lst": "show",
          "get": "show"}
 SETS = ("add", "change", "replace", "link")
+# Of virtual time, in which a shell's next command comes.
+MENDED_S = 0.0001
 
 
 def full(word, words):
@@ -258,8 +261,17 @@ def note(line):
         file.write(line + "\n")
 
 
+def line_of(words):
+    name = words[words.index("dev") + 1] + ": " if "dev" in words[:-1] else ""
+    return f"{name}tc {' '.join(words)}: "
+
+
 def real(options, words):
-    return os.spawnv(os.P_WAIT, qdiscs.REAL_TC, ["tc", *options, *words])
+    code = os.spawnv(os.P_WAIT, qdiscs.REAL_TC, ["tc", *options, *words])
+    # Whatever else it is, a word that tc does not know included, it asked for something.
+    if code and words and VERBS.get(full(words[1], VERBS) if len(words) > 1 else "show") not in ("show", "del"):
+        note(line_of(words) + f"tc ended with {code}")
+    return code
 
 
 def tell_line_rate(state):
@@ -269,19 +281,25 @@ def tell_line_rate(state):
         labnet.write(knob, str(min(800_000, max(1, fastest_bps // 10**6))))
 
 
+def still_failed(state, verb):
+    """What failed is mended by the next command that sets the link (change || add), unless time has passed, with the link as it was."""
+    return [failure for failure in state["failed"] if verb not in SETS or time.monotonic() - failure["at_s"] > MENDED_S]
+
+
 def change(what, verb, words, name, path, state):
     """On a link of the script. Returns tc's exit code."""
-    line = f"{name}: tc {' '.join([what, verb, *words])}: "
+    line = line_of([what, verb, *words])
     tree = json.loads(json.dumps(state["tree"]))
     try:
         if what == "filter":
             raise Unable("the lab has no classifiers: all packets of a link meet the same")
         (change_qdisc if what == "qdisc" else change_class)(tree, verb, words)
-        qdiscs.apply(name, changed := {**state, "tree": tree, "failed": [] if verb in SETS else state["failed"]})
+        qdiscs.apply(name, changed := {**state, "tree": tree, "failed": still_failed(state, verb)})
     except Invalid as error:
         print(f"Error: {error}", file=sys.stderr)
         if verb in SETS:
-            qdiscs.write_state(path, {**state, "failed": [*state["failed"], line + f"Error: {error}"]})
+            failure = {"line": line + f"Error: {error}", "at_s": time.monotonic()}
+            qdiscs.write_state(path, {**state, "failed": [*state["failed"], failure]})
         return 2
     except Unable as error:
         print(f"Error: {error}", file=sys.stderr)
@@ -333,10 +351,7 @@ def run(options, words):
         fcntl.flock(lock, fcntl.LOCK_EX)
         if state := qdiscs.read_state(path, name) if path else None:
             return change(what, verb, words[2:], name, path, state)
-    code = real(options, words)
-    if code and verb in SETS:
-        note(f"{name}: tc {' '.join(words)}: tc ended with {code}")
-    return code
+    return real(options, words)
 
 
 def batch(options, name, force):
@@ -352,7 +367,7 @@ def batch(options, name, force):
 
 
 def main(words):
-    words, options, file, force = list(words), [], None, False
+    asked, words, options, file, force = list(words), list(words), [], None, False
     while words and words[0].startswith("-"):
         word = words.pop(0)
         if word in ("-b", "-batch"):
@@ -364,4 +379,10 @@ def main(words):
             force = True
         else:
             options.append(word)
-    return batch(options, file, force) if file else run(options, words)
+    try:
+        return batch(options, file, force) if file else run(options, words)
+    except (OSError, ValueError, LookupError) as error:
+        # A file that is not there, a number that is none.
+        print(f"Error: {error}", file=sys.stderr)
+        note(line_of(asked) + str(error))
+        return 1

@@ -265,6 +265,69 @@ print("end")
     assert "h2-eth0" not in done.stderr and done.stdout == "end\n"
 
 
+def test_each_command_that_did_nothing_is_named_but_for_one_that_the_next_makes_good(tmp_path):
+    path = tc_script(tmp_path, """
+net, h1, h2 = pair()
+for command in ("tc qdisc change h1-eth0 root netem delay 20ms", "tc qdisc chnge dev h1-eth0 root netem delay 5ms", "tc -b /tmp/nosuch",
+                "tc qdisc add dev h1-eth0 root handle 1: htb default zz", "ovs-ofctl add-flow s1 action=drop", "iptables -A INPUT -j DROP",
+                "iptables -F", "tc qdisc del dev h1-eth0 root"):
+    h1.cmd(command)
+h1.cmd("tc qdisc change dev h1-eth0 root netem delay 1ms")
+print(rtt_ms(h1, h2))  # without the delay
+h1.cmd("tc qdisc add dev h1-eth0 root netem delay 2ms")
+if h2.cmd("tc qdisc change dev h2-eth0 root netem delay 3ms"):
+    h2.cmd("tc qdisc add dev h2-eth0 root netem delay 3ms")
+net.stop()
+""")
+    done = mininet(tmp_path / "out", path, code=1)
+    named = [line.split(": ", 1)[1] for line in done.stderr.splitlines() if line.startswith("delaycc: ")]
+    for begin in ("tc qdisc change h1-eth0 root netem delay 20ms: tc ended with 1", "h1-eth0: tc qdisc chnge dev h1-eth0 ", "tc -b /tmp/nosuch: ",
+                  "h1-eth0: tc qdisc add dev h1-eth0 root handle 1: htb default zz: invalid literal", "ovs-ofctl add-flow s1 action=drop: switches",
+                  "iptables -A INPUT -j DROP: ", "h1-eth0: tc qdisc change dev h1-eth0 root netem delay 1ms: Error: Qdisc not found"):
+        assert [line for line in named if line.startswith(begin)], done.stderr
+    assert len(named) == 7, done.stderr
+
+
+def test_links_are_as_tcintf_makes_them_and_change_at_run_time(tmp_path):
+    path = tc_script(tmp_path, """
+from mininet.cli import CLI
+from mininet.link import Link
+from mininet.util import quietRun
+net = Mininet(topo=Pair(bw=20, speedup=80, loss=None, jitter=None), link=TCLink)
+net.start()
+h1, h2 = net["h1"], net["h2"]
+print("rate", quietRun("tc class show dev s1-eth2").split("rate ")[1].split()[0], h1.cmd("tc class show dev h1-eth0").split("rate ")[1].split()[0])
+intf = h1.intf()
+intf.config(bw=4, delay="5ms")
+intf.config()
+intf.config(mac="00:00:00:00:00:0a")
+print("kept", h1.cmd("tc qdisc show dev h1-eth0").replace("\\r\\n", "|"), rtt_ms(h1, h2))
+intf.config(bw=1, use_tbf=True, latency_ms=50)
+print("tbf", [h1.cmd("ping -q -c 1 -W 1 -s", size, h2.IP()).split(" received")[0][-1] for size in (12000, 40000)])
+h3 = net.addHost("h3")
+net["s1"].attach(net.addLink(h3, net["s1"]).intf2)
+h3.setIP("10.0.0.3/8")
+print("attached", rtt_ms(h3, h2))
+a, b = net.addHost("a"), net.addHost("b")
+Link(a, b)
+a.setIP("11.0.0.1/8"), b.setIP("11.0.0.2/8")
+a.cmd("tc qdisc add dev a-eth0 root netem delay 7ms")
+print("direct", rtt_ms(a, b), mbps(a, b) > 1000, a.cmd("tc qdisc show dev a-eth0"))
+with open("/tmp/commands", "w") as file:
+    file.write("h1 ping -c 1 -q h2\\n")
+CLI(net, script="/tmp/commands")
+net.stop()
+""")
+    out = mininet(tmp_path / "out", path).stdout
+    assert "rate 80Mbit 20Mbit" in out
+    kept = re.search(r"kept qdisc htb 5: .*qdisc netem 10: parent 5:1 delay 5ms \|? ?([0-9.]+)", out)
+    assert kept and float(kept[1]) == pytest.approx(5, abs=1), out
+    # 50 ms and a burst are 21,250 bytes, which the fragments of the second exceed.
+    assert "tbf ['1', '0']" in out, out
+    assert re.search(r"attached 0\.\d+", out)
+    assert "direct 7.001 True qdisc netem 8001: root refcnt 2 limit 1000 delay 7ms" in out and "1 packets transmitted, 1 received" in out
+
+
 def test_programs_can_write_files_of_their_own_where_the_command_is_started_in_tmp(tmp_path):
     makes = script(tmp_path, "import subprocess; subprocess.run(['mktemp'], check=True)")
     done = owned.run(["env", "-C", "/tmp", DELAYCC, "mininet", "--out", tmp_path / "out", makes])
