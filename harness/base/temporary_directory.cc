@@ -44,7 +44,7 @@ fs::path usual_folder() {
   const char* given = getenv("TMPDIR");
   for (const char* name : {given ? given : "", "/tmp", "/dev/shm"}) {
     std::error_code ignored;
-    const fs::path folder = *name ? fs::absolute(name, ignored) : "";
+    fs::path folder = *name ? fs::absolute(name, ignored) : "";
     if (folder.string().find_first_of(" \t\",") == std::string::npos &&
         fs::is_directory(folder, ignored) && access(folder.c_str(), W_OK | X_OK) == 0)
       return folder;

@@ -3,7 +3,7 @@
 """What the tests need of the processor, by file: the table of docs/develop/tests.md, and the budget of `make test`.
 
 run NAME COMMAND...   runs the command and records what it and its children needed, as a test of that name
-table [--page]        the table of what build/durations.jsonl has (tests/conftest.py writes it); --page puts it into the page
+table [--page]        the table of what build/durations.jsonl has (tests/conftest.py writes it), and else of the page; --page puts it there
 check                 fails if the tests that `make test` selects need more than the budget by the page's table
 """
 
@@ -57,11 +57,21 @@ def table(files):
 
 
 def shown(text):
-    """{file: (quick tests, their s)} of a table that table() made."""
+    """{file: [quick tests, their s, other tests, their s]} of a table that table() made."""
     rows = page.rows(text)
     if rows[0] != HEAD:
         fail(f"the table of {PAGE} has another head than is made: make it anew with `durations.py table --page`")
-    return {row[0]: (int(row[1]), float(row[2])) for row in rows[2:] if row[0] != TOTAL}
+    return {row[0]: [int(row[1]), float(row[2]), int(row[3]), float(row[4])] for row in rows[2:] if row[0] != TOTAL}
+
+
+def keep(files, before):
+    """What has not run keeps the figures of the table before, as long as its file is there: the tiers run apart."""
+    for name, row in before.items():
+        if name.endswith(".py") and not (ROOT / name).exists():
+            continue
+        for tier in (0, 2):
+            if not files[name][tier]:
+                files[name][tier:tier + 2] = row[tier:tier + 2]
 
 
 def needed(selected, known):
@@ -70,7 +80,7 @@ def needed(selected, known):
     new = sorted(name for name in counts if not known.get(name, (0,))[0])
     if new:
         fail(f"{PAGE.relative_to(ROOT)} has no quick tests of {', '.join(new)}: run `make test` and `harness/tools/durations.py table --page`")
-    outside = sum(s for name, (_, s) in known.items() if not name.endswith(".py"))
+    outside = sum(row[1] for name, row in known.items() if not name.endswith(".py"))
     return outside + sum(n * known[name][1] / known[name][0] for name, n in counts.items())
 
 
@@ -102,13 +112,14 @@ def main():
     if options.command == "table":
         if not RECORD.exists():
             fail(f"no {RECORD}: run `make test-all` first")
-        made = table(recorded(RECORD.read_text(encoding="utf-8").splitlines(), set(quick_tests())))
+        files = recorded(RECORD.read_text(encoding="utf-8").splitlines(), set(quick_tests()))
+        to = page.Page(PAGE)
+        keep(files, shown(to.get("durations", "harness/tools/durations.py")))
         if options.page:
-            to = page.Page(PAGE)
-            to.put("durations", "harness/tools/durations.py", made)
+            to.put("durations", "harness/tools/durations.py", table(files))
             to.save()
         else:
-            print(made)
+            print(table(files))
         return 0
     text = page.Page(PAGE).get("durations", "harness/tools/durations.py")
     used = needed(quick_tests(), shown(text))

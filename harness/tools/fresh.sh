@@ -100,7 +100,7 @@ inside() {
 
 # In a function, so that bash has read all of it before it starts.
 main() {
-	local given=() who failed=
+	local given=() who status failed=
 	while [ $# -gt 0 ]; do
 		case $1 in
 		--quick) quick=1 ;;
@@ -139,8 +139,9 @@ main() {
 			set -e
 			try "$who"
 		)
-		[ $? = 0 ] || failed=1
+		status=$?
 		set -e
+		[ $status = 0 ] || failed=1
 	done
 	[ -z "$failed" ] || exit 1
 	echo "fresh: all passed"
