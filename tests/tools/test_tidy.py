@@ -76,6 +76,7 @@ def test_a_finding_is_shown_each_time(project):
         assert code == 1 and "b.cc:1:int BAD;" in output and "b.cc" in looked_at
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name, text, again", [
     ("b.cc", "int b2;\n", ["b.cc"]),
     ("a.h", "int h2();\n", ["a.cc"]),
@@ -88,12 +89,14 @@ def test_what_has_changed_is_looked_at(project, name, text, again):
     assert project.check()[2] == again
 
 
+@pytest.mark.ci
 def test_another_version_looks_at_everything(project):
     project.check()
     (project.bin / "version").write_text("15\n")
     assert project.check()[2] == ["a.cc", "b.cc"]
 
 
+@pytest.mark.ci
 def test_another_folder_has_the_same_cache(project):
     project.check()
     moved = project.root.with_name("clone")
