@@ -6,6 +6,10 @@
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
 
+# The kernel's own build takes no folder with a space, nor does make.
+ifneq ($(words $(CURDIR)),1)
+$(error the name of this folder has a space, "$(CURDIR)": make a clone in one whose name has none)
+endif
 BUILD := $(CURDIR)/build
 LAB := $(BUILD)/lab
 KDIR ?= /lib/modules/$(shell uname -r)/build

@@ -24,7 +24,7 @@ usage() {
 	  --as WHO   as one of the two alone
 	  --keep     keeps that Debian: $debian/WHO
 	  COMMAND    instead of the README's commands, each one argument
-	The minimal Debian (130 MB) is kept in $base; remove it to get a newer one.
+	The minimal Debian (240 MB) is kept in $base; remove it to get a newer one.
 	Needs root, mmdebstrap, and Debian's mirror.  Exits with 77 where it cannot run.
 	EOF
 }

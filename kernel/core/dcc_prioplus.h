@@ -86,7 +86,7 @@
  * A path that is longer than told
  *   D_target and D_limit go by the base RTT that is told, as all levels have to agree on them.
  *   Once it is known that the idle path takes longer (dcc_ack.idle_rtt_ns), that is no queue, no
- *   aim is shorter, and W_LS is at most what is missing to D_target.  Such a path may take up to
+ *   aim is shorter, and W_LS is at most what is missing to D_target.  The idle path may take up to
  *   A/4 less than the lowest level's D_target, and a 16th of the base RTT less, or a flow would
  *   need more than 16 RTTs to take the line (dcc_control.idle_max_ns).  Where it takes longer the
  *   caller has to correct the base RTT.  Then a stopped flow forgets N and w_hold.
@@ -202,8 +202,8 @@
 #define DCC_PRIOPLUS_AIM_MAX 7U
 #define DCC_PRIOPLUS_GROW_PART 16U
 /*
- * The lowest level's D_target is so far above an idle path's RTT, of A; and so many packets above
- * that there is no queue.
+ * The lowest level's D_target is above an idle path's RTT by a 4th of A, and by a 16th of the base
+ * RTT, so that W_LS takes the line in 16 RTTs.  Up to 2 packets above that RTT there is no queue.
  */
 #define DCC_PRIOPLUS_IDLE_PART 4U
 #define DCC_PRIOPLUS_IDLE_RTTS 16U

@@ -323,7 +323,7 @@ def effect(tree):
             slower(qdisc["rate_bps"])
             below = qdisc["handle"] + "1"
             if all(q["parent"] != below for q in tree["qdiscs"]):
-                # Of its own fifo, in place of which there may be another qdisc.
+                # Of its own fifo, unless there is another qdisc instead.
                 limit(qdisc["limit_bytes"])
         elif qdisc["kind"] == "netem":
             _netem_effect(qdisc, out, slower, limit)

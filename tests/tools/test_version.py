@@ -97,3 +97,11 @@ def test_the_changelog_begins_with_the_release_or_with_what_is_unreleased(tree):
     assert newest == wanted
     assert tree(**{"CHANGELOG.md": (f"## {newest}", f"## {other}")}) == \
         [f'CHANGELOG.md: begins with "{other}", VERSION {VERSION} wants "{wanted}"']
+
+
+def test_make_names_a_folder_that_it_cannot_build_in(tmp_path):
+    folder = tmp_path / "a clone"
+    folder.mkdir()
+    (folder / "Makefile").write_text((ROOT / "Makefile").read_text(encoding="utf-8"), encoding="utf-8")
+    done = subprocess.run(["make", "help"], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and f'the name of this folder has a space, "{folder}"' in done.stderr

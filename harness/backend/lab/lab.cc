@@ -21,6 +21,7 @@
 #include "backend/programs.h"
 #include "base/child.h"
 #include "base/module_info.h"
+#include "base/temporary_directory.h"
 #include "plan/memory.h"
 
 namespace delaycc {
@@ -135,7 +136,7 @@ std::vector<std::string> kernel_arguments(const Boot& boot) {
 }
 
 void need_plain_path(const std::string& path) {
-  if (path.find_first_of(" \t\",") != std::string::npos)
+  if (!is_plain_path(path))
     throw Error("\"" + path +
                 "\": a path on the lab kernel's command line has no space, comma or quote");
 }
