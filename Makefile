@@ -6,11 +6,8 @@
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
 
-# The kernel's own build takes no folder with a space, nor does make.
-ifneq ($(words $(CURDIR)),1)
-$(error the name of this folder has a space, "$(CURDIR)": make a clone in one whose name has none)
-endif
-BUILD := $(CURDIR)/build
+BUILD := $(shell harness/tools/build_folder.sh)
+$(if $(BUILD),,$(error no folder to build in))
 LAB := $(BUILD)/lab
 KDIR ?= /lib/modules/$(shell uname -r)/build
 JOBS ?= $(shell nproc)
@@ -59,13 +56,13 @@ command: $(BUILD)/CMakeCache.txt
 
 .PHONY: modules
 modules: ## build the kernel modules (KDIR=/lib/modules/.../build)
-	@$(MAKE) --no-print-directory -C kernel KDIR=$(KDIR) CALLER=$(CURDIR)
+	@$(MAKE) --no-print-directory -C kernel KDIR=$(KDIR)
 
 # The lab's folder: the kernel and the modules built for it.
 # $(call lab_modules,FLAVOUR): build/FLAVOUR gets the modules beside the kernel.
 define lab_modules
 @mkdir -p $(BUILD)/$(1) $(BUILD)/modules/dccport-$(1)
-@for f in Kbuild sch_dccport.c dccport.h; do ln -sfn $(CURDIR)/harness/backend/lab/kernel/$$f $(BUILD)/modules/dccport-$(1)/$$f; done
+@for f in Kbuild sch_dccport.c dccport.h; do ln -sfn "$(CURDIR)/harness/backend/lab/kernel/$$f" $(BUILD)/modules/dccport-$(1)/$$f; done
 @$(MAKE) -s --no-print-directory -C $(BUILD)/$(1)-kernel ARCH=um M=$(BUILD)/modules/dccport-$(1) modules
 @$(MAKE) -s --no-print-directory -C kernel KDIR=$(BUILD)/$(1)-kernel ARCH=um TAG=$(1)
 @ln -sfn $(BUILD)/$(1)-kernel/linux $(BUILD)/$(1)/linux
@@ -279,7 +276,7 @@ modules-sparse:
 	$(MAKE) --no-print-directory -C kernel KDIR=$$headers TAG=sparse clean && \
 	$(MAKE) --no-print-directory -C kernel KDIR=$$headers TAG=sparse C=2 && \
 	mkdir -p $(BUILD)/modules/dccport-sparse && \
-	for f in Kbuild sch_dccport.c dccport.h; do ln -sfn $(CURDIR)/harness/backend/lab/kernel/$$f $(BUILD)/modules/dccport-sparse/$$f; done && \
+	for f in Kbuild sch_dccport.c dccport.h; do ln -sfn "$(CURDIR)/harness/backend/lab/kernel/$$f" $(BUILD)/modules/dccport-sparse/$$f; done && \
 	$(MAKE) --no-print-directory -C $$headers M=$(BUILD)/modules/dccport-sparse C=2 modules
 
 .PHONY: in-tree
@@ -294,4 +291,4 @@ in-tree-test: setup-test ## the modules inside Debian's kernel tree: builds, KUn
 
 .PHONY: clean
 clean: ## remove build/ (lab kernels stay in the cache: ~/.cache/delaycc)
-	rm -rf $(BUILD)
+	rm -rf $(BUILD) build

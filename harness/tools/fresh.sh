@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Runs the README's two commands on a Debian 12 that has nothing but ca-certificates, git and
-# make (and sudo, for the user): in a clone of this repository's HEAD, once as root and once
-# as a user with sudo.  Prints how long each took.
+# make (and sudo, for the user): in a clone of this repository's HEAD, once as root in root's home,
+# which nobody else may read, and once as a user with sudo in a folder with a space.  Prints how
+# long each took.
 set -euo pipefail
 export LC_ALL=C
 
@@ -51,7 +52,7 @@ make_base() {
 
 # try WHO: its own Debian, and the commands in it.
 try() {
-	local who=$1 root=$debian/$1 home=/root command status=0
+	local who=$1 root=$debian/$1 home=/root clone=/root/delaycc command status=0
 	rm -rf --one-file-system "$root"
 	mkdir -p "$root"
 	tar -xf "$base" -C "$root" --exclude='./dev/*'
@@ -60,10 +61,11 @@ try() {
 	cp /etc/resolv.conf "$root/etc/resolv.conf"
 	if [ "$who" = user ]; then
 		home=/home/user
+		clone="$home/my code/delaycc"
 		chroot "$root" useradd --create-home --shell /bin/bash user
 		echo 'user ALL=(ALL) NOPASSWD: ALL' >"$root/etc/sudoers.d/user"
 	fi
-	git clone --quiet --no-hardlinks "$top" "$root$home/delaycc"
+	git clone --quiet --no-hardlinks "$top" "$root$clone"
 	chroot "$root" chown -R "$who" "$home"
 	if [ -n "$quick" ]; then
 		mkdir -p "$cache/delaycc" "$cache/ccache" "$root$home/.cache/delaycc" "$root$home/.cache/ccache"
@@ -71,7 +73,7 @@ try() {
 	for command in "${commands[@]}"; do
 		echo "fresh: $command, as $who" >&2
 		TIMEFORMAT="fresh: $command, as $who: %0R s, %0U s of processor in programs, %0S s in the kernel"
-		time inside "$root" "$who" "$home" "$command" || status=1
+		time inside "$root" "$who" "$home" "$clone" "$command" || status=1
 		[ $status = 0 ] || break
 	done
 	if [ $status != 0 ]; then
@@ -84,7 +86,7 @@ try() {
 # The root is a mount point, as on a machine, and all mounts go with the last process.
 inside() {
 	# shellcheck disable=SC2016 # for the shell in there
-	root=$1 who=$2 home=$3 command=$4 cache=$cache quick=$quick unshare --mount --pid --fork --kill-child \
+	root=$1 who=$2 home=$3 clone=$4 command=$5 cache=$cache quick=$quick unshare --mount --pid --fork --kill-child \
 		sh -c 'set -e
 		mount --make-rprivate /
 		mount --bind "$root" "$root"
@@ -95,7 +97,7 @@ inside() {
 			for folder in delaycc ccache; do mount --bind "$cache/$folder" "$root$home/.cache/$folder"; done
 		fi
 		exec chroot "$root" /usr/bin/env -i HOME="$home" USER="$who" TERM=dumb PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-			setpriv --reuid "$who" --regid "$who" --init-groups bash -c "cd \"\$HOME/delaycc\" && $command"'
+			setpriv --reuid "$who" --regid "$who" --init-groups bash -c "cd \"$clone\" && $command"'
 }
 
 # In a function, so that bash has read all of it before it starts.

@@ -15,7 +15,7 @@ import pytest
 pytestmark = pytest.mark.ci
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("DELAYCC_BUILD", ROOT / "build")).absolute()
+BUILD = pathlib.Path(os.environ.get("DELAYCC_BUILD", ROOT / "build")).resolve()
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "delaycc" / "deb"
 VERSION = (ROOT / "VERSION").read_text().strip()
 MODULES = {"delaycc", "delaycc_count"} | {file.stem for file in (ROOT / "kernel").glob("tcp_*.c")}

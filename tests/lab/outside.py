@@ -14,7 +14,7 @@ import owned  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-BUILD = pathlib.Path(os.environ.get("DELAYCC_BUILD", ROOT / "build")).absolute()
+BUILD = pathlib.Path(os.environ.get("DELAYCC_BUILD", ROOT / "build")).resolve()
 # The folder with the lab's kernel and its modules.
 LAB = pathlib.Path(os.environ.get("DELAYCC_LAB") or BUILD / "lab").absolute()
 DELAYCC = BUILD / "delaycc"

@@ -23,7 +23,7 @@ from modules import FILES, load, use
 
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCES = HERE.parent / "replay"
-BUILD = pathlib.Path(os.environ.get("DELAYCC_BUILD", HERE.parents[1] / "build")).absolute()
+BUILD = pathlib.Path(os.environ.get("DELAYCC_BUILD", HERE.parents[1] / "build")).resolve()
 
 if os.getpid() == 1:
     FILES["tcp_watched"] = pathlib.Path(os.environ["WATCHED_MODULE"]).read_bytes()

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("DELAYCC_BUILD", ROOT / "build")).absolute()
+BUILD = pathlib.Path(os.environ.get("DELAYCC_BUILD", ROOT / "build")).resolve()
 PATH = os.environ["PATH"] + ":/usr/sbin:/sbin"
 PREFIX = "/opt/delay"
 

@@ -13,7 +13,7 @@ import subprocess
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("DELAYCC_BUILD", ROOT / "build")).absolute()
+BUILD = pathlib.Path(os.environ.get("DELAYCC_BUILD", ROOT / "build")).resolve()
 DELAYCC = BUILD / "delaycc"
 SCENARIOS = sorted(file.stem for file in (ROOT / "harness" / "scenarios").glob("*.toml"))
 

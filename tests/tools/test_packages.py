@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("DELAYCC_BUILD", ROOT / "build"))
+BUILD = pathlib.Path(os.environ.get("DELAYCC_BUILD", ROOT / "build")).resolve()
 SETS = ("lab", "run")
 # What the command, the runner of the lab and that of hosts are made of; tests have folders of their own.
 FOLDERS = ("user", "harness", "kernel")

@@ -19,7 +19,7 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "harness" / "tools")]
 import owned  # noqa: E402
 import page  # noqa: E402
 
-BUILD = pathlib.Path(os.environ.get("DELAYCC_BUILD", ROOT / "build"))
+BUILD = pathlib.Path(os.environ.get("DELAYCC_BUILD", ROOT / "build")).resolve()
 WORK = BUILD / "vm-bpf"
 PAGE = ROOT / "docs" / "operate" / "bpf.md"
 # Kernel -> QEMU: that of Debian 12 crashes newer ones now and then.

@@ -123,7 +123,7 @@ if [ -n "$arch" ]; then
 fi
 rm -rf "$out"
 mkdir -p "$out"
-out=$(cd "$out" && pwd)
+out=$(cd "$out" && pwd -P)
 names=
 for more; do
 	name=$(basename "$more")

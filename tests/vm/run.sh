@@ -27,7 +27,8 @@ set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
-work=${DELAYCC_VM_WORK:-$root/build/vm}
+build=$("$root/harness/tools/build_folder.sh")
+work=${DELAYCC_VM_WORK:-$build/vm}
 only=
 case ${1:-} in
 --prepare | --boot)
@@ -68,12 +69,12 @@ build_programs()
 {
 	mkdir -p "$work"
 	# Machines that start side by side build the same modules: one after the other, until each has copied them.
-	mkdir -p "$root/build/modules"
-	exec 9>"$root/build/modules/vm.lock"
+	mkdir -p "$build/modules"
+	exec 9>"$build/modules/vm.lock"
 	flock 9
-	modules=$root/build/modules/$release
+	modules=$build/modules/$release
 	# Modules for tests alone.
-	more="$root/tests/lab/counted $root/tests/lab/mended $root/tests/lab/sealed $root/tests/lab/stamped $root/tests/replay/watched"
+	more="tests/lab/counted tests/lab/mended tests/lab/sealed tests/lab/stamped tests/replay/watched"
 	if [ -d "$kernel/build" ]; then
 		make -s -C "$root/kernel" KDIR="$kernel/build" OUT="$modules" CONFIG_DEBUG_INFO_BTF_MODULES= >"$work/modules.log" 2>&1 ||
 			{ cat "$work/modules.log" >&2; die "the modules do not build for $release"; }
@@ -81,7 +82,7 @@ build_programs()
 		for folder in $more; do
 			name=${folder##*/}
 			mkdir -p "$built_more/$name"
-			ln -sfn "$folder"/* "$built_more/$name"
+			ln -sfn "$root/$folder"/* "$built_more/$name"
 			make -s -C "$kernel/build" M="$built_more/$name" DELAYCC_MODULES="$modules" KBUILD_EXTRA_SYMBOLS="$modules/Module.symvers" \
 				CONFIG_DEBUG_INFO_BTF_MODULES= modules >"$work/$name.log" 2>&1 ||
 				{ cat "$work/$name.log" >&2; die "$name does not build for $release"; }
@@ -89,7 +90,7 @@ build_programs()
 	else
 		built_more=$modules
 		# shellcheck disable=SC2086 # a list of folders
-		built=$("$here/build.sh" "$series" "$modules" $more 2>"$work/modules.log") ||
+		built=$(cd "$root" && tests/vm/build.sh "$series" "$modules" $more 2>"$work/modules.log") ||
 			{ cat "$work/modules.log" >&2; die "the modules do not build for $release"; }
 		[ "$built" = "$release" ] || die "the headers are of $built, the kernel is $release: remove both folders from the cache (kernel.sh, build.sh)"
 	fi
