@@ -68,7 +68,7 @@ def boot(function, *args, seed=1, seconds=300, mem="1G", script=None, options=()
             pytest.fail(f"{file} is missing: run `make lab`")
     command = ["setarch", "-R", str(kernel), f"mem={mem}",
                "time-travel=inf-cpu", f"dcc_seed={seed}", "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro",
-               "quiet", "panic=-1", f"init={HERE / 'inlab.py'}", f"LAB_TEST={script}:{function}",
+               "quiet", "panic=-1", f'init="{HERE}/inlab.py"', f'LAB_TEST="{script}:{function}"',
                f"LAB_PORT_MODULE={module}", "PYTHONHASHSEED=0", "PYTHONDONTWRITEBYTECODE=1", *options]
     if args:
         command.append("LAB_ARGS=" + json.dumps(args, separators=(",", ":")))

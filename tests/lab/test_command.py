@@ -267,6 +267,15 @@ def test_a_scenario_that_is_no_file_is_refused_with_what_it_is(scenario, tmp_pat
         "rnu: is no subcommand, allowed is one of run, eval, mininet, export, calibrate, load, unload, set, paths, cgroup, count, stamps, status, ")
 
 
+def test_a_lab_in_a_folder_with_a_space(scenario, tmp_path):
+    for name, status in (("a lab", 0), ('a "lab"', 1)):
+        shutil.copytree(LAB, tmp_path / name)
+        result = subprocess.run([BUILD / "delaycc", "run", scenario, "--out", tmp_path / f"out-{status}"], capture_output=True, text=True,
+                                env={**os.environ, "DELAYCC_LAB": str(tmp_path / name)}, timeout=owned.HANGS_S)
+        assert result.returncode == status, result.stderr
+    assert "a path on the lab kernel's command line has no quote" in result.stderr
+
+
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become somebody else")
 NOBODY = {"user": 65534, "group": 65534, "extra_groups": []}
 

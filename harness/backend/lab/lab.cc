@@ -113,6 +113,13 @@ struct Boot {
   int64_t network_bytes = 0;  // of memory_mb, touched before a packet is sent
 };
 
+// The kernel ends a value in quotes at the next quote, any other at the next space.
+std::string kernel_parameter(const std::string& name, const std::string& path) {
+  if (path.find('"') != std::string::npos)
+    throw Error(path + ": a path on the lab kernel's command line has no quote");
+  return name + (path.find_first_of(" \t") == std::string::npos ? "=" + path : "=\"" + path + "\"");
+}
+
 std::vector<std::string> kernel_arguments(const Boot& boot) {
   std::vector<std::string> arguments = {
       boot.kernel,
@@ -128,17 +135,17 @@ std::vector<std::string> kernel_arguments(const Boot& boot) {
       "uml_dir=" + boot.directory + "/",
       "umid=lab",
       "dcc_seed=" + std::to_string(boot.seed),
-      "init=" + boot.init,
+      kernel_parameter("init", boot.init),
       "DCC_DIR=" + boot.directory,
   };
   arguments.insert(arguments.end(), boot.words.begin(), boot.words.end());
   return arguments;
 }
 
-void need_plain_path(const std::string& path) {
-  if (!is_plain_path(path))
-    throw Error("\"" + path +
-                "\": a path on the lab kernel's command line has no space, comma or quote");
+// User-Mode Linux reads uml_dir= itself, and knows no quotes.
+void need_plain_path(const std::string& directory) {
+  if (!is_plain_path(directory))
+    throw Error("\"" + directory + "\": the lab's folder has no space, comma or quote in its name");
 }
 
 // Boots the lab and waits for its end, and looks at `stop` and calls `tick` ten times a second
@@ -177,7 +184,7 @@ void boot_and_wait(const Boot& boot, int timeout_s, const std::string& what,
 
 Boot trial_boot(const Paths& paths, const Plan& plan, const std::string& directory) {
   return {paths.kernel,       paths.runner, directory,
-          plan.memory_mb,     plan.seed,    {"DCC_MODULES=" + paths.modules},
+          plan.memory_mb,     plan.seed,    {kernel_parameter("DCC_MODULES", paths.modules)},
           network_bytes(plan)};
 }
 
@@ -313,7 +320,7 @@ std::string Lab::identity(const Plan& plan) const {
 
 Records Lab::run(const Plan& plan, const std::string& directory, int timeout_s,
                  const std::atomic<bool>& stop) const {
-  for (const std::string& path : {directory, paths_.modules, paths_.runner}) need_plain_path(path);
+  need_plain_path(directory);
   write_file(directory + "/plan.json", plan_to_json(lab_plan(plan)));
   boot_and_wait(trial_boot(paths_, plan, directory), timeout_s, "the trial", {}, stop);
   if (is_file(directory + "/error.txt"))
@@ -354,16 +361,16 @@ std::unique_ptr<Backend> find_lab() { return std::make_unique<Lab>(find_paths())
 void run_in_lab(const LabProgram& program, const std::function<void()>& tick,
                 const std::atomic<bool>& stop) {
   const Paths paths = find_paths();
-  for (const std::string& path : {program.init, program.directory, paths.modules})
-    need_plain_path(path);
-  boot_and_wait({paths.kernel,
-                 program.init,
-                 program.directory,
-                 program.memory_mb,
-                 program.seed,
-                 {"DCC_MODULES=" + paths.modules, "PYTHONHASHSEED=0", "PYTHONDONTWRITEBYTECODE=1",
-                  "dcc_clock_read_ns=" + std::to_string(program.clock_read_ns)}},
-                program.timeout_s, program.what, tick, stop);
+  need_plain_path(program.directory);
+  boot_and_wait(
+      {paths.kernel,
+       program.init,
+       program.directory,
+       program.memory_mb,
+       program.seed,
+       {kernel_parameter("DCC_MODULES", paths.modules), "PYTHONHASHSEED=0",
+        "PYTHONDONTWRITEBYTECODE=1", "dcc_clock_read_ns=" + std::to_string(program.clock_read_ns)}},
+      program.timeout_s, program.what, tick, stop);
   if (is_file(program.directory + "/error.txt"))
     throw Error("the lab could not start " + program.what + ":\n" +
                 read_file(program.directory + "/error.txt"));
