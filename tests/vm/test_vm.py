@@ -145,12 +145,16 @@ def test_guest(machine, told, name):
 
 
 def test_the_page_has_what_the_state_of_a_socket_takes(machine, told):
-    """guest.sh prints "MEMORY NAME STATE TAKEN", in bytes; the page's table has the same columns."""
+    """guest.sh prints "MEMORY NAME STATE TAKEN", in bytes; the page's table has the same columns, of 6.1. Others differ by less than a line of the cache."""
     verdict(machine, told, "every_algorithm_has_a_cache_of_its_own_for_states")
-    measured = re.findall(r"^MEMORY (\w+) (\d+) (\d+)$", machine.console, re.MULTILINE)
+    measured = sorted(re.findall(r"^MEMORY (\w+) (\d+) (\d+)$", machine.console, re.MULTILINE))
     page = (ROOT / "docs" / "operate" / "security.md").read_text(encoding="utf-8")
     table = page.partition("## Memory per socket\n")[2].partition("\n## ")[0]
-    assert sorted(measured) == sorted(re.findall(r"^\| `(\w+)` \| (\d+) \| (\d+) \|", table, re.MULTILINE))
+    of_page = sorted(re.findall(r"^\| `(\w+)` \| (\d+) \| (\d+) \|", table, re.MULTILINE))
+    if SERIES == "6.1":
+        assert measured == of_page
+    assert [name for name, *_ in measured] == [name for name, *_ in of_page]
+    assert all(abs(int(state) - int(paged)) < 64 for (_, state, _), (_, paged, _) in zip(measured, of_page)), measured
 
 
 def test_a_machine_that_does_not_come_up_is_one_failure_that_says_why(tmp_path):
