@@ -97,8 +97,9 @@ doctor: command ## what this machine can do
 ##### Installing
 
 PREFIX ?= /usr/local
-override DESTDIR := $(if $(DESTDIR),$(abspath $(DESTDIR)))
-INSTALL := BUILD=$(BUILD) PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) packaging/install.sh
+override DESTDIR := $(if $(DESTDIR),$(shell realpath -ms "$(DESTDIR)"))
+$(if $(word 2,$(DESTDIR)),$(error DESTDIR="$(DESTDIR)": the kernel's build installs into no folder with a space))
+INSTALL := BUILD=$(BUILD) PREFIX="$(PREFIX)" DESTDIR=$(DESTDIR) packaging/install.sh
 
 .PHONY: install install-tools install-modules install-lab uninstall
 install: install-tools install-modules ## the command into PREFIX (/usr/local) and the modules for KDIR, below DESTDIR

@@ -58,3 +58,11 @@ def test_what_cannot_be_had_is_named(clone):
     (folder / "build").mkdir()
     done = clone("a clone", "make", "help")[1]
     assert done.returncode == 2 and f"'{folder}/build'" in done.stderr and "remove that folder" in done.stderr
+
+
+def test_a_folder_to_install_into_has_no_space(clone, tmp_path):
+    _, done = clone("a clone", "make", "-n", "uninstall", f"DESTDIR={tmp_path}/pack age")
+    assert done.returncode == 2 and f'DESTDIR="{tmp_path}/pack age"' in done.stderr
+    # What is relative is in the clone.
+    folder, done = clone("clone", "make", "-n", "uninstall", "DESTDIR=package")
+    assert done.returncode == 0 and f"DESTDIR={folder}/package " in done.stdout, done.stderr
