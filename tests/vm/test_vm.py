@@ -145,7 +145,7 @@ def test_guest(machine, told, name):
 
 
 def test_the_page_has_what_the_state_of_a_socket_takes(machine, told):
-    """guest.sh prints "MEMORY NAME STATE TAKEN", in bytes; the page's table has the same columns, of 6.1. Others differ by less than a line of the cache."""
+    """guest.sh prints "MEMORY NAME STATE TAKEN", in bytes, as columns of the page's table for 6.1. Others differ by less than a cache line."""
     verdict(machine, told, "every_algorithm_has_a_cache_of_its_own_for_states")
     measured = sorted(re.findall(r"^MEMORY (\w+) (\d+) (\d+)$", machine.console, re.MULTILINE))
     page = (ROOT / "docs" / "operate" / "security.md").read_text(encoding="utf-8")
