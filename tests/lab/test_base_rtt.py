@@ -220,7 +220,8 @@ def in_lab_timeouts():
 
 def test_tcps_own_timers_do_not_see_the_table(lab):
     rto = in_lab(lab, "in_lab_timeouts")
-    assert rto["table"] == rto["nothing"] < 300_000
+    # Of a millisecond of TCP's clock an RTT takes one or none.
+    assert max(rto["table"], rto["nothing"]) < 300_000 and abs(rto["table"] - rto["nothing"]) <= 1000, rto
     # Which is why it is not the route's metric in nanoseconds: TCP takes 12000 eighths of a millisecond for the RTT.
     assert rto["metric"] > 3_000_000
     assert rto["locked"] == 4_500_000
