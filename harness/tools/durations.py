@@ -64,10 +64,17 @@ def shown(text):
     return {row[0]: [int(row[1]), float(row[2]), int(row[3]), float(row[4])] for row in rows[2:] if row[0] != TOTAL}
 
 
+def gone(name):
+    """Also of a file that a test wrote and ran."""
+    return name.endswith(".py") and not (ROOT / name).exists()
+
+
 def keep(files, before):
     """What has not run keeps the figures of the table before, as long as its file is there: the tiers run apart."""
+    for name in filter(gone, list(files)):
+        del files[name]
     for name, row in before.items():
-        if name.endswith(".py") and not (ROOT / name).exists():
+        if gone(name):
             continue
         for tier in (0, 2):
             if not files[name][tier]:
