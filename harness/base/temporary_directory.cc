@@ -45,8 +45,8 @@ fs::path usual_folder() {
   for (const char* name : {given ? given : "", "/tmp", "/dev/shm"}) {
     std::error_code ignored;
     fs::path folder = *name ? fs::absolute(name, ignored) : "";
-    if (is_plain_path(folder.string()) && fs::is_directory(folder, ignored) &&
-        access(folder.c_str(), W_OK | X_OK) == 0)
+    if (folder.string().find_first_of(" \t\",") == std::string::npos &&
+        fs::is_directory(folder, ignored) && access(folder.c_str(), W_OK | X_OK) == 0)
       return folder;
   }
   throw Error(
@@ -55,10 +55,6 @@ fs::path usual_folder() {
 }
 
 }  // namespace
-
-bool is_plain_path(const std::string& path) {
-  return path.find_first_of(" \t\",") == std::string::npos;
-}
 
 TemporaryDirectory::TemporaryDirectory() {
   const fs::path where = usual_folder();

@@ -9,9 +9,6 @@
 
 namespace delaycc {
 
-// May the path stand on the lab kernel's command line? No space, tab, comma or quote.
-bool is_plain_path(const std::string& path);
-
 // A folder of its own in TMPDIR, or else in /tmp or /dev/shm, removed with its contents by the
 // destructor. The folder of a process that was killed is removed when the next process makes its
 // first. Throws Error.

@@ -171,64 +171,68 @@ test_devices_move_between_namespaces()
 	no "high outlives its lower device"
 }
 
-# flaps NAMES: bonds and what stands on them come, change and go, in namespaces that do, too, until /tmp/enough is there.
+# Bonds and what stands on them come, change and go, in namespaces that do, too, until end_flaps.  Each round says OK.
 flaps()
 {
+	: >/tmp/flaps
 	until [ -e /tmp/enough ]; do
-		for flap; do
+		for flap in x y; do
 			ip netns add $flap
 			links $flap f1 f2
 			ip -n $flap link add bond type bond mode balance-rr miimon 10
 			ip -n $flap link set f1 master bond
 			ip -n $flap link add vlan link bond type vlan id 3
-			ip -n $flap link add mv link vlan netns b name mv$flap type macvlan
+			ip -n $flap link add above$flap link vlan netns b type macvlan
 			ip -n $flap link set bond up
 			ip -n $flap link set vlan up
-			ip -n b link set mv$flap up
+			ip -n b link set above$flap up
 			ip -n $flap link set f2 master bond
 			ip -n $flap link set f1-b down
 			ip -n $flap link set f1 nomaster
-			ip -n $flap link set bond down
+			ip -n $flap link set bond down && echo OK >>/tmp/flaps
 			ip netns del $flap
 		done
-	done >/dev/null 2>&1
+	done >>/tmp/flaps 2>&1
+}
+
+end_flaps()
+{
+	: >/tmp/enough
+	wait $flapping
+	rm /tmp/enough
+	has OK /tmp/flaps && ! grep -v OK /tmp/flaps
 }
 
 test_devices_end_while_they_are_asked()
 {
 	empty_namespaces || return 1
-	flaps x y &
+	flaps &
 	flapping=$!
 	for round in $(seq 40); do
 		for space in a b x y; do
 			ip netns exec $space cat $dcc/device_rates >/dev/null 2>&1
 		done
 	done
-	: >/tmp/enough
-	wait $flapping
-	rm /tmp/enough
-	sleep 0.5
-	agree a 'after flaps' && agree b 'after flaps'
+	end_flaps && sleep 0.5 && agree a 'after flaps' && agree b 'after flaps'
 }
 
 test_modules_come_and_go_while_devices_do()
 {
 	rmmod tcp_oscar && rmmod tcp_prioplus && rmmod delaycc || return 1
-	flaps x y &
+	flaps &
 	flapping=$!
 	for round in $(seq 15); do
 		modprobe tcp_oscar && rmmod tcp_oscar && rmmod delaycc && continue
 		no "round $round"
 		break
 	done
-	: >/tmp/enough
-	wait $flapping
-	[ -z "$why" ] && modprobe tcp_oscar && agree a 'the module is back' && agree b 'the module is back'
+	end_flaps && [ -z "$why" ] && modprobe tcp_oscar && agree a 'the module is back' && agree b 'the module is back'
 }
 
 test_the_machine_ends_with_devices_up()
 {
-	empty_namespaces && links a last && ip -n a link add bond type bond && ip -n a link set last master bond && ip -n a link set bond up && rmmod tcp_oscar && rmmod delaycc
+	empty_namespaces && links a last && ip -n a link add bond type bond && ip -n a link set last master bond &&
+		ip -n a link set bond up && rmmod tcp_oscar && rmmod delaycc
 }
 
 start_machine

@@ -77,6 +77,14 @@ class Machine:
         if self.why:
             self.why += f"; see {log}"
 
+    def ended(self):
+        """Itself, come to its end: else the test is skipped or fails with the reason."""
+        if self.skipped:
+            pytest.skip(self.skipped)
+        if self.why:
+            pytest.fail(self.why, pytrace=False)
+        return self
+
     def boot(self, command, environment):
         self.why = None
         try:

@@ -15,13 +15,7 @@ NAMES = re.findall(r"^test_([a-z0-9_]+)\(\)$", (HERE / "devices.sh").read_text(e
 
 @pytest.fixture(scope="module", name="console")
 def fixture_console():
-    WORK.mkdir(parents=True, exist_ok=True)
-    booted = Machine([HERE / "run.sh", HERE / "devices.sh"], WORK / "console.log", {"DELAYCC_VM_WORK": str(WORK)})
-    if booted.skipped:
-        pytest.skip(booted.skipped)
-    if booted.why:
-        pytest.fail(booted.why, pytrace=False)
-    return booted.console
+    return Machine([HERE / "run.sh", HERE / "devices.sh"], WORK / "console.log", {"DELAYCC_VM_WORK": str(WORK)}).ended().console
 
 
 @pytest.mark.parametrize("name", [*NAMES, "kernel_has_not_complained"])
