@@ -24,6 +24,8 @@ inline constexpr int kMaxFlows = 50000;
 inline constexpr int64_t kNever = -1;
 // Quantiles of a link's noise.
 inline constexpr size_t kMaxNoiseQuantiles = 64;
+// Between interrupts of a NIC.
+inline constexpr int64_t kMaxInterruptGapNs = 1'000'000'000;
 
 // What a port does beside carrying packets. The first two: which of its packets are recorded.
 enum PortFlag : uint32_t {
@@ -48,7 +50,8 @@ struct PortPlan {
   uint32_t reorder_ppm = 0;
   uint32_t log_flags = 0;                            // PortFlag
   std::vector<std::pair<uint32_t, uint32_t>> noise;  // quantiles: ppm, ns; empty: none
-  uint32_t bands = 0;  // of a prio qdisc in front of the server; 0: none
+  uint32_t interrupt_gap_ns = 0;  // of the NIC that gets the packets: interrupts so far apart
+  uint32_t bands = 0;             // of a prio qdisc in front of the server; 0: none
 };
 
 // One end of a link: an interface of a node, and the port through which it sends.

@@ -382,11 +382,14 @@ void set_host_link(Network& network, int host, const HostLinkSpec& spec) {
   for (LinkPlan& link : network.links) {
     if (link.a.node != host && link.b.node != host) continue;
     PortPlan& port = link.a.node == host ? link.a.port : link.b.port;
+    PortPlan& towards = link.a.node == host ? link.b.port : link.a.port;
     if (spec.rate_gbps >= 0)
       link.a.port.rate_bps = link.b.port.rate_bps =
           static_cast<uint64_t>(std::llround(spec.rate_gbps * 1e9));
     port.delay_ns += static_cast<uint64_t>(spec.extra_delay_ns);
     if (spec.noise) port.noise = quantiles(*spec.noise);
+    if (spec.interrupt_gap_ns >= 0)
+      towards.interrupt_gap_ns = static_cast<uint32_t>(spec.interrupt_gap_ns);
   }
 }
 

@@ -71,8 +71,9 @@ void refuse_unpatched_kernel() {
     throw Error("/proc/delaycc_lab does not say \"clock_ns 1\": the lab kernel is too coarse");
 }
 
-tc_dccport_parms port_parms(const PortPlan& port) {
-  tc_dccport_parms parms = {};
+NetlinkBatch::Port port_settings(const PortPlan& port) {
+  NetlinkBatch::Port settings;
+  tc_dccport_parms& parms = settings.parms;
   parms.rate_bps = port.rate_bps;
   parms.delay_ns = port.delay_ns;
   parms.limit_bytes = port.limit_bytes;
@@ -84,15 +85,12 @@ tc_dccport_parms port_parms(const PortPlan& port) {
   parms.port_id = port.id;
   static_assert(kPortLogData == DCCPORT_LOG_DATA && kPortLogAcks == DCCPORT_LOG_ACKS &&
                 kPortDropRst == DCCPORT_DROP_RST && kPortDscpPriority == DCCPORT_DSCP_PRIORITY &&
-                kPortSpray == DCCPORT_SPRAY && kMaxNoiseQuantiles == DCCPORT_QUANTILES_MAX);
+                kPortSpray == DCCPORT_SPRAY && kMaxNoiseQuantiles == DCCPORT_QUANTILES_MAX &&
+                kMaxInterruptGapNs == DCCPORT_INTERRUPT_GAP_MAX_NS);
   parms.log_flags = port.log_flags;
-  return parms;
-}
-
-std::vector<tc_dccport_quantile> port_noise(const PortPlan& port) {
-  std::vector<tc_dccport_quantile> noise;
-  for (const auto& [ppm, ns] : port.noise) noise.push_back({ppm, ns});
-  return noise;
+  for (const auto& [ppm, ns] : port.noise) settings.noise.push_back({ppm, ns});
+  settings.interrupt_gap_ns = port.interrupt_gap_ns;
+  return settings;
 }
 
 // Random loss begins with the experiment: no connection is to lack because its SYN was lost.
@@ -101,16 +99,16 @@ void begin_loss(const Plan& plan, const std::vector<Fd>& netns) {
     if (end.port.loss_ppm == 0) return;
     enter_namespace(netns.at(static_cast<size_t>(end.node)));
     NetlinkBatch batch;
-    batch.add_port(end.ifindex, port_parms(end.port), port_noise(end.port));
+    batch.add_port(end.ifindex, port_settings(end.port));
     batch.flush();
   });
 }
 
 std::vector<Fd> build_ports(const Plan& plan) {
   return build_network(plan, [](const NodePlan&, const EndPlan& end, NetlinkBatch& batch) {
-    tc_dccport_parms parms = port_parms(end.port);
-    parms.loss_ppm = 0;  // see begin_loss()
-    batch.add_port(end.ifindex, parms, port_noise(end.port));
+    NetlinkBatch::Port port = port_settings(end.port);
+    port.parms.loss_ppm = 0;  // see begin_loss()
+    batch.add_port(end.ifindex, port);
     if (end.port.bands > 0) batch.add_prio(end.ifindex, end.port.bands);
   });
 }

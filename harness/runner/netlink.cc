@@ -311,9 +311,8 @@ void NetlinkBatch::remove_root_qdisc(int ifindex) {
   });
 }
 
-void NetlinkBatch::add_port(int ifindex, const tc_dccport_parms& parms,
-                            const std::vector<tc_dccport_quantile>& noise) {
-  add("add qdisc " DCCPORT_KIND " with port_id " + std::to_string(parms.port_id), RTM_NEWQDISC,
+void NetlinkBatch::add_port(int ifindex, const Port& port) {
+  add("add qdisc " DCCPORT_KIND " with port_id " + std::to_string(port.parms.port_id), RTM_NEWQDISC,
       NLM_F_CREATE | NLM_F_REPLACE, [&](nlmsghdr* nlh) {
         auto* info = static_cast<tcmsg*>(mnl_nlmsg_put_extra_header(nlh, sizeof(tcmsg)));
         info->tcm_family = AF_UNSPEC;
@@ -322,9 +321,12 @@ void NetlinkBatch::add_port(int ifindex, const tc_dccport_parms& parms,
         info->tcm_handle = kPortHandle;
         mnl_attr_put_strz(nlh, TCA_KIND, DCCPORT_KIND);
         nlattr* options = mnl_attr_nest_start(nlh, TCA_OPTIONS);
-        mnl_attr_put(nlh, TCA_DCCPORT_PARMS, sizeof(parms), &parms);
-        if (!noise.empty())
-          mnl_attr_put(nlh, TCA_DCCPORT_NOISE, noise.size() * sizeof(noise[0]), noise.data());
+        mnl_attr_put(nlh, TCA_DCCPORT_PARMS, sizeof(port.parms), &port.parms);
+        if (!port.noise.empty())
+          mnl_attr_put(nlh, TCA_DCCPORT_NOISE, port.noise.size() * sizeof(port.noise[0]),
+                       port.noise.data());
+        if (port.interrupt_gap_ns > 0)
+          mnl_attr_put_u32(nlh, TCA_DCCPORT_INTERRUPT_GAP, port.interrupt_gap_ns);
         mnl_attr_nest_end(nlh, options);
       });
 }

@@ -45,8 +45,12 @@ class NetlinkBatch {
   // A prio qdisc for the port of this interface: DSCP 0 has the last band, each one more the band
   // before, and `bands` - 1 and above the first.
   void add_prio(int ifindex, uint32_t bands);
-  void add_port(int ifindex, const tc_dccport_parms& parms,
-                const std::vector<tc_dccport_quantile>& noise);
+  struct Port {
+    tc_dccport_parms parms = {};
+    std::vector<tc_dccport_quantile> noise;
+    uint32_t interrupt_gap_ns = 0;
+  };
+  void add_port(int ifindex, const Port& port);
   // The kernel's own. `parent` is TC_H_ROOT or a class ("2:1" is 0x20001), `handle` "3:" 0x30000.
   // Each replaces what is there. Netem: `delay_ns` for each packet, and random loss.
   void add_netem(int ifindex, uint32_t parent, uint32_t handle, int64_t delay_ns,

@@ -123,6 +123,9 @@ HostLinkSpec read_host_link(Section& section) {
   if (section.has("rate_gbps")) host.rate_gbps = section.number("rate_gbps", 1, 0.001, 1600);
   host.extra_delay_ns = section.integer("extra_delay_ns", 0, 0, 10'000'000'000);
   host.noise = read_noise(section);
+  if (section.has("interrupt_gap_ns"))
+    host.interrupt_gap_ns = section.integer("interrupt_gap_ns", 0, 0, kMaxInterruptGapNs);
+  section.ignore("interrupt_gap_ns");
   section.finish();
   return host;
 }

@@ -42,6 +42,7 @@ struct HostLinkSpec {
   int64_t extra_delay_ns = 0;  // of all that the hosts send, beside what the topology gives
   // As in LinkSpec, of what the hosts send; none: that of host_link.
   std::optional<std::vector<std::pair<double, double>>> noise;
+  int64_t interrupt_gap_ns = -1;  // between interrupts of the hosts' NICs; -1: none was given
 };
 
 enum class TopologyKind { kDumbbell, kIncast, kParkingLot, kLeafSpine, kFatTree };

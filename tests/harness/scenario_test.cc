@@ -342,6 +342,35 @@ TEST(Scenario, TheReceiversNoiseIsOfAcksAlone) {
           << end->port.name;
 }
 
+TEST(Scenario, InterruptsOfANicAreOfWhatItsHostReceives) {
+  const std::string text =
+      replaced(kMinimal, "kind = \"dumbbell\"", "kind = \"dumbbell\"\nsenders = 3") +
+      "[[host]]\nhosts = \"hosts\"\ninterrupt_gap_ns = 7001\n"
+      "[[host]]\nhosts = \"senders[1]\"\ninterrupt_gap_ns = 0\n"
+      "[[host]]\nhosts = \"senders[2]\"\nextra_delay_ns = 5\n";
+  const Scenario s = resolve(text);
+  Trial trial;
+  trial.algorithm = "cubic";
+  const std::map<std::string, uint32_t> gaps = {
+      {"left->senders[0]", 7001}, {"left->senders[2]", 7001}, {"right->receivers[0]", 7001}};
+  const Plan plan = compile_trial(s, trial, [](const std::string&) { return false; }).plan;
+  for (const LinkPlan& link : plan.links)
+    for (const EndPlan* end : {&link.a, &link.b}) {
+      const auto gap = gaps.find(end->port.name);
+      EXPECT_EQ(end->port.interrupt_gap_ns, gap == gaps.end() ? 0 : gap->second) << end->port.name;
+    }
+  EXPECT_EQ(plan_to_json(plan_from_json(plan_to_json(plan))), plan_to_json(plan));
+}
+
+TEST(Scenario, RefusesInterruptsThatAreTooFarApart) {
+  for (const char* gap : {"-1", "1000000001"})
+    EXPECT_NE(mistakes(std::string(kMinimal) + "[[host]]\nhosts = \"senders\"\n" +
+                       "interrupt_gap_ns = " + gap + "\n")
+                  .find("file.toml:16: host[0].interrupt_gap_ns: "),
+              std::string::npos)
+        << gap;
+}
+
 TEST(Scenario, RefusesHostsThatAreNotThere) {
   EXPECT_NE(mistakes(std::string(kMinimal) + "[[host]]\nhosts = \"pod0\"\n")
                 .find("file.toml:15: host[0].hosts: \"pod0\" selects no hosts"),

@@ -35,8 +35,8 @@ DUMBBELL = 'kind = "dumbbell"\nsenders = 2\nreceivers = 2'
 PAIR = FLOW.format("pair", "senders", "receivers") + "count = 2\n"
 
 
-def seen(tmp_path, topology, flows, link=BOTTLENECK, cc="cubic", log="all"):
-    """(metrics, flags of the data packets by port's name)"""
+def kept(tmp_path, topology, flows, link=BOTTLENECK, cc="cubic", log="all"):
+    """(metrics, [(port's name, packet)], zero_ns)"""
     scenario = tmp_path / "links.toml"
     scenario.write_text(SCENARIO.format(topology=topology, flows=flows, link=link, log=log))
     out = tmp_path / f"out{len(list(tmp_path.iterdir()))}"
@@ -44,11 +44,17 @@ def seen(tmp_path, topology, flows, link=BOTTLENECK, cc="cubic", log="all"):
     trial = out / "trials" / f"case0-{cc}-0"
     plan = json.loads((trial / "plan.json").read_text())
     names = {end["port"]["id"]: end["port"]["name"] for link in plan["links"] for end in (link["a"], link["b"])}
-    flags = collections.defaultdict(collections.Counter)
-    for packet in records.packets(trial):
-        if packet.payload_bytes >= DATA_BYTES:
-            flags[names[packet.port_id]][packet.flags] += 1
     metrics = json.loads((out / "summary.json").read_text())["algorithms"][cc]
+    return metrics, [(names[packet.port_id], packet) for packet in records.packets(trial)], plan["zero_ns"]
+
+
+def seen(tmp_path, *what, **more):
+    """(metrics, flags of the data packets by port's name)"""
+    metrics, packets, _ = kept(tmp_path, *what, **more)
+    flags = collections.defaultdict(collections.Counter)
+    for port, packet in packets:
+        if packet.payload_bytes >= DATA_BYTES:
+            flags[port][packet.flags] += 1
     return metrics, {port: {bit: sum(n for flag, n in counts.items() if flag & bit) for bit in (DROP_TAIL, DROP_LOSS, MARKED, REORDERED)}
                      | {0: sum(counts.values())} for port, counts in flags.items()}
 
@@ -95,3 +101,18 @@ def test_marks_keep_dctcp_at_the_threshold(tmp_path):
     assert metrics["drops"]["mean"] == 0
     unmarked, _ = seen(tmp_path, DUMBBELL, PAIR, cc="dctcp")
     assert unmarked["queue_max_bytes"]["mean"] > 300_000
+
+
+def test_a_receiver_whose_interrupts_are_apart_acknowledges_in_batches(tmp_path):
+    gap_ns = 33_000
+    host = '[[host]]\nhosts = "receivers[0]"\ninterrupt_gap_ns = 33000\n'
+    _, packets, _ = kept(tmp_path, DUMBBELL, PAIR, BOTTLENECK + host, log="every")
+    times, size = {}, {}
+    for i in (0, 1):
+        acks = [p.arrival_ns for port, p in packets if port == f"receivers[{i}]->right" and p.payload_bytes == 0]
+        # What one interrupt brings is acknowledged within the time that a clock is read in.
+        times[i] = [t for before, t in zip([0, *acks], acks) if t - before > 100]
+        size[i] = len(acks) / len(times[i])
+    gaps = [b - a for a, b in zip(times[0], times[0][1:])]
+    assert min(gaps) > gap_ns - 100 and len(gaps) > 50 and size[0] > 5
+    assert min(b - a for a, b in zip(times[1], times[1][1:])) < 1000 and size[1] < 2

@@ -225,6 +225,78 @@ def test_noise_keeps_the_order(lab):
     assert all(b >= a - 2000 for a, b in zip(late, late[1:]))
 
 
+# ---- interrupts of the far end's NIC ----
+
+
+def in_lab_interrupts(gap_ns, pauses_ns, parms):
+    wire = inlab.Wire(rate_bps=100 * GBPS, delay_ns=2000, interrupt_gap_ns=gap_ns, **parms)
+    for seq in range(400):
+        wire.send(seq, 1514)
+        at = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        inlab.sleep_until(at + pauses_ns[seq % len(pauses_ns)])
+    got = [(inlab.seq_of(d), t) for t, d in wire.receive()]
+    return inlab.wall_clock_offset(), rows(inlab.events(), "seq", "depart_ns", "flags"), got, wire.stats()
+
+
+def moderated(comes, gap_ns):
+    """What a NIC makes of packets, (time, seq), that come in this order."""
+    last, out = None, []
+    for at, seq in comes:
+        if last is None or at > last:
+            last = at if last is None else max(at, last + gap_ns)
+        out.append([seq, last])
+    return out
+
+
+# Beside the gap, before and behind it; bursts that share an interrupt.
+PAUSES = [50, 50, 3000, 9000, 40_000, 6930, 7000, 7070, 200, 20_000]
+
+
+@pytest.mark.parametrize("gap_ns", [0, 1, 7000, 90_001])
+@pytest.mark.parametrize("reorder", [False, True])
+def test_interrupts_are_so_far_apart_and_bring_all_that_waits(lab, gap_ns, reorder):
+    parms = {"reorder_ppm": 150_000, "reorder_delay_ns": 5100, "seed": 4} if reorder else {}
+    offset, events, got, stats = lab("in_lab_interrupts", gap_ns, PAUSES, parms)
+    assert stats["interrupt_gap_ns"] == gap_ns and stats["qlen"] == stats["drops"] == 0
+    comes = sorted((depart + 2000 + (5100 if flags & inlab.REORDERED else 0), bool(flags & inlab.REORDERED), seq)
+                   for seq, depart, flags in events)
+    expected = moderated([(at, seq) for at, _, seq in comes], gap_ns)
+    assert [[seq, at - offset] for seq, at in got] == expected
+    times = sorted({at for _, at in expected})
+    assert all(b - a >= gap_ns for a, b in zip(times, times[1:]))
+    # Packets shared interrupts, and others had one of their own at once.
+    alone = sum(at == came for (_, at), (came, _, _) in zip(expected, comes))
+    assert gap_ns < 7000 or len(times) < 350
+    assert gap_ns > 7000 or alone > 10
+
+
+def test_interrupts_come_after_noise_and_keep_the_order(lab):
+    noise = [[0, 0], [900_000, 0], [900_001, 12_000], [1_000_000, 12_000]]
+    offset, events, late, _ = lab("in_lab_interrupts", 0, PAUSES, {"noise": noise})
+    assert max(t - offset - depart - 2000 for (_, t), (_, depart, _) in zip(late, events)) == 12_000
+    _, _, got, stats = lab("in_lab_interrupts", 7000, PAUSES, {"noise": noise})
+    assert stats["noise"] == noise
+    # The same noise, in batches.
+    assert [list(row) for row in got] == moderated([(at, seq) for seq, at in late], 7000)
+
+
+def in_lab_change_gap():
+    wire = inlab.Wire(rate_bps=100 * GBPS, interrupt_gap_ns=50_000_000)
+    for seq in range(10):
+        wire.send(seq, 1514)
+    time.sleep(1e-3)
+    before = wire.stats()["qlen"]
+    wire.port(rate_bps=100 * GBPS, log_flags=3)
+    times = [t for t, _ in wire.receive()]
+    return before, len(times), times[-1] - times[0]
+
+
+def test_what_waits_for_an_interrupt_is_delivered_when_there_is_no_gap_any_more(lab):
+    waiting, received, span_ns = lab("in_lab_change_gap")
+    assert waiting == 9 and received == 10
+    assert 990_000 < span_ns < 1_100_000
+
+
 # ---- change on the fly ----
 
 
@@ -271,6 +343,8 @@ def in_lab_bad(field, value):
     ("noise", [[0, 0]], "noise must be quantiles"),
     ("noise", [[0, 0], [999999, 1]], "noise must be quantiles"),
     ("noise", [[0, 9], [1000000, 8]], "noise must be quantiles"),
+    ("interrupt_gap_ns", 10**9 + 1, "interrupts must be at most 1 s apart"),
+    ("interrupt_gap_ns", 2**32 - 1, "interrupts must be at most 1 s apart"),
 ])
 def test_a_parameter_out_of_range_is_refused_and_changes_nothing(lab, field, value, text):
     number, message, parms = lab("in_lab_bad", field, value)

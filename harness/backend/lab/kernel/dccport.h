@@ -15,6 +15,7 @@ enum {
 	TCA_DCCPORT_PARMS, /* struct tc_dccport_parms */
 	TCA_DCCPORT_PAD,
 	TCA_DCCPORT_NOISE, /* struct tc_dccport_quantile[]; absent: none */
+	TCA_DCCPORT_INTERRUPT_GAP, /* u32, ns; absent: 0 */
 	TCA_DCCPORT_END,
 };
 
@@ -70,6 +71,14 @@ struct tc_dccport_quantile {
 	__u32 ppm;
 	__u32 delay_ns;
 };
+
+/*
+ * The NIC at the far end moderates its interrupts: they are at least so far apart,
+ * and a packet is delivered by the first that comes when it has left the wire or
+ * later.  One that comes when the last interrupt is as long ago has its own at once.
+ * What comes at the time of an interrupt belongs to it; 0 delays nothing.
+ */
+#define DCCPORT_INTERRUPT_GAP_MAX_NS 1000000000
 
 /*
  * Kept in TCA_OPTIONS as TCA_DCCPORT_PARMS, on a device's root only.  A change

@@ -2,14 +2,15 @@
 /*
  * sch_dccport: one direction of a link as a queueing discipline
  *
- *	arrival -> loss -> drop-tail queue -> server -> wire -> far end
+ *	arrival -> loss -> drop-tail queue -> server -> wire -> NIC of the far end
  *
  * A packet's whole future is known when it arrives: the server takes packets in
  * order, so it leaves at
  *
  *	departure = max(now, departure of the packet before) + length / rate
  *
- * and is on the far side delay_ns later.  So enqueue computes both times and
+ * and is on the far side delay_ns later (and there, if interrupts are moderated, waits
+ * for the next one).  So enqueue computes both times and
  * the packet waits in a list for its delivery; one timer, set to the next
  * delivery, does the rest.  The server needs no timer: the backlog (what has
  * not left the server) is brought up to date when somebody looks.
@@ -256,13 +257,17 @@ struct dccport {
 	u64 spray_state;
 	u32 quantiles; /* of the noise; 0: none */
 	struct tc_dccport_quantile quantile[DCCPORT_QUANTILES_MAX];
+
+	/* Of the NIC at the far end. */
+	u32 interrupt_gap_ns;
+	u64 interrupt_ns; /* the last; 0: none yet */
 	struct qdisc_watchdog watchdog;
 };
 
 /* A child qdisc may use the first 16 bytes while it has the packet. */
 struct dccport_cb {
 	u64 depart_ns;
-	u64 deliver_ns;
+	u64 deliver_ns; /* off the wire */
 	event_nr event; /* 0: not logged */
 } __packed __aligned(4);
 
@@ -688,20 +693,33 @@ static bool dccport_may_hold_back(const struct sk_buff *skb)
 }
 
 /*
+ * When the far end's host gets @skb, the next packet off the wire.  Known only now: a
+ * reordered packet's interrupt may be moved by one that is sent after it.
+ */
+static u64 dccport_due(const struct dccport *q, const struct sk_buff *skb)
+{
+	u64 deliver_ns = dccport_cb(skb)->deliver_ns;
+
+	if (!q->interrupt_ns || deliver_ns <= q->interrupt_ns)
+		return deliver_ns;
+	return max(deliver_ns, q->interrupt_ns + q->interrupt_gap_ns);
+}
+
+/*
  * When to look again while @next is the next packet to deliver: then; or earlier,
  * when the server is free for what waits in the child; or when it runs out of
  * work and its last packet's socket may be held back by what it has here.
  */
 static u64 dccport_next_event(const struct dccport *q, const struct sk_buff *next)
 {
-	u64 deliver_ns = dccport_cb(next)->deliver_ns;
 	const struct sk_buff *last = q->queue_tail;
+	u64 due_ns = dccport_due(q, next);
 
 	if (!q->queue_head)
-		return deliver_ns;
+		return due_ns;
 	if ((!q->child || !q->child->q.qlen) && !dccport_may_hold_back(last))
-		return deliver_ns;
-	return min(deliver_ns, dccport_cb(last)->depart_ns);
+		return due_ns;
+	return min(due_ns, dccport_cb(last)->depart_ns);
 }
 
 static struct sk_buff *dccport_dequeue(struct Qdisc *sch)
@@ -709,7 +727,7 @@ static struct sk_buff *dccport_dequeue(struct Qdisc *sch)
 	struct dccport *q = qdisc_priv(sch);
 	struct lane *lane = dccport_next_lane(q);
 	struct sk_buff *skb;
-	u64 now;
+	u64 due_ns, now;
 
 	if (!lane && !(q->child && q->child->q.qlen))
 		return NULL;
@@ -723,10 +741,12 @@ static struct sk_buff *dccport_dequeue(struct Qdisc *sch)
 			return NULL;
 	}
 	skb = lane->head;
-	if (dccport_cb(skb)->deliver_ns > now) {
+	due_ns = dccport_due(q, skb);
+	if (due_ns > now) {
 		qdisc_watchdog_schedule_ns(&q->watchdog, dccport_next_event(q, skb));
 		return NULL;
 	}
+	q->interrupt_ns = max(q->interrupt_ns, due_ns);
 
 	lane->head = skb->next;
 	skb_mark_not_on_list(skb);
@@ -764,6 +784,7 @@ static const struct nla_policy dccport_policy[TCA_DCCPORT_MAX + 1] = {
 	[TCA_DCCPORT_PARMS] = NLA_POLICY_EXACT_LEN(sizeof(struct tc_dccport_parms)),
 	[TCA_DCCPORT_NOISE] = { .type = NLA_BINARY,
 				.len = DCCPORT_QUANTILES_MAX * sizeof(struct tc_dccport_quantile) },
+	[TCA_DCCPORT_INTERRUPT_GAP] = { .type = NLA_U32 },
 };
 
 static int dccport_check_noise(const struct nlattr *noise, struct netlink_ext_ack *extack)
@@ -780,6 +801,14 @@ static int dccport_check_noise(const struct nlattr *noise, struct netlink_ext_ac
 
 bad:
 	NL_SET_ERR_MSG(extack, "noise must be quantiles from 0 to 1000000 ppm, rising");
+	return -EINVAL;
+}
+
+static int dccport_check_gap(const struct nlattr *gap, struct netlink_ext_ack *extack)
+{
+	if (nla_get_u32(gap) <= DCCPORT_INTERRUPT_GAP_MAX_NS)
+		return 0;
+	NL_SET_ERR_MSG(extack, "interrupts must be at most 1 s apart");
 	return -EINVAL;
 }
 
@@ -824,6 +853,8 @@ static int dccport_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_
 	err = dccport_check(&p, extack);
 	if (!err && tb[TCA_DCCPORT_NOISE])
 		err = dccport_check_noise(tb[TCA_DCCPORT_NOISE], extack);
+	if (!err && tb[TCA_DCCPORT_INTERRUPT_GAP])
+		err = dccport_check_gap(tb[TCA_DCCPORT_INTERRUPT_GAP], extack);
 	if (err)
 		return err;
 
@@ -836,6 +867,8 @@ static int dccport_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_
 	if (tb[TCA_DCCPORT_NOISE])
 		q->quantiles = nla_memcpy(q->quantile, tb[TCA_DCCPORT_NOISE],
 					  sizeof(q->quantile)) / sizeof(q->quantile[0]);
+	q->interrupt_gap_ns = tb[TCA_DCCPORT_INTERRUPT_GAP] ?
+				      nla_get_u32(tb[TCA_DCCPORT_INTERRUPT_GAP]) : 0;
 	if (new_rate)
 		dccport_replan(q);
 	if (new_seed) {
@@ -883,6 +916,7 @@ static void dccport_reset(struct Qdisc *sch)
 	q->backlog_bytes = 0;
 	q->busy_ns = 0;
 	q->busy_rem = 0;
+	q->interrupt_ns = 0;
 }
 
 static void dccport_destroy(struct Qdisc *sch)
@@ -945,8 +979,8 @@ static int dccport_dump(struct Qdisc *sch, struct sk_buff *skb)
 	struct dccport *q = qdisc_priv(sch);
 	struct tc_dccport_quantile quantile[DCCPORT_QUANTILES_MAX];
 	struct tc_dccport_parms p;
+	u32 quantiles, gap_ns;
 	struct nlattr *opts;
-	u32 quantiles;
 
 	/* The backlog of the statistics is that of now. */
 	sch_tree_lock(sch);
@@ -954,6 +988,7 @@ static int dccport_dump(struct Qdisc *sch, struct sk_buff *skb)
 	p = q->parms;
 	quantiles = q->quantiles;
 	memcpy(quantile, q->quantile, sizeof(quantile));
+	gap_ns = q->interrupt_gap_ns;
 	sch_tree_unlock(sch);
 
 	opts = nla_nest_start_noflag(skb, TCA_OPTIONS);
@@ -961,7 +996,8 @@ static int dccport_dump(struct Qdisc *sch, struct sk_buff *skb)
 		return -EMSGSIZE;
 	if (nla_put(skb, TCA_DCCPORT_PARMS, sizeof(p), &p) ||
 	    (quantiles && nla_put(skb, TCA_DCCPORT_NOISE, quantiles * sizeof(quantile[0]),
-				  quantile))) {
+				  quantile)) ||
+	    (gap_ns && nla_put_u32(skb, TCA_DCCPORT_INTERRUPT_GAP, gap_ns))) {
 		nla_nest_cancel(skb, opts);
 		return -EMSGSIZE;
 	}
