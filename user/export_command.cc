@@ -42,6 +42,8 @@ ordered_json link_parameters(const std::string& scenario, const PortPlan& port) 
     refuse(scenario, port.name + " is infinitely fast, a PortLink has a rate");
   if (port.interrupt_gap_ns > 0)
     refuse(scenario, port.name + " has interrupt_gap_ns, a PortLink has not");
+  if (!port.delay_steps.empty())
+    refuse(scenario, port.name + " has extra_delay_steps, a PortLink has not");
   ordered_json p = {{"rate", port.rate_bps}, {"delay_ns", port.delay_ns}};
   if (port.limit_bytes > 0) p["buffer_bytes"] = port.limit_bytes;
   if (port.ecn_bytes > 0) p["ecn_bytes"] = port.ecn_bytes;

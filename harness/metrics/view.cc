@@ -129,13 +129,21 @@ class LogReader {
       meters_[i].sent(packet.seq, packet.payload_bytes, arrival_ns);
       if (packet.payload_bytes > 0) last_sent_ns_[i] = arrival_ns;
     } else if (!data && port == view_.m.return_port[i] && !(packet.flags & kDropped)) {
-      const int64_t delivered_ns =
-          view_.relative(packet.depart_ns) +
-          static_cast<int64_t>(view_.m.port_delay_ns[static_cast<size_t>(port)]);
+      const int64_t depart_ns = view_.relative(packet.depart_ns);
+      const int64_t delivered_ns = depart_ns + delay_ns(port, depart_ns);
       const RttMeter::Acknowledged acked = meters_[i].acknowledged(packet.ack_seq);
       for (const int64_t sent_ns : acked.sent_ns) view_.rtts.push_back({id, sent_ns, delivered_ns});
       if (acked.last_sent_ns >= 0) view_.ack_rtts.push_back({id, acked.last_sent_ns, delivered_ns});
     }
+  }
+
+  int64_t delay_ns(int port, int64_t depart_ns) const {
+    auto ns = static_cast<int64_t>(view_.m.port_delay_ns[static_cast<size_t>(port)]);
+    if (const auto steps = view_.m.port_delay_steps.find(port);
+        steps != view_.m.port_delay_steps.end())
+      for (const auto& [from_ns, later_ns] : steps->second)
+        if (from_ns <= depart_ns) ns = later_ns;
+    return ns;
   }
 
   TrialView& view_;

@@ -473,6 +473,8 @@ CompiledTrial compile_trial(const Scenario& scenario, const Trial& trial,
     if (scenario.topology.spray) port.log_flags |= kPortSpray;
     port.seed = mix(seed ^ mix(id));
     measurement.port_delay_ns.push_back(port.delay_ns);
+    if (!port.delay_steps.empty())
+      measurement.port_delay_steps[static_cast<int>(id)] = port.delay_steps;
   }
   measurement.bottleneck_port = bottleneck;
   measurement.bottleneck_bps = network.port(bottleneck).rate_bps;

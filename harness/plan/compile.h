@@ -31,6 +31,8 @@ struct Measurement {
   std::vector<int> host_port;         // by flow id: the sender's own port
   std::vector<int> return_port;       // by flow id: the last port before the sender
   std::vector<uint64_t> port_delay_ns;
+  // Of ports that have such: from that time on, that delay.
+  std::map<int, DelaySteps> port_delay_steps;
   LogChoice log = LogChoice::kAll;  // what the port log has
   bool curves = true;               // only those of trial 0 are kept
   std::vector<FlowSet> flow_sets;   // that have completion metrics of their own

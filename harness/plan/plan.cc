@@ -10,7 +10,7 @@ namespace delaycc {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PortPlan, id, name, rate_bps, delay_ns, limit_bytes, ecn_bytes,
                                    reorder_delay_ns, seed, loss_ppm, reorder_ppm, log_flags, noise,
-                                   interrupt_gap_ns, bands)
+                                   delay_steps, interrupt_gap_ns, bands)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(EndPlan, node, ifindex, ifname, mac, port)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LinkPlan, a, b)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodePlan, name, address, sysctls)

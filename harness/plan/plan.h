@@ -24,6 +24,8 @@ inline constexpr int kMaxFlows = 50000;
 inline constexpr int64_t kNever = -1;
 // Quantiles of a link's noise.
 inline constexpr size_t kMaxNoiseQuantiles = 64;
+// Times at which a wire's delay changes.
+inline constexpr size_t kMaxDelaySteps = 16;
 // Between interrupts of a NIC.
 inline constexpr int64_t kMaxInterruptGapNs = 1'000'000'000;
 
@@ -50,6 +52,8 @@ struct PortPlan {
   uint32_t reorder_ppm = 0;
   uint32_t log_flags = 0;                            // PortFlag
   std::vector<std::pair<uint32_t, uint32_t>> noise;  // quantiles: ppm, ns; empty: none
+  // From that time (ns) on that delay (ns) in place of delay_ns; times rise.
+  std::vector<std::pair<int64_t, int64_t>> delay_steps;
   uint32_t interrupt_gap_ns = 0;  // of the NIC that gets the packets: interrupts so far apart
   uint32_t bands = 0;             // of a prio qdisc in front of the server; 0: none
 };

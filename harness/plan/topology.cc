@@ -51,6 +51,7 @@ class Builder {
     link.a = end(a, b, spec);
     link.b = end(b, a, spec);
     link.a.port.noise = quantiles(spec.noise);
+    link.a.port.delay_steps = spec.extra_delay_steps;
     const int port = static_cast<int>(link.a.port.id);
     network.links.push_back(std::move(link));
     return port;
@@ -112,6 +113,7 @@ void build_shape(const TopologySpec& spec, Builder& b) {
       b.network.bottleneck_port = static_cast<int>(last.b.port.id);
       // As at other bottlenecks the noise is on the way to the receiver.
       std::swap(last.a.port.noise, last.b.port.noise);
+      std::swap(last.a.port.delay_steps, last.b.port.delay_steps);
       (void)receiver;
       for (int i = 0; i < spec.senders; i++) b.add_host("senders", hub, spec.host_link);
       break;
@@ -388,8 +390,32 @@ void set_host_link(Network& network, int host, const HostLinkSpec& spec) {
           static_cast<uint64_t>(std::llround(spec.rate_gbps * 1e9));
     port.delay_ns += static_cast<uint64_t>(spec.extra_delay_ns);
     if (spec.noise) port.noise = quantiles(*spec.noise);
+    if (spec.extra_delay_steps) port.delay_steps = *spec.extra_delay_steps;
     if (spec.interrupt_gap_ns >= 0)
       towards.interrupt_gap_ns = static_cast<uint32_t>(spec.interrupt_gap_ns);
+  }
+}
+
+}  // namespace
+
+namespace {
+
+int named_port(const Network& network, const std::string& name) {
+  const int id = network.port_named(name);
+  if (id < 0)
+    throw Error("\"" + name + "\" is no port, allowed is one such as \"" +
+                network.links.front().a.port.name + "\"");
+  return id;
+}
+
+// Specifications have steps as changes of a delay that is known only now.
+void add_delays_to_steps(PortPlan* port) {
+  const auto delay_ns = static_cast<int64_t>(port->delay_ns);
+  for (auto& [at_ns, ns] : port->delay_steps) {
+    if (ns < -delay_ns)
+      throw Error(std::to_string(ns) + " ns is more than the delay of " + port->name +
+                  ", allowed is from " + std::to_string(-delay_ns));
+    ns += delay_ns;
   }
 }
 
@@ -401,15 +427,15 @@ Network build_network(const TopologySpec& spec, const HostsSpec& hosts) {
   Network network = std::move(builder.network);
   build_routes(network, spec.spray);
   if (spec.base_rtt_ns > 0) spread_delay(network, spec, hosts.mtu_bytes);
-  for (const auto& [name, gbps] : spec.port_gbps) {
-    const int id = network.port_named(name);
-    if (id < 0)
-      throw Error("\"" + name + "\" is no port, allowed is one such as \"" +
-                  network.links.front().a.port.name + "\"");
-    network.port(id).rate_bps = static_cast<uint64_t>(std::llround(gbps * 1e9));
-  }
+  for (const auto& [name, gbps] : spec.port_gbps)
+    network.port(named_port(network, name)).rate_bps =
+        static_cast<uint64_t>(std::llround(gbps * 1e9));
+  for (const auto& [name, steps] : spec.port_delay_steps)
+    network.port(named_port(network, name)).delay_steps = steps;
   for (const HostLinkSpec& host_link : spec.host_links)
     for (int host : network.select(host_link.hosts)) set_host_link(network, host, host_link);
+  for (LinkPlan& link : network.links)
+    for (PortPlan* port : {&link.a.port, &link.b.port}) add_delays_to_steps(port);
   return network;
 }
 

@@ -55,6 +55,10 @@ std::string measurement_text(const Measurement& m) {
                   m.mtu_bytes, static_cast<int>(m.log), m.curves, fmt::join(m.measure.flows, " "),
                   fmt::join(m.ideal_fct_ns, " "), fmt::join(m.host_port, " "),
                   fmt::join(m.return_port, " "), fmt::join(m.port_delay_ns, " "));
+  for (const auto& [port, steps] : m.port_delay_steps) {
+    text += fmt::format(" port {} steps", port);
+    for (const auto& [from_ns, delay_ns] : steps) text += fmt::format(" {} {}", from_ns, delay_ns);
+  }
   return text;
 }
 

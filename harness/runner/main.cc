@@ -71,7 +71,8 @@ void refuse_unpatched_kernel() {
     throw Error("/proc/delaycc_lab does not say \"clock_ns 1\": the lab kernel is too coarse");
 }
 
-NetlinkBatch::Port port_settings(const PortPlan& port) {
+// Times of the plan are relative to its zero_ns, those of a port are not.
+NetlinkBatch::Port port_settings(const PortPlan& port, int64_t zero_ns) {
   NetlinkBatch::Port settings;
   tc_dccport_parms& parms = settings.parms;
   parms.rate_bps = port.rate_bps;
@@ -86,9 +87,13 @@ NetlinkBatch::Port port_settings(const PortPlan& port) {
   static_assert(kPortLogData == DCCPORT_LOG_DATA && kPortLogAcks == DCCPORT_LOG_ACKS &&
                 kPortDropRst == DCCPORT_DROP_RST && kPortDscpPriority == DCCPORT_DSCP_PRIORITY &&
                 kPortSpray == DCCPORT_SPRAY && kMaxNoiseQuantiles == DCCPORT_QUANTILES_MAX &&
-                kMaxInterruptGapNs == DCCPORT_INTERRUPT_GAP_MAX_NS);
+                kMaxInterruptGapNs == DCCPORT_INTERRUPT_GAP_MAX_NS &&
+                kMaxDelaySteps == DCCPORT_DELAYS_MAX);
   parms.log_flags = port.log_flags;
   for (const auto& [ppm, ns] : port.noise) settings.noise.push_back({ppm, ns});
+  for (const auto& [from_ns, delay_ns] : port.delay_steps)
+    settings.delays.push_back(
+        {static_cast<uint64_t>(zero_ns + from_ns), static_cast<uint64_t>(delay_ns)});
   settings.interrupt_gap_ns = port.interrupt_gap_ns;
   return settings;
 }
@@ -99,14 +104,14 @@ void begin_loss(const Plan& plan, const std::vector<Fd>& netns) {
     if (end.port.loss_ppm == 0) return;
     enter_namespace(netns.at(static_cast<size_t>(end.node)));
     NetlinkBatch batch;
-    batch.add_port(end.ifindex, port_settings(end.port));
+    batch.add_port(end.ifindex, port_settings(end.port, plan.zero_ns));
     batch.flush();
   });
 }
 
 std::vector<Fd> build_ports(const Plan& plan) {
-  return build_network(plan, [](const NodePlan&, const EndPlan& end, NetlinkBatch& batch) {
-    NetlinkBatch::Port port = port_settings(end.port);
+  return build_network(plan, [&](const NodePlan&, const EndPlan& end, NetlinkBatch& batch) {
+    NetlinkBatch::Port port = port_settings(end.port, plan.zero_ns);
     port.parms.loss_ppm = 0;  // see begin_loss()
     batch.add_port(end.ifindex, port);
     if (end.port.bands > 0) batch.add_prio(end.ifindex, end.port.bands);

@@ -325,6 +325,9 @@ void NetlinkBatch::add_port(int ifindex, const Port& port) {
         if (!port.noise.empty())
           mnl_attr_put(nlh, TCA_DCCPORT_NOISE, port.noise.size() * sizeof(port.noise[0]),
                        port.noise.data());
+        if (!port.delays.empty())
+          mnl_attr_put(nlh, TCA_DCCPORT_DELAYS, port.delays.size() * sizeof(port.delays[0]),
+                       port.delays.data());
         if (port.interrupt_gap_ns > 0)
           mnl_attr_put_u32(nlh, TCA_DCCPORT_INTERRUPT_GAP, port.interrupt_gap_ns);
         mnl_attr_nest_end(nlh, options);

@@ -48,6 +48,7 @@ class NetlinkBatch {
   struct Port {
     tc_dccport_parms parms = {};
     std::vector<tc_dccport_quantile> noise;
+    std::vector<tc_dccport_delay> delays;
     uint32_t interrupt_gap_ns = 0;
   };
   void add_port(int ifindex, const Port& port);

@@ -49,6 +49,35 @@ void check_workload(const Scenario& s, const Network& network, Section& section)
   }
 }
 
+constexpr char kSteps[] = "extra_delay_steps";
+
+// That no delay would be below 0.
+void check_steps(const TopologySpec& topology, const HostsSpec& hosts, Section& section) {
+  try {
+    build_network(topology, hosts);
+  } catch (const Error& e) {
+    section.complain(kSteps, e.what());
+  }
+}
+
+// `links` is the scenario's topology without any steps.
+void check_link_steps(const Scenario& s, const TopologySpec& links, Section& root) {
+  const std::pair<const char*, LinkSpec TopologySpec::*> sections[] = {
+      {"link", &TopologySpec::link},
+      {"host_link", &TopologySpec::host_link},
+      {"bottleneck", &TopologySpec::bottleneck}};
+  for (const auto& [name, member] : sections) {
+    Section section = root.section(name);
+    if (!section.has(kSteps)) continue;
+    TopologySpec with_steps = links;
+    // The special sections take those of [link] where they have none.
+    for (const auto& [other, heir] : sections)
+      if (heir == member || (member == &TopologySpec::link && !root.section(other).has(kSteps)))
+        (with_steps.*heir).extra_delay_steps = (s.topology.*member).extra_delay_steps;
+    check_steps(with_steps, s.hosts, section);
+  }
+}
+
 }  // namespace
 
 void check_network(const Scenario& s, Section& root, std::vector<Section>& port_sections,
@@ -56,26 +85,45 @@ void check_network(const Scenario& s, Section& root, std::vector<Section>& port_
                    Section& workload) {
   Network network;
   Section topology = root.section("topology");
+  TopologySpec links = s.topology;
   try {
-    TopologySpec links = s.topology;
     links.port_gbps.clear();
+    links.port_delay_steps.clear();
     links.host_links.clear();
+    for (LinkSpec* link : {&links.link, &links.host_link, &links.bottleneck})
+      link->extra_delay_steps.clear();
     network = build_network(links, s.hosts);
   } catch (const Error& e) {
     topology.complain("base_rtt_ns", e.what());
     return;
   }
+  check_link_steps(s, links, root);
   for (Section& section : port_sections) {
     const std::string name = section.text("name", "");
-    if (network.port_named(name) < 0)
+    if (network.port_named(name) < 0) {
       section.complain("name", "\"" + name + "\" is no port, allowed is one such as \"" +
                                    network.links.front().a.port.name + "\"");
+    } else if (section.has(kSteps)) {
+      TopologySpec with_steps = links;
+      with_steps.port_delay_steps[name] = s.topology.port_delay_steps.at(name);
+      check_steps(with_steps, s.hosts, section);
+    }
   }
-  for (Section& section : host_sections) try {
+  // Delays of sections add up, and the last one's steps hold.
+  TopologySpec with_hosts = links;
+  for (size_t i = 0; i < host_sections.size(); i++) {
+    Section& section = host_sections[i];
+    try {
       network.select(section.text("hosts", ""));
     } catch (const Error& e) {
       section.complain("hosts", e.what());
+      continue;
     }
+    with_hosts.host_links.push_back(s.topology.host_links[i]);
+    if (!section.has(kSteps)) continue;
+    check_steps(with_hosts, s.hosts, section);
+    with_hosts.host_links.back().extra_delay_steps.reset();
+  }
   if (network.bottleneck_port >= 0 && network.port(network.bottleneck_port).rate_bps == 0)
     topology.complain("", "the bottleneck is infinitely fast, allowed is a rate_gbps above 0");
   if (s.workload.present) check_workload(s, network, workload);

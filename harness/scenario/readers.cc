@@ -13,6 +13,7 @@ namespace {
 
 constexpr int64_t kMaxBytes = int64_t{1} << 40;
 constexpr double kMaxNoiseNs = 1e9;
+constexpr double kMaxDelayNs = 1e10;
 
 // jitter_ns, or noise_ns and noise_scale; none of them: nothing.
 std::optional<std::vector<std::pair<double, double>>> read_noise(Section& section) {
@@ -29,6 +30,21 @@ std::optional<std::vector<std::pair<double, double>>> read_noise(Section& sectio
   return noise;
 }
 
+}  // namespace
+
+DelaySteps read_delay_steps(Section& section) {
+  const char* key = "extra_delay_steps";
+  DelaySteps steps;
+  for (const auto& [at_ns, ns] : section.steps_us(key, -kMaxDelayNs, kMaxDelayNs))
+    steps.emplace_back(at_ns, std::llround(ns));
+  if (steps.size() > kMaxDelaySteps)
+    section.complain(key, "has " + std::to_string(steps.size()) + " steps, allowed are up to " +
+                              std::to_string(kMaxDelaySteps));
+  return steps;
+}
+
+namespace {
+
 LinkSpec read_link(Section section, LinkSpec link) {
   link.rate_gbps = section.number("rate_gbps", link.rate_gbps, 0, 1600);
   link.delay_ns = section.integer("delay_ns", link.delay_ns, 0, 10'000'000'000);
@@ -40,6 +56,8 @@ LinkSpec read_link(Section section, LinkSpec link) {
   link.reorder_delay_ns =
       section.integer("reorder_delay_ns", link.reorder_delay_ns, 0, 1'000'000'000);
   if (const auto noise = read_noise(section)) link.noise = *noise;
+  if (section.has("extra_delay_steps")) link.extra_delay_steps = read_delay_steps(section);
+  section.ignore("extra_delay_steps");
   const bool prio =
       section.choice("qdisc", link.bands > 0 ? "prio" : "fifo", {"fifo", "prio"}) == "prio";
   const int bands =
@@ -123,6 +141,8 @@ HostLinkSpec read_host_link(Section& section) {
   if (section.has("rate_gbps")) host.rate_gbps = section.number("rate_gbps", 1, 0.001, 1600);
   host.extra_delay_ns = section.integer("extra_delay_ns", 0, 0, 10'000'000'000);
   host.noise = read_noise(section);
+  if (section.has("extra_delay_steps")) host.extra_delay_steps = read_delay_steps(section);
+  section.ignore("extra_delay_steps");
   if (section.has("interrupt_gap_ns"))
     host.interrupt_gap_ns = section.integer("interrupt_gap_ns", 0, 0, kMaxInterruptGapNs);
   section.ignore("interrupt_gap_ns");

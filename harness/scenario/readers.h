@@ -13,6 +13,8 @@ LineRate read_line_rate(Section& section, LineRate fallback);
 BaseRtt read_base_rtt(Section& section, BaseRtt fallback);
 TopologySpec read_topology(Section& root);
 HostLinkSpec read_host_link(Section& section);
+// extra_delay_steps; empty if there are none.
+DelaySteps read_delay_steps(Section& section);
 FlowSpec read_flow(Section& section, size_t index);
 WorkloadSpec read_workload(Section& section, const std::string& file, bool has_bottleneck);
 EventSpec read_event(Section section);

@@ -300,14 +300,18 @@ Scenario ScenarioFile::Document::read(const Parameters& parameters, Diagnostics*
 
   s.topology = read_topology(root);
 
+  std::set<std::string> ports;
   std::vector<Section> port_sections = root.sections("port");
   for (Section& section : port_sections) {
     const std::string port = section.required_text("name", "\"from->to\", two neighbours");
-    if (!section.has("rate_gbps"))
-      section.complain("rate_gbps", "is missing, allowed is a number from 0.001 to 1600");
+    if (!section.has("rate_gbps") && !section.has("extra_delay_steps"))
+      section.complain("rate_gbps",
+                       "is missing, allowed is a number from 0.001 to 1600, or extra_delay_steps");
     const double gbps = section.number("rate_gbps", 1, 0.001, 1600);
-    if (!s.topology.port_gbps.emplace(port, gbps).second)
-      section.complain("name", "\"" + port + "\" was given before");
+    const DelaySteps steps = read_delay_steps(section);
+    if (!ports.insert(port).second) section.complain("name", "\"" + port + "\" was given before");
+    if (section.has("rate_gbps")) s.topology.port_gbps[port] = gbps;
+    if (section.has("extra_delay_steps")) s.topology.port_delay_steps[port] = steps;
     section.finish();
   }
 

@@ -21,6 +21,9 @@ using Value = std::variant<int64_t, double, std::string>;
 using Parameters = std::map<std::string, Value>;
 std::string to_string(const Value& value);
 
+// From that time (ns) on the delay is by so many ns longer, or shorter, than it was before.
+using DelaySteps = std::vector<std::pair<int64_t, int64_t>>;
+
 struct LinkSpec {
   double rate_gbps = 100;  // 0: infinitely fast
   int64_t delay_ns = -1;   // -1: from base_rtt_ns
@@ -32,7 +35,8 @@ struct LinkSpec {
   // Extra delay as quantiles, [ppm, ns] from 0 to 1000000; empty: none. In one direction only:
   // from hosts, away from the first switch, and at a bottleneck towards the receivers.
   std::vector<std::pair<double, double>> noise;
-  int bands = 0;  // of the prio qdisc that switches have here; 0: one queue
+  DelaySteps extra_delay_steps;  // in the noise's direction
+  int bands = 0;                 // of the prio qdisc that switches have here; 0: one queue
 };
 
 // Hosts that differ from the others: of their own link.
@@ -42,6 +46,7 @@ struct HostLinkSpec {
   int64_t extra_delay_ns = 0;  // of all that the hosts send, beside what the topology gives
   // As in LinkSpec, of what the hosts send; none: that of host_link.
   std::optional<std::vector<std::pair<double, double>>> noise;
+  std::optional<DelaySteps> extra_delay_steps;  // likewise
   int64_t interrupt_gap_ns = -1;  // between interrupts of the hosts' NICs; -1: none was given
 };
 
@@ -62,7 +67,8 @@ struct TopologySpec {
   LinkSpec host_link;                       // at hosts
   LinkSpec bottleneck;                      // dumbbell, incast, parking lot
   std::map<std::string, double> port_gbps;  // of single ports, by name, in place of their link's
-  std::vector<HostLinkSpec> host_links;     // of single hosts
+  std::map<std::string, DelaySteps> port_delay_steps;
+  std::vector<HostLinkSpec> host_links;  // of single hosts
 };
 
 // What the bench tells the hosts of their line rate, unless the scenario sets the sysctl.

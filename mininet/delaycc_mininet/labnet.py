@@ -149,13 +149,16 @@ def tcmsg(name, handle):
     return struct.pack("=BxxxiIII", 0, socket.if_nametoindex(name), handle, 0xFFFFFFFF, 0)
 
 
-def port(name, change=False, noise=(), interrupt_gap_ns=0, **parms):
-    """Put a dccport on the device, or change it.  noise: quantiles, (ppm, ns); interrupt_gap_ns: of the NIC at the far end."""
+def port(name, change=False, noise=(), delays=(), interrupt_gap_ns=0, **parms):
+    """Put a dccport on the device, or change it.  noise: quantiles, (ppm, ns); delays: steps,
+    (monotonic ns, delay ns); interrupt_gap_ns: of the NIC at the far end."""
     values = {**PORT_DEFAULTS, **parms}
     assert values.keys() == PORT_DEFAULTS.keys(), values
     packed = struct.pack("=QQQQQQIIII", *values.values())
     quantiles = b"".join(struct.pack("=II", *point) for point in noise)
-    options = attr(1, packed) + (attr(3, quantiles) if noise else b"") + (attr(4, interrupt_gap_ns) if interrupt_gap_ns else b"")
+    steps = b"".join(struct.pack("=QQ", *step) for step in delays)
+    options = attr(1, packed) + (attr(3, quantiles) if noise else b"")
+    options += (attr(4, interrupt_gap_ns) if interrupt_gap_ns else b"") + (attr(5, steps) if steps else b"")
     body = tcmsg(name, 0x10000) + attr(1, "dccport") + attr(2, options)
     netlink(RTM_NEWQDISC, 0 if change else NLM_CREATE | NLM_REPLACE, body)
 
@@ -170,6 +173,7 @@ def port_stats(name):
             options = dict(attrs(data))
             out["parms"] = dict(zip(PORT_DEFAULTS, struct.unpack("=QQQQQQIIII", options[1])))
             out["noise"] = [list(point) for point in struct.iter_unpack("=II", options.get(3, b""))]
+            out["delays"] = [list(step) for step in struct.iter_unpack("=QQ", options.get(5, b""))]
             out["interrupt_gap_ns"] = struct.unpack("=I", options.get(4, bytes(4)))[0]
         if kind == 7:
             for inner, value in attrs(data):

@@ -184,8 +184,10 @@ TEST(Scenario, NamesThePortThatIsNotThere) {
   EXPECT_EQ(mistakes(port + "name = \"left->up\"\nrate_gbps = 50\n"),
             "file.toml:15: port[0].name: \"left->up\" is no port, allowed is one such as "
             "\"left->right\"");
-  EXPECT_EQ(mistakes(port + "name = \"left->right\"\n"),
-            "file.toml:14: port[0].rate_gbps: is missing, allowed is a number from 0.001 to 1600");
+  EXPECT_EQ(
+      mistakes(port + "name = \"left->right\"\n"),
+      "file.toml:14: port[0].rate_gbps: is missing, allowed is a number from 0.001 to 1600, or "
+      "extra_delay_steps");
   EXPECT_EQ(mistakes(port + "name = \"left->right\"\nrate_gbps = 50\n[[port]]\n"
                             "name = \"left->right\"\nrate_gbps = 50\n"),
             "file.toml:18: port[1].name: \"left->right\" was given before");
@@ -340,6 +342,55 @@ TEST(Scenario, TheReceiversNoiseIsOfAcksAlone) {
     for (const EndPlan* end : {&link.a, &link.b})
       EXPECT_EQ(end->port.noise.empty(), end->port.name != "receivers[0]->switch")
           << end->port.name;
+}
+
+TEST(Scenario, ReadsHowDelaysChange) {
+  const std::string text =
+      replaced(kMinimal, "kind = \"dumbbell\"", "kind = \"dumbbell\"\nsenders = 3") +
+      "[bottleneck]\nextra_delay_steps = [[1.5, 600], [7, -20]]\n"
+      "[host_link]\nextra_delay_steps = [[2, 1]]\n"
+      "[[host]]\nhosts = \"senders[1-2]\"\nextra_delay_ns = 50\nextra_delay_steps = [[3, 9]]\n"
+      "[[host]]\nhosts = \"senders[2]\"\nextra_delay_steps = []\n"
+      "[[port]]\nname = \"left->senders[0]\"\nextra_delay_steps = [[4, 5]]\n";
+  const Scenario s = resolve(text);
+  Trial trial;
+  trial.algorithm = "cubic";
+  const CompiledTrial compiled = compile_trial(s, trial, [](const std::string&) { return false; });
+  std::map<std::string, PortPlan> ports;
+  for (const LinkPlan& link : compiled.plan.links)
+    for (const EndPlan* end : {&link.a, &link.b}) ports[end->port.name] = end->port;
+  const auto delay_ns = static_cast<int64_t>(ports["right->left"].delay_ns);
+  EXPECT_EQ(ports["left->right"].delay_steps,
+            (DelaySteps{{1500, delay_ns + 600}, {7000, delay_ns - 20}}));
+  EXPECT_EQ(ports["right->left"].delay_steps, DelaySteps{});
+  EXPECT_EQ(ports["senders[0]->left"].delay_steps, (DelaySteps{{2000, delay_ns + 1}}));
+  EXPECT_EQ(ports["receivers[0]->right"].delay_steps, (DelaySteps{{2000, delay_ns + 1}}));
+  EXPECT_EQ(ports["senders[1]->left"].delay_steps, (DelaySteps{{3000, delay_ns + 59}}));
+  EXPECT_EQ(ports["senders[2]->left"].delay_steps, DelaySteps{});
+  EXPECT_EQ(ports["left->senders[0]"].delay_steps, (DelaySteps{{4000, delay_ns + 5}}));
+  EXPECT_EQ(compiled.measurement.port_delay_steps.size(), 5u);
+  EXPECT_EQ(plan_to_json(plan_from_json(plan_to_json(compiled.plan))), plan_to_json(compiled.plan));
+}
+
+TEST(Scenario, RefusesDelaysBelowNothingByTheirSection) {
+  const std::string below = "extra_delay_steps = [[5, 10], [6, -12001]]\n";
+  for (const auto& [section, place] : std::map<std::string, std::string>{
+           {"[link]\n", "file.toml:15: link."},
+           {"[host_link]\n", "file.toml:15: host_link."},
+           {"[bottleneck]\n", "file.toml:15: bottleneck."},
+           {"[[host]]\nhosts = \"senders\"\n", "file.toml:16: host[0]."},
+           {"[[port]]\nname = \"left->right\"\n", "file.toml:16: port[0]."}})
+    EXPECT_EQ(mistakes(kMinimal + section + below)
+                  .find(place + "extra_delay_steps: -12001 ns is more than the delay of "),
+              0u)
+        << mistakes(kMinimal + section + below);
+  std::string many = "[bottleneck]\nextra_delay_steps = [";
+  for (int i = 0; i < 17; i++) many += "[" + std::to_string(i) + ", 1], ";
+  EXPECT_NE(mistakes(kMinimal + many + "]\n").find("has 17 steps, allowed are up to 16"),
+            std::string::npos);
+  EXPECT_NE(mistakes(kMinimal + std::string("[link]\nextra_delay_steps = [[2, 1], [2, 3]]\n"))
+                .find("file.toml:15: link.extra_delay_steps: has a wrong step"),
+            std::string::npos);
 }
 
 TEST(Scenario, InterruptsOfANicAreOfWhatItsHostReceives) {

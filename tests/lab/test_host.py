@@ -158,6 +158,7 @@ def test_nothing_of_a_trial_is_left_in_the_kernel(lab):
 
 REFUSED = {"[link]\njitter_ns = 1000": "netem's jitter puts packets out of order",
            '[[host]]\nhosts = "receivers"\ninterrupt_gap_ns = 9000\n[link]': "interrupt_gap_ns: a veth has no interrupts",
+           "[link]\nextra_delay_steps = [[5, 1000]]": "extra_delay_steps: netem's delay changes when a process gets to it",
            "[hosts]\ngso = true\n[link]": "hosts.gso = true",
            "[link]\nloss_ppm = 100": "a host's own port has no netem"}
 

@@ -116,3 +116,30 @@ def test_a_receiver_whose_interrupts_are_apart_acknowledges_in_batches(tmp_path)
     gaps = [b - a for a, b in zip(times[0], times[0][1:])]
     assert min(gaps) > gap_ns - 100 and len(gaps) > 50 and size[0] > 5
     assert min(b - a for a, b in zip(times[1], times[1][1:])) < 1000 and size[1] < 2
+
+
+def test_a_path_becomes_longer_and_shorter_at_exact_times(tmp_path):
+    steps_ns = {0: 0, 1_000_000: 7000, 2_500_000: -1700}
+    link = BOTTLENECK + "extra_delay_steps = [[1000, 7000], [2500, -1700]]\n"
+    metrics, packets, zero_ns = kept(tmp_path, DUMBBELL, PAIR, link, log="every")
+    left = {(p.sport, p.seq, p.arrival_ns): p for port, p in packets if port == "left->right" and p.depart_ns and not p.flags & DROP_TAIL}
+    came = [p.arrival_ns for port, p in packets if port.startswith("right->receivers") and p.arrival_ns >= zero_ns]
+    departs = [p.depart_ns for p in left.values() if p.depart_ns >= zero_ns]
+    # Nothing is lost behind the bottleneck, and what is on the wire at time 0 or the end is not in both.
+    wire_ns = came[0] - departs[0]
+    expected, last = [], 0
+    for depart in departs:
+        step = max(at for at in steps_ns if zero_ns + at <= depart)
+        last = max(last, depart + wire_ns + steps_ns[step])
+        expected.append(last)
+    assert len(came) > 5000 and came == expected[: len(came)]
+    again, same, _ = kept(tmp_path, DUMBBELL, PAIR, link, log="every")
+    assert (again, same) == (metrics, packets)
+
+
+def test_the_way_back_of_acks_becomes_longer(tmp_path):
+    flows = FLOW.format("one", "senders[0]", "receivers[0]") + "pacing_gbps = 1\n"
+    longer = '[[host]]\nhosts = "receivers"\nextra_delay_steps = [[0, 4000]]\n[[port]]\nname = "left->senders[0]"\nextra_delay_steps = [[0, 9]]\n'
+    before, _, _ = kept(tmp_path, DUMBBELL, flows)
+    after, _, _ = kept(tmp_path, DUMBBELL, flows, BOTTLENECK + longer)
+    assert after["rtt_p50_us"]["mean"] - before["rtt_p50_us"]["mean"] == pytest.approx(4.009, abs=1e-6)

@@ -225,6 +225,46 @@ def test_noise_keeps_the_order(lab):
     assert all(b >= a - 2000 for a, b in zip(late, late[1:]))
 
 
+# ---- a wire that becomes longer and shorter ----
+
+
+def in_lab_steps(steps, parms):
+    wire = inlab.Wire(rate_bps=100 * GBPS)
+    begin = time.clock_gettime_ns(time.CLOCK_MONOTONIC) + 10_000
+    wire.port(rate_bps=100 * GBPS, delay_ns=5000, log_flags=3, delays=[(begin + at, delay) for at, delay in steps], **parms)
+    for seq in range(600):
+        wire.send(seq, 1514)
+        if seq % 50 == 49:
+            at = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+            inlab.sleep_until(at + 3000)
+    got = [(inlab.seq_of(d), t) for t, d in wire.receive()]
+    told = [(at - begin, delay) for at, delay in wire.stats()["delays"]]
+    return begin, inlab.wall_clock_offset(), rows(inlab.events(), "seq", "depart_ns"), got, told
+
+
+STEPS = [[9_000, 12_345], [25_001, 300], [25_002, 4000], [60_000, 0]]
+
+
+def test_a_wire_changes_its_delay_at_the_nanosecond_and_keeps_the_order(lab):
+    begin, offset, events, got, told = lab("in_lab_steps", STEPS, {})
+    assert told == STEPS and len(got) == 600
+    last, used = 0, set()
+    for (seq, depart), arrival in zip(events, got):
+        delay = [5000, *(delay for at, delay in STEPS if begin + at <= depart)][-1]
+        used.add(delay)
+        last = max(last, depart + delay)
+        assert list(arrival) == [seq, last + offset]
+    assert used >= {5000, 12_345, 4000, 0}
+    assert lab("in_lab_steps", STEPS, {})[3] == got
+
+
+def test_noise_and_interrupts_come_on_top_of_a_step(lab):
+    parms = {"noise": [[0, 70], [1_000_000, 70]], "interrupt_gap_ns": 2500}
+    begin, offset, events, got, _ = lab("in_lab_steps", STEPS[:1], parms)
+    comes = [(depart + 70 + (12_345 if depart >= begin + 9000 else 5000) + offset, seq) for seq, depart in events]
+    assert [list(row) for row in got] == moderated(comes, 2500)
+
+
 # ---- interrupts of the far end's NIC ----
 
 
@@ -343,6 +383,8 @@ def in_lab_bad(field, value):
     ("noise", [[0, 0]], "noise must be quantiles"),
     ("noise", [[0, 0], [999999, 1]], "noise must be quantiles"),
     ("noise", [[0, 9], [1000000, 8]], "noise must be quantiles"),
+    ("delays", [[5, 5], [5, 6]], "delays must be of rising times"),
+    ("delays", [[5, 10**12 + 1]], "delays must be of rising times, each at most 1000 s"),
     ("interrupt_gap_ns", 10**9 + 1, "interrupts must be at most 1 s apart"),
     ("interrupt_gap_ns", 2**32 - 1, "interrupts must be at most 1 s apart"),
 ])

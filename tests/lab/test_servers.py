@@ -204,6 +204,7 @@ def test_a_login_that_prints_is_told_with_what_it_printed(bed):
 
 REFUSED = {("--set", "bottleneck.loss_ppm=100"): "loss_ppm", ("--set", "link.jitter_ns=100"): "noise_ns or jitter_ns",
            ("--set", 'host=[{ hosts = "senders", interrupt_gap_ns = 100 }]'): "interrupt_gap_ns",
+           ("--set", "bottleneck.extra_delay_steps=[[5, 100]]"): "extra_delay_steps",
            ("--set", "hosts.rto_min_ms=5"): "hosts.rto_min_ms"}
 
 

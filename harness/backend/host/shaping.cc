@@ -54,6 +54,8 @@ ShapedNetwork::ShapedNetwork(const Plan& plan, int64_t late_ns)
       if (port->id >= ports_.size())
         throw Error("plan: port " + port->name + " has id " + std::to_string(port->id));
       if (!port->noise.empty()) refuse(*port, "noise", "netem's jitter puts packets out of order");
+      if (!port->delay_steps.empty())
+        refuse(*port, "extra_delay_steps", "netem's delay changes when a process gets to it");
       if (port->interrupt_gap_ns > 0) refuse(*port, "interrupt_gap_ns", "a veth has no interrupts");
       if (port->reorder_ppm > 0) refuse(*port, "reorder", "netem sends a packet ahead, not behind");
       if (port->bands > 0) refuse(*port, "bands", "a queue that takes DSCPs for priorities");

@@ -86,6 +86,7 @@ void check_plan(const Plan& plan) {
       if (port->loss_ppm > 0) refuse("port " + port->name, "loss_ppm");
       if (port->reorder_ppm > 0) refuse("port " + port->name, "reorder_ppm");
       if (!port->noise.empty()) refuse("port " + port->name, "noise_ns or jitter_ns");
+      if (!port->delay_steps.empty()) refuse("port " + port->name, "extra_delay_steps");
       if (port->interrupt_gap_ns > 0) refuse("port " + port->name, "interrupt_gap_ns");
       if (port->bands > 0) refuse("port " + port->name, "bands");
       if (port->log_flags & kPortSpray) refuse("port " + port->name, "spray");

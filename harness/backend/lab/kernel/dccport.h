@@ -16,6 +16,7 @@ enum {
 	TCA_DCCPORT_PAD,
 	TCA_DCCPORT_NOISE, /* struct tc_dccport_quantile[]; absent: none */
 	TCA_DCCPORT_INTERRUPT_GAP, /* u32, ns; absent: 0 */
+	TCA_DCCPORT_DELAYS, /* struct tc_dccport_delay[]; absent: delay_ns for ever */
 	TCA_DCCPORT_END,
 };
 
@@ -70,6 +71,19 @@ struct tc_dccport_parms {
 struct tc_dccport_quantile {
 	__u32 ppm;
 	__u32 delay_ns;
+};
+
+/*
+ * A wire that becomes longer or shorter: what leaves the server at from_ns
+ * (CLOCK_MONOTONIC) or later has this delay in place of the parameters' delay_ns,
+ * up to the next from_ns.  from_ns rises.  The wire keeps the order here, too, and
+ * what waits while the rate changes keeps the delay that it was to have.
+ */
+#define DCCPORT_DELAYS_MAX 16
+
+struct tc_dccport_delay {
+	__u64 from_ns;
+	__u64 delay_ns; /* up to 1000 s */
 };
 
 /*

@@ -258,6 +258,10 @@ struct dccport {
 	u32 quantiles; /* of the noise; 0: none */
 	struct tc_dccport_quantile quantile[DCCPORT_QUANTILES_MAX];
 
+	/* Of the wire, in place of parms.delay_ns from a time on. */
+	u32 delays;
+	struct tc_dccport_delay delay[DCCPORT_DELAYS_MAX];
+
 	/* Of the NIC at the far end. */
 	u32 interrupt_gap_ns;
 	u64 interrupt_ns; /* the last; 0: none yet */
@@ -312,6 +316,17 @@ static u32 dccport_noise(struct dccport *q)
 		from = to++;
 	part = div_u64(draw - ((u64)from->ppm << 32), to->ppm - from->ppm);
 	return from->delay_ns + (((u64)(to->delay_ns - from->delay_ns) * part) >> 32);
+}
+
+/* The wire's delay for what leaves the server at @depart_ns. */
+static u64 dccport_wire(const struct dccport *q, u64 depart_ns)
+{
+	u32 i = q->delays;
+
+	while (i--)
+		if (q->delay[i].from_ns <= depart_ns)
+			return q->delay[i].delay_ns;
+	return q->parms.delay_ns;
 }
 
 /*
@@ -501,7 +516,7 @@ static u16 dccport_take(struct dccport *q, struct sk_buff *skb, u64 from)
 
 	q->starved = false;
 	cb->depart_ns = dccport_serve(q, qdisc_pkt_len(skb), from);
-	cb->deliver_ns = cb->depart_ns + q->parms.delay_ns + dccport_noise(q);
+	cb->deliver_ns = cb->depart_ns + dccport_wire(q, cb->depart_ns) + dccport_noise(q);
 	if (dccport_chance(&q->reorder_state, q->parms.reorder_ppm)) {
 		cb->deliver_ns += q->parms.reorder_delay_ns;
 		lane = &q->reordered;
@@ -785,6 +800,8 @@ static const struct nla_policy dccport_policy[TCA_DCCPORT_MAX + 1] = {
 	[TCA_DCCPORT_NOISE] = { .type = NLA_BINARY,
 				.len = DCCPORT_QUANTILES_MAX * sizeof(struct tc_dccport_quantile) },
 	[TCA_DCCPORT_INTERRUPT_GAP] = { .type = NLA_U32 },
+	[TCA_DCCPORT_DELAYS] = { .type = NLA_BINARY,
+				 .len = DCCPORT_DELAYS_MAX * sizeof(struct tc_dccport_delay) },
 };
 
 static int dccport_check_noise(const struct nlattr *noise, struct netlink_ext_ack *extack)
@@ -809,6 +826,26 @@ static int dccport_check_gap(const struct nlattr *gap, struct netlink_ext_ack *e
 	if (nla_get_u32(gap) <= DCCPORT_INTERRUPT_GAP_MAX_NS)
 		return 0;
 	NL_SET_ERR_MSG(extack, "interrupts must be at most 1 s apart");
+	return -EINVAL;
+}
+
+static int dccport_check_delays(const struct nlattr *delays, struct netlink_ext_ack *extack)
+{
+	struct tc_dccport_delay d[DCCPORT_DELAYS_MAX];
+	int n = nla_len(delays) / sizeof(*d), i;
+
+	/* Attributes are aligned to 4 bytes. */
+	nla_memcpy(d, delays, sizeof(d));
+	if (nla_len(delays) % sizeof(*d) || !n)
+		goto bad;
+	for (i = 0; i < n; i++)
+		if (d[i].delay_ns > DCCPORT_DELAY_MAX_NS ||
+		    (i && d[i].from_ns <= d[i - 1].from_ns))
+			goto bad;
+	return 0;
+
+bad:
+	NL_SET_ERR_MSG(extack, "delays must be of rising times, each at most 1000 s");
 	return -EINVAL;
 }
 
@@ -855,6 +892,8 @@ static int dccport_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_
 		err = dccport_check_noise(tb[TCA_DCCPORT_NOISE], extack);
 	if (!err && tb[TCA_DCCPORT_INTERRUPT_GAP])
 		err = dccport_check_gap(tb[TCA_DCCPORT_INTERRUPT_GAP], extack);
+	if (!err && tb[TCA_DCCPORT_DELAYS])
+		err = dccport_check_delays(tb[TCA_DCCPORT_DELAYS], extack);
 	if (err)
 		return err;
 
@@ -869,6 +908,10 @@ static int dccport_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_
 					  sizeof(q->quantile)) / sizeof(q->quantile[0]);
 	q->interrupt_gap_ns = tb[TCA_DCCPORT_INTERRUPT_GAP] ?
 				      nla_get_u32(tb[TCA_DCCPORT_INTERRUPT_GAP]) : 0;
+	q->delays = 0;
+	if (tb[TCA_DCCPORT_DELAYS])
+		q->delays = nla_memcpy(q->delay, tb[TCA_DCCPORT_DELAYS], sizeof(q->delay)) /
+			    sizeof(q->delay[0]);
 	if (new_rate)
 		dccport_replan(q);
 	if (new_seed) {
@@ -978,8 +1021,9 @@ static int dccport_dump(struct Qdisc *sch, struct sk_buff *skb)
 {
 	struct dccport *q = qdisc_priv(sch);
 	struct tc_dccport_quantile quantile[DCCPORT_QUANTILES_MAX];
+	struct tc_dccport_delay delay[DCCPORT_DELAYS_MAX];
+	u32 quantiles, delays, gap_ns;
 	struct tc_dccport_parms p;
-	u32 quantiles, gap_ns;
 	struct nlattr *opts;
 
 	/* The backlog of the statistics is that of now. */
@@ -989,6 +1033,8 @@ static int dccport_dump(struct Qdisc *sch, struct sk_buff *skb)
 	quantiles = q->quantiles;
 	memcpy(quantile, q->quantile, sizeof(quantile));
 	gap_ns = q->interrupt_gap_ns;
+	delays = q->delays;
+	memcpy(delay, q->delay, sizeof(delay));
 	sch_tree_unlock(sch);
 
 	opts = nla_nest_start_noflag(skb, TCA_OPTIONS);
@@ -997,7 +1043,8 @@ static int dccport_dump(struct Qdisc *sch, struct sk_buff *skb)
 	if (nla_put(skb, TCA_DCCPORT_PARMS, sizeof(p), &p) ||
 	    (quantiles && nla_put(skb, TCA_DCCPORT_NOISE, quantiles * sizeof(quantile[0]),
 				  quantile)) ||
-	    (gap_ns && nla_put_u32(skb, TCA_DCCPORT_INTERRUPT_GAP, gap_ns))) {
+	    (gap_ns && nla_put_u32(skb, TCA_DCCPORT_INTERRUPT_GAP, gap_ns)) ||
+	    (delays && nla_put(skb, TCA_DCCPORT_DELAYS, delays * sizeof(delay[0]), delay))) {
 		nla_nest_cancel(skb, opts);
 		return -EMSGSIZE;
 	}
