@@ -130,29 +130,37 @@ std::string shell_quoted(const std::string& word) {
 
 namespace {
 
-bool comes_with_delaycc(const std::string& path) {
+// The name by which find_scenario() finds a file that comes with delaycc, such as
+// held-out/gamma-56g; empty: it does not come with it.
+std::string known_name(const std::string& path) {
+  const fs::path parent = fs::absolute(path).parent_path();
+  const std::string stem = fs::path(path).stem().string();
   std::error_code ignored;
-  return fs::equivalent(fs::absolute(path).parent_path(), scenario_folder(), ignored);
+  if (fs::equivalent(parent, scenario_folder(), ignored)) return stem;
+  if (fs::equivalent(parent.parent_path(), scenario_folder(), ignored))
+    return (parent.filename() / stem).string();
+  return "";
 }
 
 }  // namespace
 
 std::string repeat_begin(const std::string& subcommand, const std::string& path) {
   const fs::path program = fs::read_symlink("/proc/self/exe");
-  if (!comes_with_delaycc(path))
+  const std::string known = known_name(path);
+  if (known.empty())
     return shell_quoted(program.string()) + " " + subcommand + " " +
            shell_quoted(fs::absolute(path).lexically_normal().string());
   // At the top of the source tree, if the program is there.
   std::error_code ignored;
   const bool of_tree = fs::equivalent(program, scenario_folder() / "../../build/delaycc", ignored);
   return (of_tree ? "build/delaycc" : shell_quoted(program.string())) + " " + subcommand + " " +
-         shell_quoted(fs::path(path).stem().string());
+         shell_quoted(known);
 }
 
 std::string repeat_begin_anywhere(const std::string& subcommand, const std::string& path) {
-  const fs::path file(path);
+  const std::string known = known_name(path);
   return "delaycc " + subcommand + " " +
-         shell_quoted((comes_with_delaycc(path) ? file.stem() : file.filename()).string());
+         shell_quoted(known.empty() ? fs::path(path).filename().string() : known);
 }
 
 std::string repeat_overrides(const std::vector<std::string>& overrides) {

@@ -96,7 +96,7 @@ def missing(scenario):
 def main():
     """Checks the files, and prints what is missing."""
     failed = False
-    for path in [pathlib.Path(name) for name in sys.argv[1:]] or sorted((TOP / "harness/scenarios").glob("*.toml")):
+    for path in [pathlib.Path(name) for name in sys.argv[1:]] or sorted((TOP / "harness/scenarios").rglob("*.toml")):
         text = path.read_text(encoding="utf-8")
         name = path.relative_to(TOP) if path.is_relative_to(TOP) else path
         line = next((i for i, row in enumerate(text.splitlines(), 1) if re.match(r"claim\s*=", row)), 1)

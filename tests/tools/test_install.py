@@ -31,7 +31,7 @@ def wanted_files():
     names = {"bin/delaycc", "libexec/delaycc/delaycc-runner", "libexec/delaycc/delaycc-host-runner", "share/man/man1/delaycc.1",
              "share/bash-completion/completions/delaycc",
              "share/delaycc/installed"}
-    names |= {f"share/delaycc/scenarios/{file.name}" for file in (ROOT / "harness" / "scenarios").glob("*.toml")}
+    names |= {f"share/delaycc/scenarios/{name}" for name in files_below(ROOT / "harness" / "scenarios")}
     names |= {f"share/delaycc/mininet/{file.relative_to(ROOT / 'mininet')}" for file in (ROOT / "mininet").rglob("*.py")}
     names |= {f"share/doc/delaycc/docs/{name}" for name in files_below(ROOT / "docs")}
     names |= {f"share/doc/delaycc/examples/{name}" for name in files_below(ROOT / "packaging" / "examples")}
