@@ -18,6 +18,8 @@ import statistics
 import subprocess
 import sys
 
+from sweep import half_width
+
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 BUILD = os.environ.get("DELAYCC_BUILD", os.path.join(ROOT, "build"))
 
@@ -196,11 +198,6 @@ def measure(lab, out, options):
     return values
 
 
-# Student's t, 97.5 %, for 1 to 30 degrees of freedom.
-T975 = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110,
-        2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042]
-
-
 def compare(name, values, default, least):
     what = MECHANISMS[name][0] if name in MECHANISMS else "together"
     shown = 0
@@ -210,7 +207,7 @@ def compare(name, values, default, least):
             continue
         with_it, without = (statistics.mean(side) for side in zip(*pairs))
         differences = [b - a for a, b in pairs]
-        half = T975[min(len(pairs) - 2, 29)] * statistics.stdev(differences) / len(pairs) ** 0.5
+        half = half_width(differences)
         mean = statistics.mean(differences)
         if abs(mean) > half and abs(mean) > least * abs(with_it):
             shown += 1

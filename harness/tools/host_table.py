@@ -10,18 +10,14 @@ that was run before, with the same words, is read and not run again.  --page wri
 with --cc it writes those algorithms' columns and leaves the others, which a change of one law does not touch.
 """
 
-import argparse
 import itertools
 import json
-import os
-import pathlib
-import subprocess
 import sys
 
 import page
+import sweep
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-PAGE = ROOT / "docs" / "research" / "hosts.md"
+PAGE = sweep.ROOT / "docs" / "research" / "hosts.md"
 
 # scenario: (what of its sweep is measured, metrics)
 CASES = {
@@ -44,40 +40,16 @@ CASES = {
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = sweep.parser(__doc__, "2", "hosts")
     parser.add_argument("scenario", nargs="*", default=list(CASES))
-    parser.add_argument("--trials", default="2", help="per case (default 2)")
-    parser.add_argument("--jobs", default="1", help="trials at a time (default 1)")
-    parser.add_argument("--seed", default="1", help="of all random times (default 1)")
-    parser.add_argument("--cc", help="algorithms (default: each scenario's)")
-    parser.add_argument("--lab", help="a lab of other modules (DELAYCC_LAB)")
-    parser.add_argument("--out", default=ROOT / "build" / "hosts", type=pathlib.Path, help="folder (default build/hosts)")
-    parser.add_argument("--against", type=pathlib.Path, help="--out of an earlier run")
     parser.add_argument("--page", action="store_true", help="write into docs/research/hosts.md")
     return parser.parse_args()
 
 
-def run(options, scenario):
-    """summary.json of a scenario.  `delaycc run` takes the trials of this build that are there."""
-    out = options.out / scenario
-    command = [ROOT / "build" / "delaycc", "run", scenario, "--sweep", "--quiet", "--trials", options.trials, "--jobs", options.jobs,
-               "--seed", options.seed, "--out", out]
+def settings(scenario):
     for parameter, values in CASES[scenario][0].items():
-        command += ["--set", f"sweep.{parameter}={json.dumps(values)}", "--set", f"{parameter}={json.dumps(values[0])}"]
-    command += ["--cc", options.cc] if options.cc else []
-    environment = {**os.environ, **({"DELAYCC_LAB": options.lab} if options.lab else {})}
-    ended = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, env=environment)
-    if ended.returncode:
-        sys.exit(f"host_table.py: {scenario}: exit code {ended.returncode}\n{ended.stdout[:2000]}")
-    return json.loads((out / "summary.json").read_text(encoding="utf-8"))
-
-
-def read(summary):
-    """{(parameters): {algorithm: metrics}} and the algorithms."""
-    found = {}
-    for case in summary.get("cases") or [summary]:
-        found[tuple(sorted(case.get("parameters", {}).items()))] = case["algorithms"]
-    return found
+        yield f"sweep.{parameter}={json.dumps(values)}"
+        yield f"{parameter}={json.dumps(values[0])}"
 
 
 def number(figures):
@@ -93,7 +65,7 @@ def moved(old, new):
 
 
 def table(summary, before, scenario, metric):
-    cases, old = read(summary), read(before) if before else {}
+    cases, old = sweep.cases(summary), sweep.cases(before) if before else {}
     swept = [name for name, values in CASES[scenario][0].items() if len(values) > 1]
     names = list(dict.fromkeys(itertools.chain.from_iterable(cases.values())))
     rows = []
@@ -118,9 +90,8 @@ def main():
     for scenario in options.scenario:
         if scenario not in CASES:
             sys.exit(f"host_table.py: {scenario}: there are {', '.join(CASES)}")
-        summary = run(options, scenario)
-        earlier = options.against / scenario / "summary.json" if options.against else None
-        before = json.loads(earlier.read_text(encoding="utf-8")) if earlier and earlier.exists() else None
+        summary = sweep.run(options, scenario, settings(scenario))
+        before = sweep.earlier(options, scenario)
         for metric in CASES[scenario][1]:
             text = table(summary, before, scenario, metric)
             if shown:
