@@ -105,6 +105,17 @@ static inline bool dcc_same(const void *a, const void *b, unsigned int bytes)
 #endif
 }
 
+/*
+ * A core lists its parameters once, DCC_<NAME>_PARAMS(X) with X(field, min, max, zero_ok), for
+ * sysctls, loaders, and its own dcc_<name>_params_valid(): there this is X, and the rest follows.
+ */
+#define DCC_PARAM_FITS(field, min, max, zero_ok) dcc_param_fits(p->field, min, max, zero_ok) &&
+
+static inline bool dcc_param_fits(u32 value, u32 min, u32 max, bool zero_ok)
+{
+	return (value >= min && value <= max) || (zero_ok && !value);
+}
+
 static inline bool dcc_same_path(const struct dcc_path *a, const struct dcc_path *b)
 {
 	return a->line_rate_bps == b->line_rate_bps && a->base_rtt_ns == b->base_rtt_ns &&

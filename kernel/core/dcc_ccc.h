@@ -247,10 +247,7 @@ static inline void dcc_ccc_params_default(struct dcc_ccc_params *p)
 
 static inline bool dcc_ccc_params_valid(const struct dcc_ccc_params *p)
 {
-	if (p->q_b_ns && (p->q_b_ns < DCC_CCC_Q_B_MIN_NS || p->q_b_ns > DCC_CCC_Q_B_MAX_NS))
-		return false;
-	return p->gamma_ppm <= DCC_CCC_GAMMA_MAX_PPM && p->r_min_kbps <= DCC_CCC_R_MIN_MAX_KBPS &&
-	       p->features <= DCC_CCC_FEATURE_MAX;
+	return DCC_CCC_PARAMS(DCC_PARAM_FITS) true;
 }
 
 static inline bool dcc_ccc_stale(const struct dcc_ccc_scale *k, const struct dcc_path *path,

@@ -178,20 +178,7 @@ static inline void dcc_ledbat_params_default(struct dcc_ledbat_params *p)
 
 static inline bool dcc_ledbat_params_valid(const struct dcc_ledbat_params *p)
 {
-	if (p->target_ns && (p->target_ns < DCC_LEDBAT_TARGET_MIN_NS ||
-			     p->target_ns > DCC_LEDBAT_TARGET_MAX_NS))
-		return false;
-	if (p->gain_milli < DCC_LEDBAT_GAIN_MIN_MILLI || p->gain_milli > DCC_LEDBAT_GAIN_MAX_MILLI)
-		return false;
-	if (p->allowed_increase_packets < DCC_LEDBAT_ALLOWED_MIN_PACKETS ||
-	    p->allowed_increase_packets > DCC_LEDBAT_ALLOWED_MAX_PACKETS)
-		return false;
-	if (p->min_cwnd_milli < DCC_LEDBAT_CWND_MIN_MILLI ||
-	    p->min_cwnd_milli > DCC_LEDBAT_CWND_MAX_MILLI)
-		return false;
-	return p->initial_cwnd_packets <= DCC_LEDBAT_INITIAL_MAX_PACKETS && p->filter_samples &&
-	       p->filter_samples <= DCC_LEDBAT_FILTER_MAX &&
-	       p->base_history <= DCC_LEDBAT_HISTORY_MAX;
+	return DCC_LEDBAT_PARAMS(DCC_PARAM_FITS) true;
 }
 
 static inline bool dcc_ledbat_stale(const struct dcc_ledbat *s, const struct dcc_path *path,

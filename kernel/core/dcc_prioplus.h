@@ -386,32 +386,9 @@ static inline void dcc_prioplus_params_default(struct dcc_prioplus_params *p)
 	p->seed = 1;
 }
 
-static inline bool dcc_prioplus_ls_valid(u32 ppm)
-{
-	return ppm >= DCC_PRIOPLUS_LS_MIN_PPM && ppm <= DCC_PRIOPLUS_PPM_MAX;
-}
-
 static inline bool dcc_prioplus_params_valid(const struct dcc_prioplus_params *p)
 {
-	if (!p->levels || p->levels > DCC_PRIOPLUS_LEVELS_MAX ||
-	    p->unlimited_from > DCC_PRIOPLUS_LEVELS_MAX ||
-	    p->medium_from > DCC_PRIOPLUS_LEVELS_MAX + 1 ||
-	    p->high_from > DCC_PRIOPLUS_LEVELS_MAX + 1)
-		return false;
-	if (p->channel_a_ns < DCC_PRIOPLUS_CHANNEL_MIN_NS ||
-	    p->channel_a_ns > DCC_PRIOPLUS_CHANNEL_MAX_NS ||
-	    p->channel_b_ns > DCC_PRIOPLUS_CHANNEL_MAX_NS ||
-	    p->tolerance_ns > DCC_PRIOPLUS_TOLERANCE_MAX_NS)
-		return false;
-	if (!dcc_prioplus_ls_valid(p->ls_low_ppm) || !dcc_prioplus_ls_valid(p->ls_medium_ppm) ||
-	    !dcc_prioplus_ls_valid(p->ls_high_ppm))
-		return false;
-	return p->paper <= 1 && p->dual_rtt <= 1 && p->max_flows &&
-	       p->max_flows <= DCC_PRIOPLUS_FLOWS_MAX &&
-	       p->resume_milli >= DCC_PRIOPLUS_RESUME_MIN_MILLI &&
-	       p->resume_milli <= DCC_PRIOPLUS_RESUME_MAX_MILLI &&
-	       p->ai_ppm >= DCC_PRIOPLUS_AI_MIN_PPM && p->ai_ppm <= DCC_PRIOPLUS_PPM_MAX &&
-	       p->beta_ppm <= DCC_PRIOPLUS_PPM_MAX && p->max_mdf_ppm <= DCC_PRIOPLUS_PPM_MAX;
+	return DCC_PRIOPLUS_PARAMS(DCC_PARAM_FITS) p->paper <= 1;
 }
 
 static inline bool dcc_prioplus_stale(const struct dcc_prioplus *s, const struct dcc_path *path,

@@ -255,21 +255,7 @@ static inline void dcc_sqcc_params_default(struct dcc_sqcc_params *p)
 
 static inline bool dcc_sqcc_params_valid(const struct dcc_sqcc_params *p)
 {
-	if (!p->alpha_ppm || p->alpha_ppm > 1000000 || !p->beta_ppm || p->beta_ppm > 1000000)
-		return false;
-	if (p->t_low_ns && (p->t_low_ns < DCC_RATE_THRESHOLD_MIN_NS ||
-			    p->t_low_ns > DCC_RATE_THRESHOLD_MAX_NS))
-		return false;
-	if (p->t_high_ns && (p->t_high_ns < DCC_RATE_THRESHOLD_MIN_NS ||
-			     p->t_high_ns > DCC_RATE_THRESHOLD_MAX_NS))
-		return false;
-	if (p->delta_kbps > DCC_RATE_DELTA_MAX_KBPS || !p->min_rate_kbps ||
-	    p->min_rate_kbps > DCC_RATE_MIN_MAX_KBPS || p->start_kbps > DCC_RATE_START_MAX_KBPS)
-		return false;
-	return p->seg_bytes >= DCC_RATE_SEG_MIN_BYTES && p->seg_bytes <= DCC_RATE_SEG_MAX_BYTES &&
-	       p->n_source <= DCC_SQCC_SOURCE_MAX && p->n_fixed &&
-	       p->n_fixed <= DCC_SQCC_FLOWS_MAX && p->paper <= 1 &&
-	       p->parts <= DCC_SQCC_PARTS_MAX;
+	return DCC_SQCC_PARAMS(DCC_PARAM_FITS) p->paper <= 1;
 }
 
 static inline bool dcc_sqcc_stale(const struct dcc_sqcc *s, const struct dcc_path *path,

@@ -214,23 +214,7 @@ static inline void dcc_swift_params_default(struct dcc_swift_params *p)
 /* fs_min_cwnd >= fs_max_cwnd is allowed, as sysctls are set one by one: a step at fs_max_cwnd. */
 static inline bool dcc_swift_params_valid(const struct dcc_swift_params *p)
 {
-	if (p->base_target_ns && (p->base_target_ns < DCC_SWIFT_TARGET_MIN_NS ||
-				  p->base_target_ns > DCC_SWIFT_TARGET_MAX_NS))
-		return false;
-	if (p->fs_range_ns && (p->fs_range_ns < DCC_SWIFT_FS_RANGE_MIN_NS ||
-			       p->fs_range_ns > DCC_SWIFT_FS_RANGE_MAX_NS))
-		return false;
-	if (p->fs_min_cwnd_milli < DCC_SWIFT_FS_CWND_MIN_MILLI ||
-	    p->fs_min_cwnd_milli > DCC_SWIFT_FS_CWND_MAX_MILLI ||
-	    p->fs_max_cwnd_milli < DCC_SWIFT_FS_CWND_MIN_MILLI ||
-	    p->fs_max_cwnd_milli > DCC_SWIFT_FS_CWND_MAX_MILLI)
-		return false;
-	return p->hops <= DCC_SWIFT_HOPS_MAX && p->hop_scale_ns <= DCC_SWIFT_HOP_MAX_NS &&
-	       p->flow_scaling <= 1 && p->ai_milli >= DCC_SWIFT_AI_MIN_MILLI &&
-	       p->ai_milli <= DCC_SWIFT_AI_MAX_MILLI && p->beta_ppm <= DCC_SWIFT_PPM_MAX &&
-	       p->max_mdf_ppm <= DCC_SWIFT_PPM_MAX &&
-	       p->initial_cwnd_packets <= DCC_SWIFT_INITIAL_MAX_PACKETS &&
-	       p->hai_rounds <= DCC_SWIFT_HAI_ROUNDS_MAX;
+	return DCC_SWIFT_PARAMS(DCC_PARAM_FITS) true;
 }
 
 static inline bool dcc_swift_stale(const struct dcc_swift *s, const struct dcc_path *path,

@@ -154,12 +154,7 @@ static inline void dcc_thetapowertcp_params_default(struct dcc_thetapowertcp_par
 
 static inline bool dcc_thetapowertcp_params_valid(const struct dcc_thetapowertcp_params *p)
 {
-	return p->gamma_ppm >= DCC_THETAPOWERTCP_GAMMA_MIN_PPM &&
-	       p->gamma_ppm <= DCC_THETAPOWERTCP_PPM_MAX &&
-	       p->beta_bytes <= DCC_THETAPOWERTCP_BETA_MAX_BYTES && p->flows &&
-	       p->flows <= DCC_THETAPOWERTCP_FLOWS_MAX &&
-	       p->min_current_ppm >= DCC_THETAPOWERTCP_CURRENT_MIN_PPM &&
-	       p->min_current_ppm <= DCC_THETAPOWERTCP_PPM_MAX;
+	return DCC_THETAPOWERTCP_PARAMS(DCC_PARAM_FITS) true;
 }
 
 static inline bool dcc_thetapowertcp_stale(const struct dcc_thetapowertcp *s,

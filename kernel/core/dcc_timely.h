@@ -154,20 +154,7 @@ static inline void dcc_timely_params_default(struct dcc_timely_params *p)
 
 static inline bool dcc_timely_params_valid(const struct dcc_timely_params *p)
 {
-	if (p->patched > 1 || !p->alpha_ppm || p->alpha_ppm > 1000000 || p->beta_ppm > 1000000)
-		return false;
-	if (p->t_low_ns < DCC_RATE_THRESHOLD_MIN_NS || p->t_low_ns > DCC_RATE_THRESHOLD_MAX_NS ||
-	    p->t_high_ns < DCC_RATE_THRESHOLD_MIN_NS || p->t_high_ns > DCC_RATE_THRESHOLD_MAX_NS)
-		return false;
-	if (p->rtt_ref_ns && (p->rtt_ref_ns < DCC_RATE_THRESHOLD_MIN_NS ||
-			      p->rtt_ref_ns > DCC_RATE_THRESHOLD_MAX_NS))
-		return false;
-	if (!p->delta_kbps || p->delta_kbps > DCC_RATE_DELTA_MAX_KBPS ||
-	    p->hai_events > DCC_TIMELY_HAI_MAX)
-		return false;
-	return p->min_rate_kbps && p->min_rate_kbps <= DCC_RATE_MIN_MAX_KBPS &&
-	       p->start_kbps <= DCC_RATE_START_MAX_KBPS &&
-	       p->seg_bytes >= DCC_RATE_SEG_MIN_BYTES && p->seg_bytes <= DCC_RATE_SEG_MAX_BYTES;
+	return DCC_TIMELY_PARAMS(DCC_PARAM_FITS) p->patched <= 1;
 }
 
 static inline bool dcc_timely_stale(const struct dcc_timely *s, const struct dcc_path *path,

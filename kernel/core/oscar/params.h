@@ -105,18 +105,7 @@ static inline void dcc_oscar_params_default(struct dcc_oscar_params *p)
 
 static inline bool dcc_oscar_params_valid(const struct dcc_oscar_params *p)
 {
-	if (p->target_delay_ns && (p->target_delay_ns < DCC_OSCAR_TARGET_MIN_NS ||
-				   p->target_delay_ns > DCC_OSCAR_TARGET_MAX_NS))
-		return false;
-	if (p->target_queue_ns && (p->target_queue_ns < DCC_OSCAR_QUEUE_MIN_NS ||
-				   p->target_queue_ns > DCC_OSCAR_QUEUE_MAX_NS))
-		return false;
-	if (p->tau_ns && (p->tau_ns < DCC_OSCAR_TAU_MIN_NS || p->tau_ns > DCC_OSCAR_TAU_MAX_NS))
-		return false;
-	if (p->flow_scaling_ppm > DCC_OSCAR_FLOW_SCALING_MAX_PPM)
-		return false;
-	return p->u_ai_ppm <= DCC_OSCAR_U_AI_MAX_PPM && p->u_hai_ppm &&
-	       p->u_hai_ppm <= DCC_OSCAR_U_HAI_MAX_PPM && p->paper <= 1;
+	return DCC_OSCAR_PARAMS(DCC_PARAM_FITS) p->paper <= 1;
 }
 
 static inline bool dcc_oscar_scale_stale(const struct dcc_oscar_scale *c,
