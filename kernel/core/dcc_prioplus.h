@@ -444,7 +444,8 @@ static inline void dcc_prioplus_derive_delays(struct dcc_prioplus *s)
 	const struct dcc_prioplus_params *p = &s->params;
 	u64 packet_ns = dcc_div_u64(s->wire_bytes * 8000000000ULL, dcc_prioplus_rate_bps(s));
 	u64 least_ns = dcc_max_u64(DCC_PRIOPLUS_A_PACKETS * packet_ns, s->path.grain_ns);
-	u32 level = dcc_prioplus_level(s), tolerance_ns = p->tolerance_ns;
+	u32 level = dcc_prioplus_level(s);
+	u32 tolerance_ns = dcc_min_u32(p->tolerance_ns, DCC_PRIOPLUS_TOLERANCE_MAX_NS);
 	u32 a_ns, b_ns, queue_ns, part_ns;
 
 	if (!p->paper)
@@ -462,7 +463,7 @@ static inline void dcc_prioplus_derive_delays(struct dcc_prioplus *s)
 	s->target_ns = s->base_ns + queue_ns;
 	s->limit_ns = s->target_ns + a_ns / 2 + b_ns;
 	s->highest_ns = s->base_ns + dcc_prioplus_levels(s) * s->channel_ns;
-	if (p->unlimited_from && level >= p->unlimited_from)
+	if (p->unlimited_from && level >= dcc_min_u32(p->unlimited_from, DCC_PRIOPLUS_LEVELS_MAX))
 		s->limit_ns = DCC_PRIOPLUS_NO_LIMIT;
 	/* Where the next lower level gives way. */
 	s->low_ns = s->target_ns - a_ns / 2;
@@ -936,7 +937,10 @@ static inline u64 dcc_prioplus_reply(struct dcc_prioplus *s, const struct dcc_ac
 		/* A higher level on its way up; if it never gets there, it is a lower one. */
 		if (f->yielded && ++f->middle < DCC_PRIOPLUS_MIDDLE_MAX)
 			return dcc_prioplus_probe_ns(s, delay_ns);
-		cwnd_q24 = dcc_muldiv_u64(s->params.resume_milli, DCC_PRIOPLUS_CWND_ONE, 1000);
+		cwnd_q24 = dcc_div_u64(dcc_clamp_u32(s->params.resume_milli,
+						     DCC_PRIOPLUS_RESUME_MIN_MILLI,
+						     DCC_PRIOPLUS_RESUME_MAX_MILLI) *
+				       DCC_PRIOPLUS_CWND_ONE, 1000);
 		if (!s->params.paper && delay_ns < s->target_ns)
 			cwnd_q24 = dcc_max_u64(cwnd_q24,
 					       dcc_min_u64(dcc_prioplus_ls_step_q24(s),

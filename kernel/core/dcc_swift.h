@@ -160,6 +160,7 @@ struct dcc_swift {
 	u32 ai_q16;
 	u32 beta_q24;
 	u32 max_mdf_q24;
+	u32 hai_rounds;
 	u32 wire_bytes;
 
 	/* The flow. */
@@ -288,7 +289,9 @@ static inline void dcc_swift_derive(struct dcc_swift *s, const struct dcc_path *
 
 	if (!range_ns)
 		range_ns = s->base_ns * 2;
-	range_ns = p->flow_scaling ? dcc_min_u32(range_ns, DCC_SWIFT_FS_RANGE_MAX_NS) : 0;
+	range_ns = dcc_clamp_u32(range_ns, DCC_SWIFT_FS_RANGE_MIN_NS, DCC_SWIFT_FS_RANGE_MAX_NS);
+	if (!p->flow_scaling)
+		range_ns = 0;
 	s->fs_range_ns = range_ns;
 	s->fs_min_q24 = dcc_swift_milli_to_q24(dcc_clamp_u32(p->fs_min_cwnd_milli,
 							     DCC_SWIFT_FS_CWND_MIN_MILLI,
@@ -308,6 +311,7 @@ static inline void dcc_swift_derive(struct dcc_swift *s, const struct dcc_path *
 							       DCC_SWIFT_AI_MAX_MILLI)) >> 8);
 	s->beta_q24 = dcc_ppm_to_q24(dcc_min_u32(p->beta_ppm, DCC_SWIFT_PPM_MAX));
 	s->max_mdf_q24 = dcc_ppm_to_q24(dcc_min_u32(p->max_mdf_ppm, DCC_SWIFT_PPM_MAX));
+	s->hai_rounds = dcc_min_u32(p->hai_rounds, DCC_SWIFT_HAI_ROUNDS_MAX);
 
 	s->max_cwnd_q24 = dcc_swift_line_packets_q24(path, 2 * (target_ns + range_ns));
 	/* A slow line's BDP may be less than a packet; two always may be in flight. */
@@ -382,10 +386,10 @@ static inline void dcc_swift_watch_idle(struct dcc_swift *s, const struct dcc_ac
 /* The increase per RTT of a window. */
 static inline u32 dcc_swift_ai_of_q16(const struct dcc_swift *s, u64 cwnd_q24)
 {
-	u32 doublings = dcc_sub_sat_u32(s->idle_rounds + 1, s->params.hai_rounds);
+	u32 doublings = dcc_sub_sat_u32(s->idle_rounds + 1, s->hai_rounds);
 	u64 most_q16;
 
-	if (!s->params.hai_rounds || !doublings || cwnd_q24 < DCC_SWIFT_CWND_ONE)
+	if (!s->hai_rounds || !doublings || cwnd_q24 < DCC_SWIFT_CWND_ONE)
 		return s->ai_q16;
 	most_q16 = dcc_min_u64(cwnd_q24 >> (8 + DCC_SWIFT_HAI_SHIFT),
 			       DCC_SWIFT_AI_MAX_MILLI / 1000 << 16);
@@ -506,7 +510,7 @@ static inline bool dcc_swift_ack(struct dcc_swift *s, const struct dcc_path *pat
 	s->rtt_ns = ack->rtt_ns;
 	s->last.delay_ns = ack->rtt_ns;
 	s->last.target_ns = dcc_swift_target_ns(s, cwnd_q24);
-	if (s->params.hai_rounds)
+	if (s->hai_rounds)
 		dcc_swift_watch_idle(s, ack);
 	if (ack->rtt_ns < s->last.target_ns) {
 		branch = DCC_SWIFT_APP_LIMITED;

@@ -290,7 +290,8 @@ static inline u64 dcc_timely_law(struct dcc_timely *s, u32 rtt_ns, bool unused, 
 		*branch = DCC_TIMELY_RISING;
 		return dcc_rate_shrink(rate_q8,
 				       dcc_rate_beta_q24(s->beta_q24, (u64)gradient_q16));
-	} else if (s->params.hai_events && s->falling >= s->params.hai_events) {
+	} else if (s->params.hai_events &&
+		   s->falling >= dcc_min_u32(s->params.hai_events, DCC_TIMELY_HAI_MAX)) {
 		*branch = DCC_TIMELY_HAI;
 		rate_q8 += DCC_TIMELY_HAI_FACTOR * s->delta_q8;
 	} else {

@@ -6,23 +6,24 @@
 
 #include <string>
 
-#define CONTRACT_CORE(Name, prefix, ...)                 \
-  struct Name {                                          \
-    using State = prefix;                                \
-    using Params = prefix##_params;                      \
-    static constexpr auto Init = prefix##_init;          \
-    static constexpr auto Ack = prefix##_ack;            \
-    static constexpr auto Loss = prefix##_loss;          \
-    static constexpr auto Rto = prefix##_rto;            \
-    static constexpr auto Restart = prefix##_restart;    \
-    static constexpr auto Valid = prefix##_params_valid; \
-    static Params Defaults() {                           \
-      Params p;                                          \
-      prefix##_params_default(&p);                       \
-      __VA_ARGS__;                                       \
-      return p;                                          \
-    }                                                    \
-    static constexpr char kName[] = #Name;               \
+#define CONTRACT_CORE(Name, prefix, ...)                     \
+  struct Name {                                              \
+    using State = prefix;                                    \
+    using Params = prefix##_params;                          \
+    static constexpr auto Init = prefix##_init;              \
+    static constexpr auto Ack = prefix##_ack;                \
+    static constexpr auto Loss = prefix##_loss;              \
+    static constexpr auto Rto = prefix##_rto;                \
+    static constexpr auto Restart = prefix##_restart;        \
+    static constexpr auto Valid = prefix##_params_valid;     \
+    static constexpr auto Default = prefix##_params_default; \
+    static Params Defaults() {                               \
+      Params p;                                              \
+      Default(&p);                                           \
+      __VA_ARGS__;                                           \
+      return p;                                              \
+    }                                                        \
+    static constexpr char kName[] = #Name;                   \
   }
 
 struct NameOf {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core_contract.h"
+#include "core_parameters.h"
 #include "dcc_ccc.h"
 
 namespace {
@@ -7,5 +8,13 @@ namespace {
 CONTRACT_CORE(Ccc, dcc_ccc);
 CONTRACT_CORE(CccPaper, dcc_ccc, p.features = 0);
 CONTRACT_OF(Ccc, CccPaper);
+
+// clang-format off
+PARAMETERS_OF(Ccc, DCC_CCC_PARAMS,
+  PARAMETER(q_b_ns, 500, 250000000, true, 5000),
+  PARAMETER(gamma_ppm, 0, 990000, false, 200000),
+  PARAMETER(r_min_kbps, 1, 800000000, true, 0),
+  PARAMETER(features, 0, 511, false, 319, {}, kChoice));
+// clang-format on
 
 }  // namespace

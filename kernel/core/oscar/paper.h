@@ -25,8 +25,8 @@ static inline u32 dcc_oscar_paper_decide(const struct dcc_oscar *s, const struct
 	if (e->delay_ns <= c->empty_ns) {			/* line 4 */
 		*branch = DCC_OSCAR_EMPTY;
 		return s->u_q24 +				/* line 5 */
-		       dcc_ppm_to_q24(dcc_min_u32(c->params.u_hai_ppm,
-						  DCC_OSCAR_U_HAI_MAX_PPM));
+		       dcc_ppm_to_q24(dcc_clamp_u32(c->params.u_hai_ppm, 1,
+						    DCC_OSCAR_U_HAI_MAX_PPM));
 	}
 	u_w = dcc_oscar_window_ratio(s, e);			/* line 7 */
 	u_r = dcc_oscar_rate_ratio_printed(s, e);		/* line 8 */

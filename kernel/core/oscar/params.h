@@ -241,9 +241,10 @@ static inline void dcc_oscar_derive(struct dcc_oscar_scale *c, const struct dcc_
 	c->params = *p;
 	c->base_ns = dcc_clamp_u32(path->base_rtt_ns, DCC_PATH_RTT_MIN_NS, DCC_PATH_RTT_MAX_NS);
 	queue_ns = p->target_queue_ns ?
-		dcc_min_u32(p->target_queue_ns, DCC_OSCAR_QUEUE_MAX_NS) :
+		dcc_clamp_u32(p->target_queue_ns, DCC_OSCAR_QUEUE_MIN_NS, DCC_OSCAR_QUEUE_MAX_NS) :
 		dcc_oscar_default_queue_ns(c->base_ns, path->noise_ns);
-	target_ns = p->target_delay_ns ? p->target_delay_ns : c->base_ns + queue_ns;
+	target_ns = p->target_delay_ns ? dcc_max_u32(p->target_delay_ns, DCC_OSCAR_TARGET_MIN_NS) :
+					 c->base_ns + queue_ns;
 	/* A target without a queue could not be distinguished from an idle link. */
 	target_ns = dcc_clamp_u32(target_ns, c->base_ns + c->base_ns / 8, DCC_OSCAR_TARGET_MAX_NS);
 	c->tau_ns = dcc_clamp_u32(p->tau_ns ? p->tau_ns : c->base_ns / 2, DCC_OSCAR_TAU_MIN_NS,
