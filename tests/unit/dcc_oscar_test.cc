@@ -187,6 +187,17 @@ TEST_P(OscarBoth, AnApplicationLimitedFlowKeepsItsShareBelowTheTarget) {
   EXPECT_LE(flow.u(), before * 1.1);
 }
 
+TEST_P(OscarBoth, AnApplicationLimitedFlowGetsItsAdditiveTermFromTheTargetOn) {
+  for (const u32 rtt_ns : {17999, 18000}) {
+    Flow flow(GetParam());
+    flow.Decide(36000, 120, 150000);
+    flow.SkipToNow();
+    const u32 before = flow.state.u_q24;
+    flow.Decide(rtt_ns, 1500, 3000, DCC_ACK_APP_LIMITED);
+    EXPECT_EQ(flow.state.u_q24, before + (rtt_ns < 18000 ? 0 : dcc_ppm_to_q24(1000))) << rtt_ns;
+  }
+}
+
 TEST_P(OscarBoth, AnApplicationLimitedFlowStillYieldsAboveTheTarget) {
   Flow flow(GetParam());
   for (int i = 0; i < 10; ++i) flow.Decide(36000, 1500, 3000, DCC_ACK_APP_LIMITED);
@@ -212,11 +223,13 @@ TEST_P(OscarBoth, LossBelowTheTargetCostsAnEighth) {
   EXPECT_NEAR(flow.u(), 0.875, 1e-6);
 }
 
-TEST_P(OscarBoth, LossWithAnEmptyQueueIsNotCongestion) {
-  Flow flow(GetParam());
-  flow.Decide(12500, 120, 150000);
-  flow.Loss();
-  EXPECT_EQ(flow.state.u_q24, DCC_RATIO_ONE);
+TEST_P(OscarBoth, LossWithAQueueOfAMicrosecondIsNotCongestionAndWithALongerOneIs) {
+  for (const u32 rtt_ns : {12500, 13000, 13001}) {
+    Flow flow(GetParam());
+    flow.Decide(rtt_ns, 120, 162500);
+    flow.Loss();
+    EXPECT_EQ(flow.state.u_q24, rtt_ns <= 13000 ? DCC_RATIO_ONE : DCC_RATIO_ONE / 8 * 7) << rtt_ns;
+  }
 }
 
 TEST_P(OscarBoth, PacketsSentBeforeALossDoNotUndoTheReaction) {
@@ -420,6 +433,15 @@ TEST(OscarPaper, UsesTheSmallerLoopAboveTheTarget) {
   while (!flow.Ack(rtt_ns, 120, 150000)) rtt_ns -= 60;
   EXPECT_EQ(flow.state.last.branch, static_cast<u32>(DCC_OSCAR_DOWN_WINDOW));
   EXPECT_NEAR(flow.u(), 150000 / (48500 * 12.5) + 0.001, 0.002);
+}
+
+TEST(OscarPaper, UsesTheSmallerLoopAtTheTargetItself) {
+  Flow below(kOscarPaper), at(kOscarPaper);
+  // A fifth of the target's window in flight, sent at half of the line.
+  below.Decide(17999, 240, 45000);
+  at.Decide(18000, 240, 45000);
+  EXPECT_NEAR(below.u(), 0.501, 0.02);
+  EXPECT_NEAR(at.u(), 0.201, 0.001);
 }
 
 TEST(OscarPaper, UsesTheLargerLoopBelowTheTarget) {

@@ -404,6 +404,15 @@ TEST(SqccDefault, AboveTHighFallsInProportionOncePerRttAndNotWhileTheQueueFalls)
   EXPECT_NEAR(flow.mbps(), before / 8, 0.01);
 }
 
+TEST(SqccDefault, AnRttOfTHighItselfIsNoReasonForACutAndPostponesNone) {
+  Flow flow(Fixed(500));
+  flow.Decide(120000);
+  const double before = flow.mbps();
+  EXPECT_FALSE(flow.Ack(500000, 1000));
+  flow.Ack(1000000, 1000);
+  EXPECT_NEAR(flow.mbps(), before / 2, 0.01);
+}
+
 TEST(SqccDefault, OneCutLeavesAnEighth) {
   Flow flow(Fixed(500));
   const double before = flow.mbps();

@@ -264,6 +264,14 @@ TEST(Swift, DecreasesOncePerRtt) {
   EXPECT_LT(flow.cwnd(), after);
 }
 
+TEST(Swift, ANewFlowMayDecreaseAtOnceThoughTheClockHasJustBegun) {
+  Flow flow;
+  flow.now_ns = 0;
+  flow.Set(200);
+  flow.Ack(20000);
+  EXPECT_EQ(flow.state.last.branch, static_cast<u32>(DCC_SWIFT_DECREASE));
+}
+
 TEST(Swift, AnApplicationLimitedFlowDoesNotGrowButShrinks) {
   Flow flow;
   flow.Set(20);
