@@ -311,6 +311,10 @@ CLI::App* add_calibrate_command(CLI::App& app, CalibrateArguments& arguments) {
       ->add_option("--sysctl.d", arguments.sysctl_file,
                    "write the settings into this file, for /etc/sysctl.d")
       ->type_name("FILE");
+  command
+      ->add_option("--noise-out", arguments.noise_file,
+                   "write the noise into this file, for noise = \"FILE\" of a scenario")
+      ->type_name("FILE");
   command->add_flag("--json", arguments.json, "print JSON instead of text");
   return command;
 }
@@ -374,6 +378,17 @@ int calibrate(const CalibrateArguments& arguments) {
                                                   arguments.target, path.device),
                                       found.settings.list));
     if (!arguments.json) fmt::print("\nwritten to {}\n", arguments.sysctl_file);
+  }
+  if (!arguments.noise_file.empty()) {
+    write_file_atomically(
+        arguments.noise_file,
+        noise_file(fmt::format("By delaycc calibrate {}, through {}: noise of the path's round "
+                               "trips, idle and loaded, and of this host alone",
+                               arguments.target, path.device),
+                   {{"idle", path.idle.full_ns},
+                    {"loaded", found.loaded_noise_ns},
+                    {"host", path.idle.host_noise_ns}}));
+    if (!arguments.json) fmt::print("\nnoise written to {}\n", arguments.noise_file);
   }
   if (arguments.apply) {
     apply_settings(folder, found.settings.list);

@@ -15,6 +15,7 @@ struct CalibrateArguments {
   std::vector<std::string> algorithms;  // empty: those that are loaded, or else all
   std::string prefix;
   std::string sysctl_file;
+  std::string noise_file;
   int count = 4000;
   int load_percent = 10;
   int64_t line_rate_mbps = 0;

@@ -12,6 +12,15 @@
 namespace delaycc {
 namespace {
 
+constexpr double kWholePpm = 1e6;
+// What a scenario takes, in ns, and enough of the middle and of the tail for its shape.
+constexpr int64_t kMaxNoiseNs = 1'000'000'000;
+constexpr int64_t kNoisePpm[] = {0,       5'000,   10'000,  25'000,  50'000,   75'000,  100'000,
+                                 150'000, 200'000, 250'000, 300'000, 350'000,  400'000, 450'000,
+                                 500'000, 550'000, 600'000, 650'000, 700'000,  750'000, 800'000,
+                                 850'000, 900'000, 925'000, 950'000, 975'000,  990'000, 995'000,
+                                 998'500, 999'000, 999'500, 999'900, 1'000'000};
+
 // Where the algorithms' defaults come from: 8 levels of 3.2 + 0.8 us at a base RTT of 12 us.
 constexpr int64_t kLevels = 8;
 constexpr double kChannelARtts = 3.2 / 12;
@@ -222,6 +231,29 @@ std::string noise_picture(const std::vector<int64_t>& sorted, size_t rows) {
                                                    static_cast<double>(std::max<size_t>(most, 1))));
     text += fmt::format("  {:>10} us {:>6}{}{}\n", what, counts[row], bar > 0 ? " " : "",
                         std::string(bar, '#'));
+  }
+  return text;
+}
+
+std::vector<std::pair<int64_t, int64_t>> noise_quantiles(const std::vector<int64_t>& sorted) {
+  std::vector<std::pair<int64_t, int64_t>> result;
+  for (const int64_t ppm : kNoisePpm) {
+    const int64_t ns =
+        ppm == 0 ? sorted.front() : quantile_ns(sorted, static_cast<double>(ppm) / kWholePpm);
+    result.emplace_back(ppm, std::min(ns - sorted.front(), kMaxNoiseNs));
+  }
+  return result;
+}
+
+std::string noise_file(const std::string& comment,
+                       const std::vector<std::pair<std::string, std::vector<int64_t>>>& noises) {
+  std::string text = "# " + comment + "\n# Quantiles: [ppm, ns].\n";
+  for (const auto& [name, sorted] : noises) {
+    if (sorted.empty()) continue;
+    text += fmt::format("# {} values\n{}_noise_ns = [\n", sorted.size(), name);
+    for (const auto& [ppm, ns] : noise_quantiles(sorted))
+      text += fmt::format("  [{}, {}],\n", ppm, ns);
+    text += "]\n";
   }
   return text;
 }

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "stamps/echo.h"
@@ -70,6 +71,15 @@ int64_t quantile_ns(const std::vector<int64_t>& sorted, double share);
 // A line of text for each of `rows` equal parts of the range up to the 99.85th percentile, and one
 // for what is above: how many of the noise values lie there.
 std::string noise_picture(const std::vector<int64_t>& sorted, size_t rows);
+
+// Up to 64 quantiles [ppm, ns] of sorted values, as a scenario takes noise (docs/research/
+// scenarios.md): from 0 to 1000000 ppm, above the smallest value.
+std::vector<std::pair<int64_t, int64_t>> noise_quantiles(const std::vector<int64_t>& sorted);
+
+// The text of a file that a scenario's `noise` names: of each name the quantiles of its values;
+// of empty ones there is nothing.
+std::string noise_file(const std::string& comment,
+                       const std::vector<std::pair<std::string, std::vector<int64_t>>>& noises);
 
 }  // namespace delaycc
 

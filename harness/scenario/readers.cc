@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "base/posix.h"
 #include "metrics/catalogue.h"
 #include "plan/plan.h"
 
@@ -14,17 +15,70 @@ namespace {
 constexpr int64_t kMaxBytes = int64_t{1} << 40;
 constexpr double kMaxNoiseNs = 1e9;
 constexpr double kMaxDelayNs = 1e10;
+constexpr size_t kMaxNoiseFileBytes = 1 << 20;
 
-// jitter_ns, or noise_ns and noise_scale; none of them: nothing.
-std::optional<std::vector<std::pair<double, double>>> read_noise(Section& section) {
+// In the file keys behind which "_noise_ns" comes; the first is taken where none is named.
+const std::vector<std::string>& noise_kinds() {
+  static const std::vector<std::string> kinds = {"idle", "loaded", "host"};
+  return kinds;
+}
+
+using Quantiles = std::vector<std::pair<double, double>>;
+
+// What `delaycc calibrate --noise-out` wrote of one kind of noise. Throws Error.
+Quantiles read_noise_file(const std::string& path, const std::string& kind) {
+  const std::string text = read_regular_file(path, kMaxNoiseFileBytes);
+  toml::table table;
+  try {
+    table = toml::parse(text, path);
+  } catch (const toml::parse_error& e) {
+    throw Error(path + ":" + std::to_string(e.source().begin.line) +
+                ": syntax: " + std::string(e.description()) + ", allowed is TOML 1.0");
+  }
+  Diagnostics mistakes(path);
+  const Parameters none;
+  const Substitution substitution(none);
+  Section root(mistakes, substitution, &table, "", table.source());
+  const std::string wanted = kind + "_noise_ns";
+  Quantiles result;
+  for (const std::string& other : noise_kinds()) {
+    const std::string key = other + "_noise_ns";
+    const Quantiles found = root.quantiles(key, kMaxNoiseQuantiles, kMaxNoiseNs);
+    if (key == wanted) result = found;
+  }
+  if (!root.has(wanted))
+    root.complain(wanted,
+                  "is missing, allowed are [ppm, ns] pairs, as delaycc calibrate "
+                  "--noise-out writes them");
+  root.finish();
+  mistakes.throw_if_any();
+  return result;
+}
+
+// jitter_ns, noise_ns or noise, with noise_scale; none of them: nothing. `file`: the scenario's.
+std::optional<Quantiles> read_noise(Section& section, const std::string& file) {
   const double jitter_ns = section.number("jitter_ns", 0, 0, kMaxNoiseNs);
   const double scale = section.number("noise_scale", 1, 0, 1000);
   auto noise = section.quantiles("noise_ns", kMaxNoiseQuantiles, kMaxNoiseNs);
+  const std::string name = section.text("noise", "");
+  const std::string kind = section.choice("noise_of", noise_kinds().front(), noise_kinds());
+  const bool has_file = section.has("noise");
   if (section.has("jitter_ns") && section.has("noise_ns"))
     section.complain("jitter_ns", "and noise_ns are both given, allowed is one of the two");
-  if (section.has("noise_scale") && !section.has("noise_ns"))
-    section.complain("noise_scale", "is of no use without noise_ns");
-  if (!section.has("jitter_ns") && !section.has("noise_ns")) return std::nullopt;
+  for (const char* other : {"jitter_ns", "noise_ns"})
+    if (has_file && section.has(other))
+      section.complain("noise",
+                       std::string("and ") + other + " are both given, allowed is one of the two");
+  if (section.has("noise_scale") && !section.has("noise_ns") && !has_file)
+    section.complain("noise_scale", "is of no use without noise_ns or noise");
+  if (section.has("noise_of") && !has_file)
+    section.complain("noise_of", "is of no use without noise");
+  if (has_file) try {
+      noise = read_noise_file((std::filesystem::path(file).parent_path() / name).string(), kind);
+    } catch (const Error& e) {
+      section.complain("noise", e.what());
+    }
+  if (!section.has("jitter_ns") && !section.has("noise_ns") && !has_file) return std::nullopt;
   for (auto& [ppm, ns] : noise) ns = std::min(ns * scale, kMaxNoiseNs);
   if (jitter_ns > 0) noise = {{0, 0}, {1e6, jitter_ns}};
   return noise;
@@ -45,7 +99,7 @@ DelaySteps read_delay_steps(Section& section) {
 
 namespace {
 
-LinkSpec read_link(Section section, LinkSpec link) {
+LinkSpec read_link(Section section, LinkSpec link, const std::string& file) {
   link.rate_gbps = section.number("rate_gbps", link.rate_gbps, 0, 1600);
   link.delay_ns = section.integer("delay_ns", link.delay_ns, 0, 10'000'000'000);
   link.buffer_bytes = section.integer("buffer_bytes", link.buffer_bytes, 0, kMaxBytes);
@@ -55,7 +109,7 @@ LinkSpec read_link(Section section, LinkSpec link) {
   link.reorder_ppm = section.integer("reorder_ppm", link.reorder_ppm, 0, 1'000'000);
   link.reorder_delay_ns =
       section.integer("reorder_delay_ns", link.reorder_delay_ns, 0, 1'000'000'000);
-  if (const auto noise = read_noise(section)) link.noise = *noise;
+  if (const auto noise = read_noise(section, file)) link.noise = *noise;
   if (section.has("extra_delay_steps")) link.extra_delay_steps = read_delay_steps(section);
   section.ignore("extra_delay_steps");
   const bool prio =
@@ -83,7 +137,7 @@ BaseRtt read_base_rtt(Section& section, BaseRtt fallback) {
   return static_cast<BaseRtt>(std::find(names.begin(), names.end(), name) - names.begin());
 }
 
-TopologySpec read_topology(Section& root) {
+TopologySpec read_topology(Section& root, const std::string& file) {
   TopologySpec topology;
   Section section = root.section("topology");
   const std::string kind =
@@ -114,15 +168,15 @@ TopologySpec read_topology(Section& root) {
   topology.spray = section.choice("spread", "flow", {"flow", "packet"}) == "packet";
   section.finish();
 
-  topology.link = read_link(root.section("link"), LinkSpec());
-  topology.host_link = read_link(root.section("host_link"), topology.link);
+  topology.link = read_link(root.section("link"), LinkSpec(), file);
+  topology.host_link = read_link(root.section("host_link"), topology.link, file);
   Section bottleneck = root.section("bottleneck");
   const bool has_bottleneck =
       topology.kind != TopologyKind::kLeafSpine && topology.kind != TopologyKind::kFatTree;
   if (bottleneck.present() && !has_bottleneck)
     bottleneck.complain(
         "", "a " + kind + " has no bottleneck link, allowed are [link] and [host_link]");
-  topology.bottleneck = read_link(std::move(bottleneck), topology.link);
+  topology.bottleneck = read_link(std::move(bottleneck), topology.link, file);
 
   const bool delays = topology.link.delay_ns >= 0 || topology.host_link.delay_ns >= 0 ||
                       topology.bottleneck.delay_ns >= 0;
@@ -135,12 +189,12 @@ TopologySpec read_topology(Section& root) {
   return topology;
 }
 
-HostLinkSpec read_host_link(Section& section) {
+HostLinkSpec read_host_link(Section& section, const std::string& file) {
   HostLinkSpec host;
   host.hosts = section.required_text("hosts", "a selector such as senders[0-3]");
   if (section.has("rate_gbps")) host.rate_gbps = section.number("rate_gbps", 1, 0.001, 1600);
   host.extra_delay_ns = section.integer("extra_delay_ns", 0, 0, 10'000'000'000);
-  host.noise = read_noise(section);
+  host.noise = read_noise(section, file);
   if (section.has("extra_delay_steps")) host.extra_delay_steps = read_delay_steps(section);
   section.ignore("extra_delay_steps");
   if (section.has("interrupt_gap_ns"))

@@ -11,8 +11,9 @@ namespace delaycc {
 
 LineRate read_line_rate(Section& section, LineRate fallback);
 BaseRtt read_base_rtt(Section& section, BaseRtt fallback);
-TopologySpec read_topology(Section& root);
-HostLinkSpec read_host_link(Section& section);
+// `file`: the scenario's, as noise is in files beside it.
+TopologySpec read_topology(Section& root, const std::string& file);
+HostLinkSpec read_host_link(Section& section, const std::string& file);
 // extra_delay_steps; empty if there are none.
 DelaySteps read_delay_steps(Section& section);
 FlowSpec read_flow(Section& section, size_t index);

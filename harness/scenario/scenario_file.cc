@@ -298,7 +298,7 @@ Scenario ScenarioFile::Document::read(const Parameters& parameters, Diagnostics*
   if (!s.focus_us.empty() && (s.focus_us.size() != 2 || s.focus_us[0] >= s.focus_us[1]))
     root.complain("focus_us", "is not a view, allowed is [from, to] with from < to");
 
-  s.topology = read_topology(root);
+  s.topology = read_topology(root, path);
 
   std::set<std::string> ports;
   std::vector<Section> port_sections = root.sections("port");
@@ -316,7 +316,8 @@ Scenario ScenarioFile::Document::read(const Parameters& parameters, Diagnostics*
   }
 
   std::vector<Section> host_sections = root.sections("host");
-  for (Section& section : host_sections) s.topology.host_links.push_back(read_host_link(section));
+  for (Section& section : host_sections)
+    s.topology.host_links.push_back(read_host_link(section, path));
 
   Section hosts = root.section("hosts");
   s.hosts.mtu_bytes = static_cast<int>(hosts.integer("mtu", s.hosts.mtu_bytes, 576, 9000));

@@ -54,6 +54,32 @@ TEST(Calibrate, WithoutNoiseThePathGetsTheDefaultsOfItsLength) {
   EXPECT_TRUE(s.warnings.empty());
 }
 
+TEST(Calibrate, QuantilesOfNoiseAreWhatAScenarioTakes) {
+  std::vector<int64_t> sorted = uniform(20'000);
+  for (int64_t& ns : sorted) ns += 500;
+  const auto quantiles = noise_quantiles(sorted);
+  ASSERT_LE(quantiles.size(), 64u);
+  EXPECT_EQ(quantiles.front(), (std::pair<int64_t, int64_t>{0, 0}));
+  EXPECT_EQ(quantiles.back(), (std::pair<int64_t, int64_t>{1'000'000, 20'000}));
+  for (size_t i = 1; i < quantiles.size(); i++) {
+    EXPECT_GT(quantiles[i].first, quantiles[i - 1].first);
+    EXPECT_NEAR(static_cast<double>(quantiles[i].second),
+                static_cast<double>(quantiles[i].first) / 50, 1);
+  }
+  // Times that a scenario does not take, and of one value alone.
+  EXPECT_EQ(noise_quantiles({0, 7, 2'000'000'000}).back().second, 1'000'000'000);
+  for (const auto& [ppm, ns] : noise_quantiles({9})) EXPECT_EQ(ns, 0) << ppm;
+}
+
+TEST(Calibrate, AFileOfNoiseHasWhatWasMeasured) {
+  const std::string text = noise_file("of here", {{"idle", {4, 5}}, {"loaded", {}}, {"host", {6}}});
+  EXPECT_EQ(
+      text.find("# of here\n# Quantiles: [ppm, ns].\n# 2 values\nidle_noise_ns = [\n  [0, 0],\n"),
+      0u);
+  EXPECT_NE(text.find("  [1000000, 1],\n]\n# 1 values\nhost_noise_ns = [\n"), std::string::npos);
+  EXPECT_EQ(text.find("loaded"), std::string::npos);
+}
+
 TEST(Calibrate, WithoutNoiseOscarsQueueIsTheCoresDefault) {
   for (int64_t rtt_ns = 1000; rtt_ns < 500'000'000; rtt_ns += rtt_ns / 16) {
     PathFigures f = quiet();

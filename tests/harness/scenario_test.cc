@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "base/posix.h"
 #include "base/suggest.h"
 #include "base/temporary_directory.h"
 #include "metrics/catalogue.h"
@@ -448,6 +449,56 @@ TEST(Scenario, RefusesNoiseThatIsNoDistribution) {
   EXPECT_NE(mistakes(std::string(kMinimal) + "[link]\nnoise_scale = 2\n")
                 .find("link.noise_scale: is of no use without noise_ns"),
             std::string::npos);
+}
+
+TEST(Scenario, ReadsNoiseOfAFileBesideIt) {
+  const TemporaryDirectory folder;
+  const std::string noise = folder.path() + "/rack.toml";
+  const auto read = [&](const std::string& keys) {
+    const ScenarioFile file(folder.path() + "/file.toml",
+                            kMinimal + std::string("[[host]]\nhosts = \"receivers\"\n") + keys, {});
+    return file.resolve(file.main_parameters()).topology.host_links.at(0).noise.value();
+  };
+  const auto mistake = [&](const std::string& keys) -> std::string {
+    try {
+      read(keys);
+    } catch (const ScenarioError& e) {
+      return std::string(e.what()).substr(folder.path().size() + 1);
+    }
+    return "";
+  };
+  using Noise = std::vector<std::pair<double, double>>;
+  write_file(noise,
+             "idle_noise_ns = [[0, 1], [1000000, 5]]\nhost_noise_ns = [\n[0, 0],\n[1000000, 7]]\n");
+  EXPECT_EQ(read("noise = \"rack.toml\"\n"), (Noise{{0, 1}, {1e6, 5}}));
+  EXPECT_EQ(read("noise = \"" + noise + "\"\nnoise_of = \"host\"\nnoise_scale = 10\n"),
+            (Noise{{0, 0}, {1e6, 70}}));
+  EXPECT_EQ(mistake("noise = \"rack.toml\"\nnoise_of = \"loaded\"\n"),
+            "file.toml:16: host[0].noise: " + noise +
+                ":1: loaded_noise_ns: is missing, allowed are [ppm, ns] pairs, as delaycc "
+                "calibrate --noise-out writes them");
+  EXPECT_EQ(mistake("noise = \"rack.toml\"\njitter_ns = 5\n"),
+            "file.toml:16: host[0].noise: and jitter_ns are both given, allowed is one of the two");
+  EXPECT_EQ(mistake("jitter_ns = 5\nnoise_of = \"host\"\n"),
+            "file.toml:17: host[0].noise_of: is of no use without noise");
+  EXPECT_EQ(mistake("noise = \"none.toml\"\n").find("file.toml:16: host[0].noise: open"), 0u);
+  EXPECT_NE(mistake("noise = \".\"\n").find("is not a regular file"), std::string::npos);
+
+  write_file(noise, "idle_noise_ns = [[0, 1], [1000000, 5]]\nidle = 3\n");
+  EXPECT_EQ(mistake("noise = \"rack.toml\"\n")
+                .find("file.toml:16: host[0].noise: " + noise + ":2: idle: unknown key"),
+            0u);
+  std::string many = "\nidle_noise_ns = [";
+  for (int i = 0; i < 64; i++) many += "[" + std::to_string(i) + ", 1], ";
+  write_file(noise, many + "[1000000, 2]]\n");
+  EXPECT_EQ(mistake("noise = \"rack.toml\"\n")
+                .find("file.toml:16: host[0].noise: " + noise +
+                      ":2: idle_noise_ns: is no distribution, allowed are 2 to 64 [ppm, ns] pairs"),
+            0u);
+  write_file(noise, "idle_noise_ns = [[0, 1],\n[");
+  EXPECT_EQ(mistake("noise = \"rack.toml\"\n")
+                .find("file.toml:16: host[0].noise: " + noise + ":2: syntax: "),
+            0u);
 }
 
 TEST(Scenario, RefusesABaseRttTogetherWithDelays) {

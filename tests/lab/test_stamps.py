@@ -10,6 +10,7 @@ import socket
 import struct
 import subprocess
 import time
+import tomllib
 
 import pytest
 
@@ -133,6 +134,45 @@ def calibrated(cases):
             for name in parameters:
                 stamps.parameter(name, 0)
     return results
+
+
+def noise_written():
+    """What --noise-out writes on a path whose hosts' noise is uniform up to 5000 ns each way."""
+    stamps.load(noise_ns=5000)
+    a, _, _ = stamps.path()
+    with a:
+        done = subprocess.run(command(["--count", "2000", "--noise-out", "/tmp/noise.toml", B]), capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr, pathlib.Path("/tmp/noise.toml").read_text()
+
+
+def test_a_scenario_reads_the_noise_that_calibrate_writes(run, tmp_path):
+    from outside import DELAYCC
+
+    code, output, text = run("noise_written")
+    assert code == 0 and "noise written to /tmp/noise.toml" in output
+    found = tomllib.loads(text)
+    assert set(found) == {"idle_noise_ns", "loaded_noise_ns", "host_noise_ns"}
+    # The sum of two uniform times, above the least that came; and that of this host's receiving.
+    idle, host = (dict(map(tuple, found[name])) for name in ("idle_noise_ns", "host_noise_ns"))
+    assert idle[0] == host[0] == 0 and idle[500000] == pytest.approx(5000, abs=400) and 9000 < idle[1000000] <= 10000
+    assert host[500000] == pytest.approx(2500, abs=400)
+    (tmp_path / "noise.toml").write_text(text)
+    (tmp_path / "case.toml").write_text('''name = "case"
+cc = ["cubic"]
+[topology]
+kind = "dumbbell"
+base_rtt_ns = 12000
+[[host]]
+hosts = "receivers"
+noise = "noise.toml"
+[[flows]]
+from = "senders"
+to = "receivers"
+[measure]
+duration_us = 10
+''')
+    done = subprocess.run([DELAYCC, "validate", tmp_path / "case.toml"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_calibrate_finds_what_the_path_is(run):
