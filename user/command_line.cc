@@ -134,7 +134,7 @@ namespace {
 // held-out/gamma-56g; empty: it does not come with it.
 std::string known_name(const std::string& path) {
   const fs::path parent = fs::absolute(path).parent_path();
-  const std::string stem = fs::path(path).stem().string();
+  std::string stem = fs::path(path).stem().string();
   std::error_code ignored;
   if (fs::equivalent(parent, scenario_folder(), ignored)) return stem;
   if (fs::equivalent(parent.parent_path(), scenario_folder(), ignored))
