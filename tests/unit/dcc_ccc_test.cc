@@ -299,6 +299,32 @@ TEST(CccRules, RatesAboveTheReferenceDoNotRise) {
   EXPECT_GT(flow.rate(), 0.3);
 }
 
+TEST(CccRules, ARateThatIsTheReferenceStaysAndOneBelowItRises) {
+  for (const u32 below : {0, 64}) {
+    Flow flow;
+    flow.Stand(1000, 1000, 100);
+    const dcc_ccc_scale& scale = flow.state.scale;
+    const u32 before = ((DCC_RATIO_ONE - dcc_ccc_over_q24(1000, &scale.per_q_b)) << 6) - below;
+    flow.state.flow.rate_q30 = before;
+    flow.state.flow.basis_q30 = DCC_CCC_SHARE_ONE;
+    flow.Ack(kBase + 1000, 1000);
+    EXPECT_EQ(flow.region(), static_cast<u32>(DCC_CCC_H2I));
+    if (below) {
+      EXPECT_GT(flow.state.flow.rate_q30, before);
+    } else {
+      EXPECT_EQ(flow.state.flow.rate_q30, before);
+    }
+  }
+}
+
+TEST(CccRules, TheCurveItselfBrakes) {
+  Flow flow;
+  flow.Stand(2000, 1000, 100);
+  EXPECT_EQ(dcc_ccc_find_region(&flow.state, 1), static_cast<u32>(DCC_CCC_H2I));
+  EXPECT_EQ(dcc_ccc_find_region(&flow.state, 0), static_cast<u32>(DCC_CCC_H1D));
+  EXPECT_EQ(dcc_ccc_find_region(&flow.state, -1), static_cast<u32>(DCC_CCC_H1D));
+}
+
 TEST(CccRules, AnEmptyQueueDoublesTheStepOncePerRtt) {
   Flow flow(0);
   flow.SetRate(0.01);
@@ -368,6 +394,22 @@ TEST(CccFeature, ABusyLinksShareIsNotGivenAway) {
       EXPECT_NEAR(flow.rate(), 0.00875, 0.0002);
     else
       EXPECT_LT(flow.rate(), 0.0045);
+  }
+}
+
+TEST(CccFeature, WhatIsDeliveredLimitsAProbeOfFewerThanTwoPacketsPerRtt) {
+  for (const u64 itv_ns : {u64{kBase / 2}, u64{kBase / 2 + 1}}) {
+    Flow flow;
+    flow.Stand(1000, 1000, 100);
+    flow.SetRate(0.3);
+    flow.state.flow.spacing_ns = 1000000;  // far less is delivered
+    flow.Ack(kBase + 1000, itv_ns);
+    EXPECT_EQ(flow.region(), static_cast<u32>(DCC_CCC_H2I));
+    if (itv_ns > kBase / 2) {
+      EXPECT_NEAR(flow.rate(), 0.3, 1e-8);
+    } else {
+      EXPECT_GT(flow.rate(), 0.301);
+    }
   }
 }
 
