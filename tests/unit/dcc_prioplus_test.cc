@@ -213,6 +213,21 @@ TEST(PrioplusProbe, TimesOfTwoFlowsDiffer) {
   EXPECT_LT(equal, 3);
 }
 
+TEST(PrioplusProbe, ASeedOfZeroWhichWouldStayZeroIsOne) {
+  dcc_prioplus_params zero = Params(), one = Params();
+  zero.seed = 0;
+  one.seed = 1;
+  Flow a(zero), b(one);
+  for (int i = 0; i < 5; ++i) {
+    a.Over(60000);
+    b.Over(60000);
+    a.Reply(60000);
+    b.Reply(60000);
+    EXPECT_EQ(a.control.probe_ns, b.control.probe_ns);
+  }
+  EXPECT_NE(a.state.flow.random, 1u) << "numbers were drawn";
+}
+
 TEST(PrioplusProbe, AReplyToAFlowThatSendsIsIgnored) {
   Flow flow;
   const dcc_control before = flow.control;
