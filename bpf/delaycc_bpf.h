@@ -5,8 +5,8 @@
  *	dcc_settings	array of one: the values that new and open sockets use
  *	dcc_links	hash: speed of each device, for sockets whose line rate is
  *			not set
- *	dcc_paths	trie: base RTT of destination prefixes
- *	dcc_memory	hash: struct dcc_tcp_memory (core/dcc_tcp.h), what connections
+ *	dcc_paths	trie: base RTT and noise of destination prefixes
+ *	dcc_memory	hash: struct dcc_cache_entry (core/path/cache.h), what connections
  *			have learnt of a destination; the least recently used goes
  *	dcc_reports	socket storage: N as receivers report it; one map, that the
  *			algorithms which want N share with the program that reads
@@ -37,6 +37,7 @@ struct dcc_settings_head {
 	__u32 base_rtt_ns;
 	__u32 link_overhead_bytes;
 	__u32 path_memory_s; /* 0: no path memory */
+	__u32 noise_ns; /* 0: to be estimated */
 	__u32 arrivals; /* not 0: dcc_arrivals is written */
 	__u32 trace; /* not 0: each decision is a line of the kernel's trace */
 };
@@ -70,6 +71,12 @@ struct dcc_path_key {
 };
 
 #define DELAYCC_BPF_PATH_FAMILY_BITS 32
+
+/* 0: not configured for this prefix. */
+struct dcc_path_values {
+	__u32 base_rtt_ns;
+	__u32 noise_ns;
+};
 
 /* As many as the modules' sysctl base_rtt_paths takes. */
 #define DELAYCC_BPF_PATHS_MAX 4096

@@ -43,11 +43,11 @@ DELAYCC_SUBPROG int subprog_tcp_sample(struct dcc_tcp *s, const struct dcc_tcp_v
 	return s && v && ack && dcc_tcp_sample(s, v, noted_ns, ack);
 }
 
-DELAYCC_SUBPROG int subprog_tcp_memory_take(struct dcc_tcp_memory *m,
-					    const struct dcc_tcp_known *known, u64 now_ns,
+DELAYCC_SUBPROG int subprog_cache_update(struct dcc_cache_entry *m,
+					    const struct dcc_path_metrics *known, u64 now_ns,
 					    u32 lifetime_s)
 {
-	return m && known && dcc_tcp_memory_take(m, known, now_ns, lifetime_s);
+	return m && known && dcc_cache_update(m, known, now_ns, lifetime_s);
 }
 
 #endif /* DELAYCC_CORE_BPF_H */

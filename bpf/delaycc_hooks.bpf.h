@@ -177,14 +177,14 @@ struct {
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__uint(max_entries, DELAYCC_BPF_PATHS_MAX);
 	__type(key, struct dcc_path_key);
-	__type(value, __u32); /* ns */
+	__type(value, struct dcc_path_values);
 } dcc_paths SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, DELAYCC_BPF_MEMORY_MAX);
 	__type(key, struct dcc_memory_key);
-	__type(value, struct dcc_tcp_memory);
+	__type(value, struct dcc_cache_entry);
 } dcc_memory SEC(".maps");
 
 /* What can be set, for the loader.  Ranges of the first ones: those of the modules' sysctls. */
@@ -207,6 +207,7 @@ const volatile struct dcc_param_info dcc_param_table[DELAYCC_BPF_PARAMS_MAX] = {
 	 */
 	HOOKS_PARAM("link_overhead_bytes", HOOKS_HEAD(link_overhead_bytes), 0, 128, true)
 	HOOKS_PARAM("path_memory_s", HOOKS_HEAD(path_memory_s), 1, 86400, true)
+	HOOKS_PARAM("noise_ns", HOOKS_HEAD(noise_ns), 1, DCC_PATH_RTT_MAX_NS, true)
 	HOOKS_PARAM("trace", HOOKS_HEAD(trace), 0, 1, true)
 	DELAYCC_BPF_PARAMS(HOOKS_CORE_PARAM)
 };
@@ -289,16 +290,18 @@ static __always_inline void hooks_view(struct tcp_sock *tp, struct dcc_tcp_view 
 }
 
 /* A packet on the wire, from what TCP puts into it. */
-static __always_inline void hooks_read_packet(struct tcp_sock *tp, struct hooks_sock *s)
+static __always_inline u32 hooks_header_bytes(struct tcp_sock *tp, const struct hooks_sock *s)
 {
 	struct inet_connection_sock *icsk = &tp->inet_conn;
 
-	if (tp->mss_cache == s->tcp.mss)
-		return;
-	dcc_tcp_set_packet(&s->tcp, tp->mss_cache,
-			   BPF_CORE_READ(icsk, icsk_af_ops, net_header_len) +
-				   icsk->icsk_ext_hdr_len + tp->tcp_header_len +
-				   s->link_overhead_bytes);
+	return BPF_CORE_READ(icsk, icsk_af_ops, net_header_len) + icsk->icsk_ext_hdr_len +
+	       tp->tcp_header_len + s->link_overhead_bytes;
+}
+
+static __always_inline void hooks_read_packet(struct tcp_sock *tp, struct hooks_sock *s)
+{
+	if (tp->mss_cache != s->tcp.sampler.mss)
+		dcc_tcp_set_packet(&s->tcp, tp->mss_cache, hooks_header_bytes(tp, s));
 }
 
 /* Window and pace as the control says. */
@@ -312,7 +315,7 @@ static __always_inline void hooks_apply(struct tcp_sock *tp, struct hooks_sock *
 	u32 cwnd;
 
 	dcc_tcp_note_control(&s->tcp, &control);
-	dcc_tcp_add_trial(&s->tcp, &control);
+	dcc_tcp_add_probe(&s->tcp, &control);
 	rate = dcc_tcp_pace(&s->tcp, &control);
 	cwnd = dcc_tcp_window(&s->tcp, &control, tp->delivered, burst, tp->snd_cwnd_clamp);
 	if (stops) {
@@ -320,8 +323,8 @@ static __always_inline void hooks_apply(struct tcp_sock *tp, struct hooks_sock *
 			s->stopped_ns = dcc_max_u64(tp->tcp_clock_cache, 1);
 		cwnd = dcc_tcp_least_window(&s->tcp, tp->delivered);
 		/* The packet's own RTT passes before its ACK asks for the next. */
-		rate = dcc_div_u64(s->tcp.mss * DCC_NS_PER_S,
-				   control.probe_ns + s->tcp.rtt_ns);
+		rate = dcc_div_u64(s->tcp.sampler.mss * DCC_NS_PER_S,
+				   control.probe_ns + s->tcp.sampler.rtt_ns);
 		rate = dcc_max_u64(rate, dcc_tcp_least_pace(&s->tcp));
 	} else {
 		s->stopped_ns = 0;
@@ -366,24 +369,22 @@ static __always_inline void hooks_peer(struct sock *sk, __u8 *address)
 	}
 }
 
-/* Of the longest prefix that has the peer; 0: none. */
-static __always_inline u32 hooks_path_rtt_ns(struct sock *sk)
+/* Of the longest prefix that has the peer; NULL: none. */
+static __always_inline struct dcc_path_values *hooks_path_values(struct sock *sk)
 {
 	struct dcc_path_key key = { .bits = DELAYCC_BPF_PATH_FAMILY_BITS + 128 };
 	const u32 *words = (const u32 *)key.address;
-	u32 *rtt_ns;
 
 	hooks_peer(sk, key.address);
 	key.family = !words[0] && !words[1] && words[2] == bpf_htonl(0xffff) ? 4 : 6;
-	rtt_ns = bpf_map_lookup_elem(&dcc_paths, &key);
-	return rtt_ns ? *rtt_ns : 0;
+	return bpf_map_lookup_elem(&dcc_paths, &key);
 }
 
 static __always_inline void hooks_memory_key(struct sock *sk, const struct hooks_sock *s,
 					     struct dcc_memory_key *key)
 {
 	key->netns = BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
-	key->wire_bytes = s->tcp.path.wire_bytes;
+	key->wire_bytes = s->tcp.model.path.wire_bytes;
 	hooks_peer(sk, key->address);
 }
 
@@ -391,14 +392,14 @@ static __always_inline void hooks_memory_key(struct sock *sk, const struct hooks
 static __always_inline void hooks_recall(struct sock *sk, struct hooks_sock *s, u32 lifetime_s)
 {
 	struct dcc_memory_key key = {};
-	struct dcc_tcp_memory *memory;
+	struct dcc_cache_entry *memory;
 
-	if (!lifetime_s || !dcc_tcp_may_trust(&s->tcp))
+	if (!lifetime_s || !dcc_model_may_recall(&s->tcp.model))
 		return;
 	hooks_memory_key(sk, s, &key);
 	memory = bpf_map_lookup_elem(&dcc_memory, &key);
-	if (memory && !dcc_tcp_memory_is_old(memory, bpf_ktime_get_ns(), lifetime_s))
-		dcc_tcp_trust(&s->tcp, &memory->known);
+	if (memory && !dcc_cache_is_old(memory, bpf_ktime_get_ns(), lifetime_s))
+		dcc_model_recall(&s->tcp.model, &memory->metrics);
 }
 
 /*
@@ -409,51 +410,56 @@ static __always_inline void hooks_tell(struct sock *sk, struct hooks_sock *s, u3
 				       u64 now_ns)
 {
 	struct dcc_memory_key key = {};
-	struct dcc_tcp_memory *memory;
-	struct dcc_tcp_known known = {};
-	bool knows = dcc_tcp_knows(&s->tcp, &known);
+	struct dcc_cache_entry *memory;
+	struct dcc_path_metrics known = {};
+	bool knows = dcc_model_knows(&s->tcp.model, &known);
 
-	if (lifetime_s && (knows || s->tcp.known_wrong)) {
+	if (lifetime_s && (knows || s->tcp.model.base.cache_wrong)) {
 		hooks_memory_key(sk, s, &key);
 		memory = bpf_map_lookup_elem(&dcc_memory, &key);
-		if (memory && dcc_tcp_memory_is_wrong(memory, &s->tcp)) {
+		if (memory && dcc_model_refutes(&s->tcp.model, memory)) {
 			bpf_map_delete_elem(&dcc_memory, &key);
 			memory = NULL;
 		}
 		if (!memory && knows) {
-			struct dcc_tcp_memory empty;
+			struct dcc_cache_entry empty;
 
 			__builtin_memset(&empty, 0, sizeof(empty));
 			bpf_map_update_elem(&dcc_memory, &key, &empty, BPF_NOEXIST);
 			memory = bpf_map_lookup_elem(&dcc_memory, &key);
 		}
 		if (memory && knows)
-			subprog_tcp_memory_take(memory, &known, now_ns, lifetime_s);
+			subprog_cache_update(memory, &known, now_ns, lifetime_s);
 	}
-	dcc_tcp_told(&s->tcp, now_ns);
+	dcc_model_told(&s->tcp.model, now_ns);
 }
 
 /* The settings, for a socket that begins, or once they have changed.  False: no line rate. */
 static __always_inline bool hooks_read_settings(struct sock *sk, struct hooks_sock *s,
 						struct hooks_settings *settings)
 {
-	u64 line_rate_bps = settings->head.line_rate_mbps * 1000000ULL;
-	u32 base_rtt_ns = hooks_path_rtt_ns(sk);
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct dcc_path_values *values = hooks_path_values(sk);
+	struct dcc_path_config config = {
+		.line_rate_bps = settings->head.line_rate_mbps * 1000000ULL,
+		.base_rtt_ns = settings->head.base_rtt_ns,
+		.noise_ns = settings->head.noise_ns,
+		.line_configured = settings->head.line_rate_mbps != 0,
+	};
 
-	if (!line_rate_bps)
-		line_rate_bps = hooks_link_bps(sk);
-	if (!line_rate_bps)
+	if (!config.line_rate_bps)
+		config.line_rate_bps = hooks_link_bps(sk);
+	if (!config.line_rate_bps)
 		return false;
+	if (values && values->base_rtt_ns)
+		config.base_rtt_ns = values->base_rtt_ns;
+	if (values && values->noise_ns)
+		config.noise_ns = values->noise_ns;
 	s->generation = settings->head.generation;
 	s->params = settings->params;
 	DELAYCC_BPF_SOCKET_PARAMS(sk, &s->params);
-	dcc_tcp_set_line(&s->tcp, line_rate_bps, settings->head.line_rate_mbps != 0);
-	if (!base_rtt_ns)
-		base_rtt_ns = settings->head.base_rtt_ns;
-	dcc_tcp_set_base_rtt(&s->tcp, base_rtt_ns, false);
-	dcc_tcp_set_grain(&s->tcp);
 	s->link_overhead_bytes = settings->head.link_overhead_bytes;
-	s->tcp.mss = 0; /* the packet is read anew */
+	dcc_tcp_configure(&s->tcp, tp->mss_cache, hooks_header_bytes(tp, s), &config);
 	return true;
 }
 
@@ -490,8 +496,7 @@ void DCC_BPF_PROG(DCC_HOOK(init), struct sock *sk)
 	/* The storage may be that of an earlier connection of the socket. */
 	__builtin_memset(&s->tcp, 0, sizeof(s->tcp));
 	/* The packet that asks for a stopped flow may be a retransmission. */
-	s->tcp.times_retrans = DELAYCC_TIMES_RETRANS || DELAYCC_PROBES;
-	s->tcp.by_level = DELAYCC_PROBES;
+	s->tcp.sampler.times_retrans = DELAYCC_TIMES_RETRANS || DELAYCC_PROBES;
 	s->head = 0;
 	s->tail = 0;
 	s->flows = 0;
@@ -508,10 +513,9 @@ void DCC_BPF_PROG(DCC_HOOK(init), struct sock *sk)
 		hooks_use_reno(sk);
 		return;
 	}
-	hooks_read_packet(tp, s);
 	hooks_recall(sk, s, settings->head.path_memory_s);
 
-	DCC_CORE(_init)(&s->core, &s->tcp.path, &s->params, &s->control);
+	DCC_CORE(_init)(&s->core, &s->tcp.model.path, &s->params, &s->control);
 	s->pacing_is_ours = !sk->sk_pacing_status;
 	if (s->pacing_is_ours)
 		sk->sk_pacing_status = SK_PACING_NEEDED;
@@ -567,7 +571,7 @@ static __always_inline void hooks_restart_after_idle(struct tcp_sock *tp, struct
 
 	if (s->stopped_ns || !dcc_tcp_restarts(&s->tcp, &pause))
 		return;
-	DCC_CORE(_restart)(&s->core, &s->tcp.path, &s->params, pause.now_ns, &s->control);
+	DCC_CORE(_restart)(&s->core, &s->tcp.model.path, &s->params, pause.now_ns, &s->control);
 	hooks_apply(tp, s);
 }
 
@@ -644,7 +648,7 @@ static __always_inline bool hooks_sample(struct tcp_sock *tp, struct hooks_sock 
 	v.prior_delivered = rs->prior_delivered;
 	v.last_end_seq = rs->last_end_seq;
 	if (v.is_retrans)
-		noted_ns = dcc_tcp_retrans_ns(tp->rack.mstamp, tp->rack.rtt_us, v.now_us,
+		noted_ns = dcc_sample_retrans_ns(tp->rack.mstamp, tp->rack.rtt_us, v.now_us,
 					      v.now_ns);
 	if (arrivals && is_noted)
 		v.now_ns = hooks_arrived_ns(tp, s, noted_ns);
@@ -667,7 +671,7 @@ static __always_inline void hooks_probe_sampled(struct hooks_sock *s, struct dcc
 	ack->acked_bytes = 0;
 	ack->inflight_bytes = 0;
 	if (!(ack->flags & DCC_ACK_DELAYED))
-		dcc_tcp_guess_base_rtt(&s->tcp, ack->rtt_ns);
+		dcc_model_guess(&s->tcp.model, ack->rtt_ns);
 }
 
 /*
@@ -708,9 +712,8 @@ static __always_inline void hooks_on_ack(struct sock *sk, const struct rate_samp
 		hooks_read_settings(sk, s, settings);
 	hooks_read_packet(tp, s);
 	DELAYCC_BPF_EACH_ACK(sk, &s->params);
-	if (s->tcp.loss_seen) {
-		s->tcp.loss_seen = 0;
-		DCC_CORE(_loss)(&s->core, &s->tcp.path, &s->params, tp->tcp_clock_cache,
+	if (dcc_tcp_takes_loss(&s->tcp)) {
+		DCC_CORE(_loss)(&s->core, &s->tcp.model.path, &s->params, tp->tcp_clock_cache,
 				&s->control);
 		__sync_fetch_and_add(&dcc_losses, 1);
 	}
@@ -719,14 +722,14 @@ static __always_inline void hooks_on_ack(struct sock *sk, const struct rate_samp
 		ack.flows = s->flows;
 		if (DELAYCC_PROBES)
 			hooks_probe_sampled(s, &ack);
-		decided = DCC_CORE(_ack)(&s->core, &s->tcp.path, &s->params, &ack, &s->control);
+		decided = DCC_CORE(_ack)(&s->core, &s->tcp.model.path, &s->params, &ack, &s->control);
 		if (decided)
 			__sync_fetch_and_add(&dcc_decisions, 1);
 		s->tcp.last_ack_ns = ack.now_ns;
 		__sync_fetch_and_add(&dcc_acks, 1);
 	}
 	hooks_apply(tp, s);
-	if (settings && dcc_tcp_has_news(&s->tcp, tp->tcp_clock_cache))
+	if (settings && dcc_model_has_news(&s->tcp.model, tp->tcp_clock_cache))
 		hooks_tell(sk, s, settings->head.path_memory_s, tp->tcp_clock_cache);
 	if (decided && settings && settings->head.trace)
 		hooks_trace(sk, s, &ack);
@@ -751,8 +754,8 @@ void DCC_HOOK(cong_control)(unsigned long long *ctx)
 
 static __always_inline void hooks_timeout(struct tcp_sock *tp, struct hooks_sock *s)
 {
-	s->tcp.loss_seen = 0;
-	DCC_CORE(_rto)(&s->core, &s->tcp.path, &s->params, tp->tcp_clock_cache, &s->control);
+	dcc_tcp_takes_loss(&s->tcp);
+	DCC_CORE(_rto)(&s->core, &s->tcp.model.path, &s->params, tp->tcp_clock_cache, &s->control);
 	__sync_fetch_and_add(&dcc_timeouts, 1);
 	hooks_apply(tp, s);
 }
@@ -771,7 +774,7 @@ void DCC_BPF_PROG(DCC_HOOK(set_state), struct sock *sk, __u8 new_state)
 	event = dcc_tcp_state_event(tp->inet_conn.icsk_ca_state, new_state, tp->high_seq,
 				    tp->snd_una);
 	if (event == DCC_TCP_LOSS) {
-		s->tcp.loss_seen = 1;
+		dcc_tcp_saw_loss(&s->tcp);
 	} else if (event == DCC_TCP_RTO) {
 		hooks_timeout(tp, s);
 		tp->snd_cwnd = cwnd;
@@ -821,12 +824,12 @@ int dcc_flows(struct bpf_iter__tcp *ctx)
 	if (!s)
 		return 0;
 	flow.cookie = bpf_get_socket_cookie(sk);
-	flow.line_rate_bps = s->tcp.path.line_rate_bps;
+	flow.line_rate_bps = s->tcp.model.path.line_rate_bps;
 	flow.pace_bps = s->control.pacing_bps;
 	flow.cwnd_q16 = s->control.cwnd_q16;
 	flow.probe_ns = s->control.probe_ns;
-	flow.rtt_ns = s->tcp.rtt_ns;
-	flow.base_rtt_ns = s->tcp.path.base_rtt_ns;
+	flow.rtt_ns = s->tcp.sampler.rtt_ns;
+	flow.base_rtt_ns = s->tcp.model.path.base_rtt_ns;
 	DELAYCC_BPF_DESCRIBE(&s->core, &flow);
 	flow.bytes_acked = tp->bytes_acked;
 	flow.packets_out = tp->packets_out;

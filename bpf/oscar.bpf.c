@@ -19,7 +19,7 @@ int subprog_dcc_oscar_decide(struct dcc_oscar *s, const struct dcc_estimate *e,
 int subprog_dcc_oscar_watch_next_queue(struct dcc_oscar *s, u32 next_queue_ns,
 				       const struct dcc_estimate *e);
 
-#include "dcc_batch.h"
+#include "oscar/batch.h"
 
 DELAYCC_SUBPROG int subprog_batch_add(struct dcc_batch *b, const struct dcc_ack *ack)
 {

@@ -18,7 +18,6 @@ u64 subprog_dcc_prioplus_sample(struct dcc_prioplus *s, const struct dcc_ack *ac
 u64 subprog_dcc_prioplus_over_limit(struct dcc_prioplus *s, const struct dcc_ack *ack);
 int subprog_dcc_prioplus_derive_delays(struct dcc_prioplus *s);
 int subprog_dcc_prioplus_derive_windows(struct dcc_prioplus *s);
-int subprog_dcc_prioplus_derive_idle(struct dcc_prioplus *s);
 int subprog_dcc_prioplus_settle(struct dcc_prioplus *s, u32 delay_ns, u64 used_q24);
 int subprog_dcc_prioplus_linear(struct dcc_prioplus *s, u64 now_ns);
 int subprog_dcc_prioplus_adapt(struct dcc_prioplus *s, u32 delay_ns);
@@ -74,13 +73,6 @@ DELAYCC_SUBPROG int subprog_dcc_prioplus_derive_windows(struct dcc_prioplus *s)
 {
 	if (s)
 		dcc_prioplus_derive_windows(s);
-	return 0;
-}
-
-DELAYCC_SUBPROG int subprog_dcc_prioplus_derive_idle(struct dcc_prioplus *s)
-{
-	if (s)
-		dcc_prioplus_derive_idle(s);
 	return 0;
 }
 

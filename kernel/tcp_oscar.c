@@ -34,7 +34,7 @@
  *   core/dcc_oscar.h	the control law, a table beside the paper's listing,
  *			and all differences; core/oscar/ its parts; no kernel
  *			in it
- *   core/dcc_batch.h	the estimator
+ *   core/oscar/batch.h	the estimator
  *   delaycc_sock.c	send times in nanoseconds, packets to bytes on the wire,
  *			pacing, windows below a packet
  *   delaycc_hooks.h	TCP's hooks, and what a paper leaves to an implementation

@@ -39,7 +39,7 @@ struct dcc_path {
 	 * A shorter queue is no reason for anything: line_rate_bps is a device's, and the path may
 	 * be a thousand times slower.  0: somebody has told the line rate.
 	 */
-	u32 grain_ns;
+	u32 delay_floor_ns;
 };
 
 /* Reasons that an acknowledgment is not an ordinary sample. */
@@ -53,12 +53,12 @@ struct dcc_path {
 struct dcc_ack {
 	u64 now_ns;         /* arrival of the ACK, monotonic clock */
 	u64 send_ns;        /* when the newest packet that it acknowledges was sent */
-	u32 rtt_ns;         /* now - send up to 2^32 - 1, less a trial's own packets */
+	u32 rtt_ns;         /* as the law is to see it: without the queue of a probe of the path */
+	u32 measured_rtt_ns; /* now - send, up to 2^32 - 1 */
 	u32 acked_bytes;    /* newly delivered by this ACK */
 	u32 inflight_bytes; /* in flight when that packet was sent, that packet included */
 	u32 flags;          /* DCC_ACK_* */
 	u32 flows;          /* active flows as reported by the receiver; 0 if unknown */
-	u32 idle_rtt_ns;    /* of the path, known to be longer than its base_rtt_ns; 0: it is not */
 };
 
 /* The bits in which two structs differ at so many bytes from their start; 0 behind their end. */
@@ -120,7 +120,7 @@ static inline bool dcc_same_path(const struct dcc_path *a, const struct dcc_path
 {
 	return a->line_rate_bps == b->line_rate_bps && a->base_rtt_ns == b->base_rtt_ns &&
 	       a->wire_bytes == b->wire_bytes && a->noise_ns == b->noise_ns &&
-	       a->grain_ns == b->grain_ns;
+	       a->delay_floor_ns == b->delay_floor_ns;
 }
 
 /* What the sender is to do until the next control. */
@@ -133,7 +133,6 @@ struct dcc_control {
 	 */
 	u64 pacing_bps;
 	u64 probe_ns;   /* 0: go on; else stop sending and probe this long from now (PrioPlus) */
-	u32 idle_max_ns; /* PrioPlus: the law can do with an idle_rtt_ns up to this; 0: with any */
 	/*
 	 * The queueing delay that the law holds where it is shortest, as of a flow alone.  A base
 	 * RTT that is too short by a part of it must not matter.  0: none that the base RTT sets.

@@ -294,7 +294,7 @@ static inline void dcc_ccc_derive(struct dcc_ccc_scale *k, const struct dcc_path
 				  DCC_CCC_Q_B_MAX_NS);
 	k->q_b_ns = dcc_max_u32(k->q_b_ns, (u32)dcc_min_u64((packet_ns_q8 * DCC_CCC_Q_B_PACKETS) >>
 							    8, DCC_CCC_Q_B_MAX_NS));
-	k->q_b_ns = dcc_max_u32(k->q_b_ns, dcc_min_u32(path->grain_ns, DCC_CCC_Q_B_MAX_NS));
+	k->q_b_ns = dcc_max_u32(k->q_b_ns, dcc_min_u32(path->delay_floor_ns, DCC_CCC_Q_B_MAX_NS));
 	k->q_b_ns = dcc_min_u32(dcc_add_sat_u32(k->q_b_ns, path->noise_ns), DCC_CCC_Q_B_MAX_NS);
 	k->empty_ns = dcc_min_u32(k->base_ns / 20, k->q_b_ns / 2);
 	k->log_q_b_q16 = dcc_log2_segments_q16(k->q_b_ns);

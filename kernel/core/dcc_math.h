@@ -39,6 +39,10 @@
 #define DCC_U64_MAX (~0ULL)
 #define DCC_U32_MAX (~0U)
 
+#define DCC_NS_PER_US 1000U
+#define DCC_NS_PER_S 1000000000ULL
+#define DCC_BITS_PER_BYTE 8U
+
 /* Ratios: unsigned, 24 fraction bits; 6e-8 of resolution at 1.0. */
 #define DCC_RATIO_SHIFT 24
 #define DCC_RATIO_ONE 16777216U

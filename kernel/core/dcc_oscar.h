@@ -89,7 +89,7 @@
  * Differences from the paper, of oscar alone
  *   9. The rate is the bytes after the batch's first packet over first..last.  n * MTU over
  *      n - 1 intervals reads up to 1.5 times too high at n = 3.
- *  10. A batch starts anew behind a pause in sending (dcc_batch.h).  Across a pause the rate
+ *  10. A batch starts anew behind a pause in sending (oscar/batch.h).  Across a pause the rate
  *      reads low, and the flow gives its share away.
  *  11. Within 0.5 us below D_target it brakes (min), not accelerates: around the target noise
  *      would otherwise choose the larger of two noisy ratios.

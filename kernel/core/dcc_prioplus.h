@@ -83,13 +83,9 @@
  *         together then, and their RTTs fall by the time between them.  A level that takes the
  *         queue makes it longer.
  *
- * A path that is longer than told
- *   D_target and D_limit go by the base RTT that is told, as all levels have to agree on them.
- *   Once it is known that the idle path takes longer (dcc_ack.idle_rtt_ns), that is no queue, no
- *   aim is shorter, and W_LS is at most what is missing to D_target.  The idle path may take up to
- *   A/4 less than the lowest level's D_target, and a 16th of the base RTT less, or a flow would
- *   need more than 16 RTTs to take the line (dcc_control.idle_max_ns).  Where it takes longer the
- *   caller has to correct the base RTT.  Then a stopped flow forgets N and w_hold.
+ * A path that is longer than its base RTT says
+ *   D_target and D_limit go by the base RTT, and all levels have to agree on it.  Where a probe of
+ *   the path (path/probe.h) replaces it, a stopped flow forgets N and w_hold.
  *
  * Differences from the paper
  *   1. Line 15 of Algorithm 1 doubles N where prose and line 33 halve it: halved.
@@ -129,7 +125,7 @@
  *  14. Where the hosts' noise is measured (dcc_path.noise_ns), B has it in addition.
  *      Flows that measure unlike noise have unlike channels: priorities in a noisy
  *      network need a base RTT and a B that are told.
- *  15. Where nobody has told the line rate (path.grain_ns), A is at least the grain, and the
+ *  15. Where nobody has told the line rate (path.delay_floor_ns), A is at least the grain, and the
  *      tolerance a quarter of it.
  *  16. prioplus_ledbat: the window falls at most to a half in a RTT, as in dcc_ledbat.h: W_AI is
  *      a part of the line's BDP, and of a device's line it may be more than the window.
@@ -201,13 +197,6 @@
 #define DCC_PRIOPLUS_AIM_MIDDLE 4U
 #define DCC_PRIOPLUS_AIM_MAX 7U
 #define DCC_PRIOPLUS_GROW_PART 16U
-/*
- * The lowest level's D_target is above an idle path's RTT by a 4th of A, and by a 16th of the base
- * RTT, so that W_LS takes the line in 16 RTTs.  Up to 2 packets above that RTT there is no queue.
- */
-#define DCC_PRIOPLUS_IDLE_PART 4U
-#define DCC_PRIOPLUS_IDLE_RTTS 16U
-#define DCC_PRIOPLUS_IDLE_PACKETS 2ULL
 #define DCC_PRIOPLUS_AWAY_MAX 3U
 /* So many packets of a window may be out of use; R11: and such a part of what is in flight. */
 #define DCC_PRIOPLUS_UNUSED (2 * DCC_PRIOPLUS_CWND_ONE)
@@ -220,7 +209,7 @@
 #define DCC_PRIOPLUS_A_PACKETS 2U
 #define DCC_PRIOPLUS_A_ROOM_PACKETS 10U
 #define DCC_PRIOPLUS_A_ROOM_PART 5U
-#define DCC_PRIOPLUS_IDLE_GRAIN_PART 4U
+#define DCC_PRIOPLUS_IDLE_FLOOR_PART 4U
 #define DCC_PRIOPLUS_NO_LIMIT 0xffffffffU
 
 /* The rule that decided, for tracing. */
@@ -321,9 +310,6 @@ struct dcc_prioplus {
 	u32 limit_ns;
 	u32 channel_ns;
 	u32 low_ns;	    /* lower edge of the channel */
-	u32 idle_rtt_ns;    /* dcc_ack.idle_rtt_ns */
-	u32 idle_max_ns;    /* idle_rtt_ns, at most */
-	u32 aim_min_ns;	    /* no shorter than the idle path; 0: it is as long as told */
 	u32 halving_ns;	    /* R9: what a settled flow of half the share aims higher by */
 	u32 window_log2_q16; /* R9: of the packets that the line sends in D_target */
 	u32 grow_q24;	    /* R9: the increase, of the window */
@@ -409,19 +395,6 @@ static inline u64 dcc_prioplus_part_q24(u64 packets_q24, u32 ppm)
 	return dcc_scale_q24(packets_q24, dcc_ppm_to_q24(dcc_min_u32(ppm, DCC_PRIOPLUS_PPM_MAX)));
 }
 
-/* What follows from idle_rtt_ns: some packets' time above it is no queue. */
-static inline void dcc_prioplus_derive_idle(struct dcc_prioplus *s)
-{
-	u32 path_ns = dcc_min_u32(s->idle_rtt_ns, s->idle_max_ns);
-	u32 part_ns = s->base_ns + s->channel_ns - s->idle_max_ns;
-	u64 packets_ns = dcc_div_u64(DCC_PRIOPLUS_IDLE_PACKETS << 40,
-				     dcc_max_u64(s->packets_per_ns_q40, 1));
-
-	s->aim_min_ns = path_ns + (u32)dcc_min_u64(packets_ns, part_ns);
-	s->idle_ns = dcc_max_u32(s->idle_ns, s->aim_min_ns);
-	s->ls_q24 = dcc_min_u64(s->ls_q24, dcc_prioplus_packets_q24(s, s->target_ns - path_ns));
-}
-
 static inline u64 dcc_prioplus_rate_bps(const struct dcc_prioplus *s)
 {
 	return dcc_clamp_u64(s->path.line_rate_bps, DCC_PATH_RATE_MIN_BPS, DCC_PATH_RATE_MAX_BPS);
@@ -443,10 +416,10 @@ static inline void dcc_prioplus_derive_delays(struct dcc_prioplus *s)
 {
 	const struct dcc_prioplus_params *p = &s->params;
 	u64 packet_ns = dcc_div_u64(s->wire_bytes * 8000000000ULL, dcc_prioplus_rate_bps(s));
-	u64 least_ns = dcc_max_u64(DCC_PRIOPLUS_A_PACKETS * packet_ns, s->path.grain_ns);
+	u64 least_ns = dcc_max_u64(DCC_PRIOPLUS_A_PACKETS * packet_ns, s->path.delay_floor_ns);
 	u32 level = dcc_prioplus_level(s);
 	u32 tolerance_ns = dcc_min_u32(p->tolerance_ns, DCC_PRIOPLUS_TOLERANCE_MAX_NS);
-	u32 a_ns, b_ns, queue_ns, part_ns;
+	u32 a_ns, b_ns, queue_ns;
 
 	if (!p->paper)
 		least_ns = dcc_max_u64(least_ns,
@@ -467,14 +440,11 @@ static inline void dcc_prioplus_derive_delays(struct dcc_prioplus *s)
 		s->limit_ns = DCC_PRIOPLUS_NO_LIMIT;
 	/* Where the next lower level gives way. */
 	s->low_ns = s->target_ns - a_ns / 2;
-	/* The lowest level's, as all have to agree on the base RTT. */
-	part_ns = dcc_max_u32(a_ns / DCC_PRIOPLUS_IDLE_PART,
-			      s->base_ns / DCC_PRIOPLUS_IDLE_RTTS);
-	s->idle_max_ns = s->base_ns + dcc_sub_sat_u32(s->channel_ns, part_ns);
 	s->halving_ns = a_ns / DCC_PRIOPLUS_AIM_PART;
 	s->grow_q24 = dcc_ratio_q24(a_ns / DCC_PRIOPLUS_GROW_PART, s->target_ns);
 	if (!tolerance_ns) {
-		tolerance_ns = dcc_max_u32(b_ns, s->path.grain_ns / DCC_PRIOPLUS_IDLE_GRAIN_PART);
+		tolerance_ns = dcc_max_u32(b_ns, s->path.delay_floor_ns /
+							 DCC_PRIOPLUS_IDLE_FLOOR_PART);
 		tolerance_ns = (u32)dcc_clamp_u64(dcc_max_u64(packet_ns, tolerance_ns),
 						  DCC_PRIOPLUS_TOLERANCE_NS,
 						  DCC_PRIOPLUS_TOLERANCE_MAX_NS);
@@ -534,9 +504,6 @@ static inline void dcc_prioplus_derive(struct dcc_prioplus *s, const struct dcc_
 					       s->wire_bytes * 8000000000ULL);
 	DCC_BPF_SUBPROG(dcc_prioplus_derive_delays)(s);
 	DCC_BPF_SUBPROG(dcc_prioplus_derive_windows)(s);
-	s->aim_min_ns = 0;
-	if (s->idle_rtt_ns)
-		DCC_BPF_SUBPROG(dcc_prioplus_derive_idle)(s);
 }
 
 /* ---- the base core ----------------------------------------------------- */
@@ -550,18 +517,17 @@ static inline bool dcc_prioplus_is_settled(const struct dcc_prioplus *s)
 /* The target; of a settled flow it is the longer the smaller its share is, but no idle path's. */
 static inline u32 dcc_prioplus_aim_ns(const struct dcc_prioplus *s)
 {
-	u32 halves_q16, aim_ns, most = DCC_PRIOPLUS_AIM_MAX;
+	u32 halves_q16, most = DCC_PRIOPLUS_AIM_MAX;
 
 	if (!dcc_prioplus_is_settled(s))
 		return s->target_ns;
 	halves_q16 = dcc_sub_sat_u32(s->window_log2_q16, dcc_log2_segments_q16(s->flow.cwnd_q24));
 	/* R11: n by a device's rate is too large. */
-	if (DCC_UNLIKELY(s->path.grain_ns))
+	if (DCC_UNLIKELY(s->path.delay_floor_ns))
 		most = DCC_PRIOPLUS_AIM_MIDDLE;
 	halves_q16 = dcc_min_u32(halves_q16, most << 16);
-	aim_ns = s->target_ns - DCC_PRIOPLUS_AIM_MIDDLE * s->halving_ns +
-		 (u32)(((u64)s->halving_ns * halves_q16) >> 16);
-	return dcc_max_u32(aim_ns, s->aim_min_ns);
+	return s->target_ns - DCC_PRIOPLUS_AIM_MIDDLE * s->halving_ns +
+	       (u32)(((u64)s->halving_ns * halves_q16) >> 16);
 }
 
 /* Bytes on the wire as packets, Q16. */
@@ -714,9 +680,7 @@ static inline void dcc_prioplus_control(const struct dcc_prioplus *s, u64 probe_
 							 DCC_WINDOW_SHIFT), 1);
 	out->pacing_bps = dcc_prioplus_rate_bps(s) - 1;
 	out->probe_ns = probe_ns;
-	out->idle_max_ns = s->idle_max_ns;
-	/* The lowest level's, as for idle_max_ns. */
-	out->target_ns = s->channel_ns;
+	out->target_ns = s->target_ns - s->base_ns;
 }
 
 /* Levels between this one and the one that keeps the queue; 0: it is the next. */
@@ -998,7 +962,6 @@ static inline void dcc_prioplus_init(struct dcc_prioplus *s, const struct dcc_pa
 				     const struct dcc_prioplus_params *p, struct dcc_control *out)
 {
 	s->flow.random = p->seed;
-	s->idle_rtt_ns = 0;
 	DCC_BPF_SUBPROG(dcc_prioplus_derive)(s, path, p);
 	dcc_prioplus_control(s, dcc_prioplus_begin(s), out);
 }
@@ -1070,7 +1033,7 @@ static inline u64 dcc_prioplus_sample(struct dcc_prioplus *s, const struct dcc_a
 				 delay_ns <= dcc_prioplus_aim_ns(s))
 				DCC_BPF_SUBPROG(dcc_prioplus_adapt)(s, delay_ns);
 		}
-		if (s->path.grain_ns && !f->fresh && !(ack->flags & DCC_ACK_APP_LIMITED))
+		if (s->path.delay_floor_ns && !f->fresh && !(ack->flags & DCC_ACK_APP_LIMITED))
 			DCC_BPF_SUBPROG(dcc_prioplus_follow_flight)(s, ack);
 	}
 	dcc_prioplus_set_cwnd(s, ack->now_ns,
@@ -1085,19 +1048,18 @@ static inline bool dcc_prioplus_ack(struct dcc_prioplus *s, const struct dcc_pat
 				    const struct dcc_prioplus_params *p, const struct dcc_ack *ack,
 				    struct dcc_control *out)
 {
-	u32 base_ns = s->base_ns, idle_max_ns = s->idle_max_ns;
+	u32 base_ns = s->base_ns;
 	u64 probe_ns;
 
 	if (DCC_UNLIKELY(ack->flags & (DCC_ACK_NO_RTT | DCC_ACK_DELAYED)))
 		return false;
-	if (DCC_UNLIKELY(ack->idle_rtt_ns != s->idle_rtt_ns || dcc_prioplus_stale(s, path, p))) {
-		s->idle_rtt_ns = ack->idle_rtt_ns;
+	if (DCC_UNLIKELY(dcc_prioplus_stale(s, path, p))) {
 		DCC_BPF_SUBPROG(dcc_prioplus_derive)(s, path, p);
 		/* What probes have taken is known by what it is below the base RTT. */
 		if (s->base_ns != base_ns)
 			s->flow.probe_ns = s->probe_start_ns;
 		/* What has stopped it was the path, not a queue. */
-		if (s->flow.stopped && s->base_ns > idle_max_ns)
+		if (s->flow.stopped && s->base_ns > base_ns + s->channel_ns / 2)
 			dcc_prioplus_forget(&s->flow, s->countdown);
 	}
 	if (ack->flags & DCC_ACK_PROBE) {

@@ -272,7 +272,7 @@ static inline bool dcc_sqcc_stale(const struct dcc_sqcc *s, const struct dcc_pat
 static inline void dcc_sqcc_thresholds(struct dcc_sqcc *s, const struct dcc_sqcc_params *p)
 {
 	u32 noise_ns = p->paper ? 0 : s->path.noise_ns;
-	u64 span_ns = dcc_max_u64(s->seg_ns, dcc_max_u32(s->path.grain_ns, noise_ns) /
+	u64 span_ns = dcc_max_u64(s->seg_ns, dcc_max_u32(s->path.delay_floor_ns, noise_ns) /
 						     DCC_SQCC_GRAIN_PART);
 	u64 seg_ns = dcc_min_u64(span_ns, DCC_RATE_THRESHOLD_MAX_NS);
 	u64 low_ns = s->base_ns + dcc_div_u64(seg_ns * 9, 10);
@@ -289,7 +289,7 @@ static inline void dcc_sqcc_thresholds(struct dcc_sqcc *s, const struct dcc_sqcc
 	s->span_ns = (s->t_high_ns - s->t_low0_ns) / 9;
 	s->lone_ns = s->t_low0_ns + (u32)((u64)s->span_ns * 3 / 4);
 	s->decade_ns = (u32)dcc_div_u64((u64)s->span_ns * 5, 12) + 1;
-	if (s->path.grain_ns || noise_ns)
+	if (s->path.delay_floor_ns || noise_ns)
 		s->span_ns = (u32)dcc_min_u64(s->span_ns, s->seg_ns);
 }
 

@@ -454,7 +454,7 @@ static inline void dcc_swift_control(const struct dcc_swift *s, struct dcc_contr
 	out->cwnd_q16 = s->cwnd_q24 >> (DCC_SWIFT_CWND_SHIFT - DCC_WINDOW_SHIFT);
 	out->pacing_bps = 2 * rate;
 	out->probe_ns = 0;
-	out->target_ns = dcc_sub_sat_u32(s->fixed_target_ns, s->base_ns);
+	out->target_ns = dcc_sub_sat_u32(s->last.target_ns, s->base_ns);
 }
 
 /* ---- the contract ------------------------------------------------------ */

@@ -164,10 +164,10 @@ static inline bool dcc_timely_stale(const struct dcc_timely *s, const struct dcc
 }
 
 /* T_low and T_high, of s->base_ns. */
-static inline void dcc_timely_derive_thresholds(struct dcc_timely *s, u32 grain_ns,
+static inline void dcc_timely_derive_thresholds(struct dcc_timely *s, u32 delay_floor_ns,
 						const struct dcc_timely_params *p)
 {
-	u32 least_room_ns = dcc_min_u32(grain_ns, DCC_PATH_RTT_MAX_NS);
+	u32 least_room_ns = dcc_min_u32(delay_floor_ns, DCC_PATH_RTT_MAX_NS);
 	u32 room_ns = dcc_max_u32(s->base_ns / DCC_TIMELY_ROOM_BASE_PART, least_room_ns);
 	u32 low_ns = dcc_clamp_u32(p->t_low_ns, DCC_RATE_THRESHOLD_MIN_NS,
 				   DCC_RATE_THRESHOLD_MAX_NS);
@@ -196,7 +196,7 @@ static inline void dcc_timely_derive(struct dcc_timely *s, const struct dcc_path
 	s->wire_bytes = dcc_clamp_u32(path->wire_bytes, DCC_PATH_WIRE_MIN_BYTES,
 				      DCC_PATH_WIRE_MAX_BYTES);
 
-	dcc_timely_derive_thresholds(s, path->grain_ns, p);
+	dcc_timely_derive_thresholds(s, path->delay_floor_ns, p);
 	s->ref_ns = p->rtt_ref_ns ? dcc_clamp_u32(p->rtt_ref_ns, DCC_RATE_THRESHOLD_MIN_NS,
 						  DCC_RATE_THRESHOLD_MAX_NS) : s->t_low_ns;
 

@@ -241,6 +241,7 @@ enum {
 	DELAYCC_PROBE_GAP_NS,
 	DELAYCC_HOST_QUEUE_NS,
 	DELAYCC_PATH_MEMORY_S,
+	DELAYCC_NOISE_NS,
 	DELAYCC_PARAMS,
 };
 
@@ -273,7 +274,13 @@ bool delaycc_lines_number(char **line, u32 least, u32 most, u32 *number);
 u8 delaycc_peer(const struct sock *sk, u8 *address);
 u8 delaycc_parse_address(const char *text, u8 *address);
 
-/* One namespace's base RTTs of paths: delaycc_paths.c. */
+/* What is configured of a path; 0: nothing. */
+struct delaycc_path_values {
+	u32 base_rtt_ns;
+	u32 noise_ns;
+};
+
+/* One namespace's table of paths: delaycc_paths.c. */
 struct delaycc_paths {
 	struct delaycc_lines lines;
 	struct mutex lock; /* of writers */
@@ -284,8 +291,8 @@ struct delaycc_paths {
 int delaycc_paths_register(struct net *net, struct delaycc_paths *paths,
 			   atomic_t *generation);
 void delaycc_paths_unregister(struct delaycc_paths *paths);
-u32 delaycc_paths_base_rtt_ns(const struct delaycc_paths *paths,
-			      const struct sock *sk);
+struct delaycc_path_values
+delaycc_paths_values(const struct delaycc_paths *paths, const struct sock *sk);
 
 /* What a namespace's connections have learnt of paths: delaycc_memory.c. */
 #define DELAYCC_MEMORY_BITS 7
@@ -326,6 +333,17 @@ int delaycc_devices_register(struct net *net, struct delaycc_devices *devices,
 void delaycc_devices_unregister(struct delaycc_devices *devices);
 u32 delaycc_device_mbps(const struct net *net, const struct net_device *dev);
 
+/* What a namespace has: parameters, base RTTs configured and learnt, devices' speeds. */
+struct delaycc_net {
+	struct delaycc_values values;
+	struct delaycc_paths paths;
+	struct delaycc_memory memory;
+	struct delaycc_devices devices;
+	atomic64_t probe_ns; /* the next probe leaves no sooner */
+};
+
+extern unsigned int delaycc_net_id;
+struct delaycc_net *delaycc_pernet(const struct net *net);
 const struct delaycc_values *delaycc_net_values(const struct net *net);
 const struct delaycc_paths *delaycc_net_paths(const struct net *net);
 struct delaycc_memory *delaycc_net_memory(const struct net *net);

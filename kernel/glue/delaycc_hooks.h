@@ -132,8 +132,8 @@ static void DCC_HOOK(apply)(struct sock *sk, struct hooks_sock *s)
 {
 	struct hooks_ca *ca = DCC_HOOK(ca)(sk);
 
-	WRITE_ONCE(ca->line_rate_bps, s->dcc.tcp.path.line_rate_bps);
-	WRITE_ONCE(ca->base_rtt_ns, s->dcc.tcp.path.base_rtt_ns);
+	WRITE_ONCE(ca->line_rate_bps, s->dcc.tcp.model.path.line_rate_bps);
+	WRITE_ONCE(ca->base_rtt_ns, s->dcc.tcp.model.path.base_rtt_ns);
 	dcc_tcp_note_control(&s->dcc.tcp, &s->control);
 	if (DCC_HOOK(options).probes && s->probe.stopped) {
 		delaycc_probe_limit_window(sk);
@@ -171,7 +171,7 @@ static noinline void DCC_HOOK(show)(struct sock *sk, const struct hooks_sock *s,
 	if (!decision.ratio_ppm)
 		decision.ratio_ppm =
 			dcc_q24_to_ppm(dcc_ratio_q24(s->control.pacing_bps,
-						     s->dcc.tcp.path.line_rate_bps));
+						     s->dcc.tcp.model.path.line_rate_bps));
 	delaycc_trace(sk, &decision);
 }
 
@@ -200,11 +200,11 @@ static __always_inline void DCC_HOOK(decide)(struct sock *sk,
 					     struct hooks_sock *s,
 					     const struct dcc_ack *ack)
 {
-	bool answered = DCC_CORE(_ack)(&s->core, &s->dcc.tcp.path, &s->params,
+	bool answered = DCC_CORE(_ack)(&s->core, &s->dcc.tcp.model.path, &s->params,
 				       ack, &s->control);
 
 	if (answered)
-		DCC_HOOK(show)(sk, s, ack->rtt_ns);
+		DCC_HOOK(show)(sk, s, ack->measured_rtt_ns);
 	s->dcc.tcp.last_ack_ns = ack->now_ns;
 	DCC_HOOK(stop_or_go)(sk, s, answered);
 }
@@ -236,9 +236,8 @@ static __always_inline void DCC_HOOK(on_ack)(struct sock *sk,
 	delaycc_path_update(sk, &s->dcc);
 	DCC_HOOK(read_params)(sk, s);
 
-	if (unlikely(s->dcc.tcp.loss_seen)) {
-		s->dcc.tcp.loss_seen = 0;
-		DCC_CORE(_loss)(&s->core, &s->dcc.tcp.path, &s->params,
+	if (unlikely(dcc_tcp_takes_loss(&s->dcc.tcp))) {
+		DCC_CORE(_loss)(&s->core, &s->dcc.tcp.model.path, &s->params,
 				tcp_sk(sk)->tcp_clock_cache, &s->control);
 		DCC_HOOK(stop_or_go)(sk, s, false);
 	}
@@ -269,8 +268,8 @@ DCC_HOOK(cong_control_long)(struct sock *sk, u32 ack, int flag,
 
 static void DCC_HOOK(timeout)(struct sock *sk, struct hooks_sock *s)
 {
-	s->dcc.tcp.loss_seen = 0;
-	DCC_CORE(_rto)(&s->core, &s->dcc.tcp.path, &s->params,
+	dcc_tcp_takes_loss(&s->dcc.tcp);
+	DCC_CORE(_rto)(&s->core, &s->dcc.tcp.model.path, &s->params,
 		       tcp_sk(sk)->tcp_clock_cache, &s->control);
 	DCC_HOOK(stop_or_go)(sk, s, false);
 	DCC_HOOK(apply)(sk, s);
@@ -287,7 +286,7 @@ static void DCC_HOOK(set_state)(struct sock *sk, u8 new_state)
 	switch (dcc_tcp_state_event(inet_csk(sk)->icsk_ca_state, new_state,
 				    tp->high_seq, tp->snd_una)) {
 	case DCC_TCP_LOSS:
-		s->dcc.tcp.loss_seen = 1;
+		dcc_tcp_saw_loss(&s->dcc.tcp);
 		break;
 	case DCC_TCP_RTO:
 		DCC_HOOK(timeout)(sk, s);
@@ -312,7 +311,7 @@ static void DCC_HOOK(restart_after_idle)(struct sock *sk, struct hooks_sock *s)
 
 	if (likely(!dcc_tcp_restarts(&s->dcc.tcp, &pause)))
 		return;
-	DCC_CORE(_restart)(&s->core, &s->dcc.tcp.path, &s->params,
+	DCC_CORE(_restart)(&s->core, &s->dcc.tcp.model.path, &s->params,
 			   pause.now_ns, &s->control);
 	DCC_HOOK(stop_or_go)(sk, s, false);
 	DCC_HOOK(apply)(sk, s);
@@ -451,13 +450,11 @@ static void DCC_HOOK(init)(struct sock *sk)
 		goto use_reno;
 
 	/* The packet that asks for a stopped flow may be a retransmission. */
-	s->dcc.tcp.times_retrans = DCC_HOOK(options).times_retrans ||
+	s->dcc.tcp.sampler.times_retrans = DCC_HOOK(options).times_retrans ||
 				   DCC_HOOK(options).probes;
-	/* Levels are a matter of the delay. */
-	s->dcc.tcp.by_level = DCC_HOOK(options).probes;
 	s->variant = variant;
 	DCC_HOOK(read_params)(sk, s);
-	DCC_CORE(_init)(&s->core, &s->dcc.tcp.path, &s->params, &s->control);
+	DCC_CORE(_init)(&s->core, &s->dcc.tcp.model.path, &s->params, &s->control);
 	if (DCC_HOOK(options).wants_flows)
 		s->report = delaycc_count_open(sk);
 	WRITE_ONCE(ca->flows, 0);

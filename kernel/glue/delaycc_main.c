@@ -17,17 +17,6 @@
 #define CREATE_TRACE_POINTS
 #include "delaycc_trace.h"
 
-/* What a namespace has: parameters, base RTTs configured and learnt, devices' speeds. */
-struct delaycc_net {
-	struct delaycc_values values;
-	struct delaycc_paths paths;
-	struct delaycc_memory memory;
-	struct delaycc_devices devices;
-	atomic64_t probe_ns; /* the next probe leaves no sooner */
-};
-
-static unsigned int delaycc_net_id __read_mostly;
-
 static const struct delaycc_param delaycc_params[DELAYCC_PARAMS] = {
 	/* 800 Gbit/s is the fastest link that the cores' arithmetic is made for. */
 	[DELAYCC_LINE_RATE_MBPS] = {
@@ -78,32 +67,12 @@ static const struct delaycc_param delaycc_params[DELAYCC_PARAMS] = {
 		.name = "path_memory_s",
 		.def = 600, .min = 1, .max = 86400, .zero_ok = true,
 	},
+	/* What `delaycc calibrate` finds, the same on all hosts of a fabric; 0: estimated. */
+	[DELAYCC_NOISE_NS] = {
+		.name = "noise_ns",
+		.min = 1, .max = DCC_PATH_RTT_MAX_NS, .zero_ok = true,
+	},
 };
-
-static struct delaycc_net *delaycc_pernet(const struct net *net)
-{
-	return net_generic(net, delaycc_net_id);
-}
-
-const struct delaycc_values *delaycc_net_values(const struct net *net)
-{
-	return &delaycc_pernet(net)->values;
-}
-
-const struct delaycc_paths *delaycc_net_paths(const struct net *net)
-{
-	return &delaycc_pernet(net)->paths;
-}
-
-struct delaycc_memory *delaycc_net_memory(const struct net *net)
-{
-	return &delaycc_pernet(net)->memory;
-}
-
-struct delaycc_devices *delaycc_net_devices(const struct net *net)
-{
-	return &delaycc_pernet(net)->devices;
-}
 
 /*
  * Probes leave by timers, which no process pays for.  The probes of all user

@@ -5,7 +5,7 @@
  *
  * A connection that is made while a queue stands never sees the path without it.
  * Connections that were there before have, and leave here what they know while
- * they live and when they end; a new one begins with it (dcc_tcp_trust()).
+ * they live and when they end; a new one begins with it (dcc_base_recall()).
  *
  * An entry has the least RTT of all that note one, until none has noted one as
  * short for path_memory_s seconds, or until a connection refutes it.  There are
@@ -48,7 +48,7 @@ struct delaycc_memory_entry {
 	struct hlist_node node; /* in its bucket */
 	struct list_head by_age;
 	struct delaycc_memory_key key;
-	struct dcc_tcp_memory path;
+	struct dcc_cache_entry path;
 };
 
 /* ---- entries; under the lock --------------------------------------------- */
@@ -111,7 +111,7 @@ static void delaycc_memory_key_of(const struct sock *sk,
 				  struct delaycc_memory_key *key)
 {
 	memset(key, 0, sizeof(*key));
-	key->wire_bytes = ds->tcp.path.wire_bytes;
+	key->wire_bytes = ds->tcp.model.path.wire_bytes;
 	key->family = delaycc_peer(sk, key->address);
 }
 
@@ -126,25 +126,25 @@ void delaycc_memory_recall(struct delaycc_memory *memory, u32 lifetime_s,
 			   const struct sock *sk, struct delaycc_sock *ds)
 {
 	struct delaycc_memory_entry *entry;
-	struct dcc_tcp_known known = {};
+	struct dcc_path_metrics known = {};
 	struct delaycc_memory_key key;
 
-	if (!lifetime_s || !dcc_tcp_may_trust(&ds->tcp) || !READ_ONCE(memory->n))
+	if (!lifetime_s || !dcc_model_may_recall(&ds->tcp.model) || !READ_ONCE(memory->n))
 		return;
 	delaycc_memory_key_of(sk, ds, &key);
 	spin_lock_bh(&memory->lock);
 	entry = delaycc_memory_find(memory, &key);
-	if (entry && !dcc_tcp_memory_is_old(&entry->path, tcp_clock_ns(), lifetime_s))
-		known = entry->path.known;
+	if (entry && !dcc_cache_is_old(&entry->path, tcp_clock_ns(), lifetime_s))
+		known = entry->path.metrics;
 	spin_unlock_bh(&memory->lock);
-	dcc_tcp_trust(&ds->tcp, &known);
+	dcc_model_recall(&ds->tcp.model, &known);
 }
 
 /* With known: notes it.  Without: forgets what is shorter than the socket's own. */
 static void delaycc_memory_note(struct delaycc_memory *memory, u32 lifetime_s,
 				const struct sock *sk,
 				const struct delaycc_sock *ds,
-				const struct dcc_tcp_known *known, u64 now_ns)
+				const struct dcc_path_metrics *known, u64 now_ns)
 {
 	struct delaycc_memory_entry *entry, *made = NULL;
 	struct delaycc_memory_key key;
@@ -153,7 +153,7 @@ static void delaycc_memory_note(struct delaycc_memory *memory, u32 lifetime_s,
 again:
 	spin_lock_bh(&memory->lock);
 	entry = delaycc_memory_find(memory, &key);
-	if (entry && dcc_tcp_memory_is_wrong(&entry->path, &ds->tcp)) {
+	if (entry && dcc_model_refutes(&ds->tcp.model, &entry->path)) {
 		delaycc_memory_remove(memory, entry);
 		entry = NULL;
 	}
@@ -172,7 +172,7 @@ again:
 		made = NULL;
 		delaycc_memory_add(memory, entry);
 	}
-	if (dcc_tcp_memory_take(&entry->path, known, now_ns, lifetime_s))
+	if (dcc_cache_update(&entry->path, known, now_ns, lifetime_s))
 		list_move(&entry->by_age, &memory->by_age);
 out:
 	spin_unlock_bh(&memory->lock);
@@ -191,13 +191,13 @@ void delaycc_memory_tell(struct delaycc_memory *memory, u32 lifetime_s,
 			 const struct sock *sk, struct delaycc_sock *ds,
 			 u64 now_ns)
 {
-	struct dcc_tcp_known known;
-	bool knows = dcc_tcp_knows(&ds->tcp, &known);
+	struct dcc_path_metrics known;
+	bool knows = dcc_model_knows(&ds->tcp.model, &known);
 
-	if (lifetime_s && (knows || ds->tcp.known_wrong))
+	if (lifetime_s && (knows || ds->tcp.model.base.cache_wrong))
 		delaycc_memory_note(memory, lifetime_s, sk, ds,
 				    knows ? &known : NULL, now_ns);
-	dcc_tcp_told(&ds->tcp, now_ns);
+	dcc_model_told(&ds->tcp.model, now_ns);
 }
 
 /* ---- the sysctl ------------------------------------------------------------ */
@@ -205,15 +205,15 @@ void delaycc_memory_tell(struct delaycc_memory *memory, u32 lifetime_s,
 /* "ADDRESS BASE_RTT_NS NOISE_NS PACKET_BYTES [AGE_S]" into a zeroed entry. */
 static bool delaycc_memory_parse(char *line, struct delaycc_memory_entry *entry)
 {
-	struct dcc_tcp_known *known = &entry->path.known;
+	struct dcc_path_metrics *known = &entry->path.metrics;
 	const char *address = delaycc_lines_word(&line);
 	u32 wire_bytes, age_s = 0;
 
 	entry->key.family = delaycc_parse_address(address, entry->key.address);
 	if (!entry->key.family ||
 	    !delaycc_lines_number(&line, DCC_PATH_RTT_MIN_NS,
-				  DCC_PATH_RTT_MAX_NS, &known->least_rtt_ns) ||
-	    !delaycc_lines_number(&line, 0, DCC_TCP_NOISE_MAX_NS,
+				  DCC_PATH_RTT_MAX_NS, &known->rtt_min_ns) ||
+	    !delaycc_lines_number(&line, 0, DCC_PATH_RTT_MAX_NS,
 				  &known->noise_ns) ||
 	    !delaycc_lines_number(&line, DCC_PATH_WIRE_MIN_BYTES,
 				  DCC_PATH_WIRE_MAX_BYTES, &wire_bytes))
@@ -306,14 +306,14 @@ static char *delaycc_memory_read(struct delaycc_lines *lines, size_t *size)
 	text = kvmalloc(room, GFP_KERNEL);
 	for (i = 0; text && i < n; i++) {
 		const struct delaycc_memory_key *key = &copies[i].key;
-		const struct dcc_tcp_memory *path = &copies[i].path;
+		const struct dcc_cache_entry *path = &copies[i].path;
 
 		*size += scnprintf(text + *size, room - *size,
 				   key->family == AF_INET ?
 				   "%pI4 %u %u %u %u\n" : "%pI6c %u %u %u %u\n",
-				   key->address, path->known.least_rtt_ns,
-				   path->known.noise_ns, key->wire_bytes,
-				   (u32)div_u64(dcc_tcp_memory_age_ns(path, now_ns),
+				   key->address, path->metrics.rtt_min_ns,
+				   path->metrics.noise_ns, key->wire_bytes,
+				   (u32)div_u64(dcc_cache_age_ns(path, now_ns),
 						NSEC_PER_SEC));
 	}
 	kvfree(copies);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Base RTTs of paths: a namespace's table of destination prefixes, written and
- * read as the sysctl net.ipv4.delaycc.base_rtt_paths.
+ * Base RTT and noise of paths: a namespace's table of destination prefixes,
+ * written and read as the sysctl net.ipv4.delaycc.base_rtt_paths.
  *
- *	10.0.1.0/24 8000, 10.0.0.0/16 14000, fd00:1::/64 8000
+ *	10.0.1.0/24 8000, 10.0.0.0/16 14000 3000, fd00:1::/64 0 2000
+ *
+ * A prefix, its base RTT in ns, and its noise (noise_ns) if it is not the
+ * namespace's; a base RTT of 0, with a noise, is one to be measured.
  *
  * The longest prefix of a peer's address counts.  A route metric would not do:
  * RTAX_RTT has eighths of a millisecond, and TCP takes its first retransmission
@@ -27,8 +30,8 @@
 /* A host's own rack, pod and fabric need three; this is also enough for one per peer. */
 #define DELAYCC_PREFIXES_MAX 4096U
 
-/* "xxxx:xxxx:xxxx:xxxx:xxxx:xxxx:xxxx:xxxx/128 1000000000\n" */
-#define DELAYCC_PREFIX_TEXT 56
+/* "xxxx:xxxx:xxxx:xxxx:xxxx:xxxx:xxxx:xxxx/128 1000000000 1000000000\n" */
+#define DELAYCC_PREFIX_TEXT 67
 
 #define DELAYCC_PREFIX_BITS 128
 
@@ -39,7 +42,7 @@ struct delaycc_prefix {
 		u8 bits;
 		u8 address[16]; /* IPv4: the first four */
 	} key;
-	u32 base_rtt_ns;
+	struct delaycc_path_values values;
 };
 
 struct delaycc_prefixes {
@@ -67,12 +70,14 @@ static bool delaycc_prefix_mask(struct delaycc_prefix_key *key)
 	return ipv6_addr_equal(&address, &masked);
 }
 
-/* ---- a socket's base RTT ------------------------------------------------ */
+/* ---- a socket's path ---------------------------------------------------- */
 
-/* 0: no prefix matches. */
-static u32 delaycc_prefix_find(const struct delaycc_prefixes *all, u8 family,
-			       const u8 *address)
+/* Zeroes: no prefix matches. */
+static struct delaycc_path_values
+delaycc_prefix_find(const struct delaycc_prefixes *all, u8 family,
+		    const u8 *address)
 {
+	const struct delaycc_path_values none = {};
 	const unsigned long *in_use = family == AF_INET ? all->bits4 : all->bits6;
 	unsigned int below = DELAYCC_PREFIX_BITS + 1;
 	unsigned int bits;
@@ -87,24 +92,25 @@ static u32 delaycc_prefix_find(const struct delaycc_prefixes *all, u8 family,
 		found = bsearch(&key, all->prefix, all->n, sizeof(*all->prefix),
 				delaycc_prefix_compare);
 		if (found)
-			return found->base_rtt_ns;
+			return found->values;
 		below = bits;
 	}
-	return 0;
+	return none;
 }
 
 /**
- * delaycc_paths_base_rtt_ns() - the table's base RTT of a socket's path
+ * delaycc_paths_values() - what the table says of a socket's path
  * @paths: of the socket's namespace
  * @sk: a connected socket
  *
- * Return: the base RTT in ns, or 0 if no prefix matches the peer.
+ * Return: base RTT and noise in ns, each 0 if no prefix that has one matches the
+ * peer.
  */
-u32 delaycc_paths_base_rtt_ns(const struct delaycc_paths *paths,
-			      const struct sock *sk)
+struct delaycc_path_values
+delaycc_paths_values(const struct delaycc_paths *paths, const struct sock *sk)
 {
 	const struct delaycc_prefixes *all;
-	u32 base_ns = 0;
+	struct delaycc_path_values found = {};
 
 	rcu_read_lock();
 	all = rcu_dereference(paths->prefixes);
@@ -113,25 +119,31 @@ u32 delaycc_paths_base_rtt_ns(const struct delaycc_paths *paths,
 		u8 address[16] = {};
 		u8 family = delaycc_peer(sk, address);
 
-		base_ns = delaycc_prefix_find(all, family, address);
+		found = delaycc_prefix_find(all, family, address);
 	}
 	rcu_read_unlock();
-	return base_ns;
+	return found;
 }
 
 /* ---- a write of the table ----------------------------------------------- */
 
-/* "10.0.1.0/24 8000"; without a length: a single host. */
+/* "10.0.1.0/24 8000 1000", or less the noise; without a length: a single host. */
 static bool delaycc_prefix_parse(char *line, struct delaycc_prefix *prefix)
 {
+	struct delaycc_path_values *values = &prefix->values;
 	struct delaycc_prefix_key *key = &prefix->key;
 	char *address = delaycc_lines_word(&line);
 	unsigned int widest;
 	char *slash;
 
 	memset(prefix, 0, sizeof(*prefix));
-	if (!delaycc_lines_number(&line, DCC_PATH_RTT_MIN_NS, DCC_PATH_RTT_MAX_NS,
-				  &prefix->base_rtt_ns) || line)
+	if (!delaycc_lines_number(&line, 0, DCC_PATH_RTT_MAX_NS, &values->base_rtt_ns))
+		return false;
+	if (line && (!delaycc_lines_number(&line, 1, DCC_PATH_RTT_MAX_NS,
+					   &values->noise_ns) || line))
+		return false;
+	if (values->base_rtt_ns < DCC_PATH_RTT_MIN_NS &&
+	    (values->base_rtt_ns || !values->noise_ns))
 		return false;
 	slash = strchr(address, '/');
 	if (slash)
@@ -240,10 +252,14 @@ static char *delaycc_paths_read(struct delaycc_lines *lines, size_t *size)
 		const void *address = prefix->key.address;
 
 		*size += prefix->key.family == AF_INET ?
-			scnprintf(text + *size, room - *size, "%pI4/%u %u\n",
-				  address, prefix->key.bits, prefix->base_rtt_ns) :
-			scnprintf(text + *size, room - *size, "%pI6c/%u %u\n",
-				  address, prefix->key.bits, prefix->base_rtt_ns);
+			scnprintf(text + *size, room - *size, "%pI4/%u %u",
+				  address, prefix->key.bits, prefix->values.base_rtt_ns) :
+			scnprintf(text + *size, room - *size, "%pI6c/%u %u",
+				  address, prefix->key.bits, prefix->values.base_rtt_ns);
+		if (prefix->values.noise_ns)
+			*size += scnprintf(text + *size, room - *size, " %u",
+					   prefix->values.noise_ns);
+		*size += scnprintf(text + *size, room - *size, "\n");
 	}
 	mutex_unlock(&paths->lock);
 	return text;

@@ -106,8 +106,8 @@ static void delaycc_probe_wait(struct delaycc_probe *p,
 {
 	/* < 2^7 (packets) * 2^16 (bytes) * 2^3 * 2^30 (ns per s): 56 bits. */
 	u64 still_ns = div64_u64((u64)DELAYCC_STILL_PACKETS *
-				 ds->tcp.path.wire_bytes * BITS_PER_BYTE *
-				 NSEC_PER_SEC, ds->tcp.path.line_rate_bps);
+				 ds->tcp.model.path.wire_bytes * BITS_PER_BYTE *
+				 NSEC_PER_SEC, ds->tcp.model.path.line_rate_bps);
 
 	p->own_ns = now_ns + clamp_t(u64, still_ns, DELAYCC_STILL_NS,
 				     DELAYCC_STILL_MAX_NS);
@@ -256,7 +256,7 @@ static u32 delaycc_probe_seq(const struct tcp_sock *tp, struct delaycc_probe *p)
 static u32 delaycc_probe_timeout_ns(const struct delaycc_sock *ds,
 				    const struct delaycc_probe *p)
 {
-	u64 rtt_ns = max(ds->tcp.rtt_ns, ds->tcp.path.base_rtt_ns);
+	u64 rtt_ns = max(ds->tcp.sampler.rtt_ns, ds->tcp.model.path.base_rtt_ns);
 	u64 timeout_ns = DELAYCC_PROBE_RTTS * rtt_ns + DELAYCC_PROBE_SLACK_NS;
 
 	return min_t(u64, timeout_ns << min_t(u32, p->tries, 16),
@@ -299,10 +299,10 @@ static void delaycc_probe_let_packet(struct sock *sk, struct delaycc_sock *ds,
 
 	if (!(p->tries & 1))
 		p->due_ns = min_t(u64, p->due_ns,
-				  tp->tcp_clock_cache + DCC_TCP_HELD_ACK_NS);
+				  tp->tcp_clock_cache + DCC_SAMPLE_HELD_ACK_NS);
 	delaycc_probe_wait(p, ds, tp->tcp_clock_cache);
 	/* After the last packet no data waits. */
-	if (skb && tcp_skb_is_last(sk, skb) && skb->len <= ds->tcp.mss)
+	if (skb && tcp_skb_is_last(sk, skb) && skb->len <= ds->tcp.sampler.mss)
 		p->waiting = 0;
 	/* It may leave unpaced; then TCP has no timer for the second packet. */
 	delaycc_probe_arm(sk, p->due_ns);
@@ -319,7 +319,7 @@ static bool delaycc_probe_by_data(const struct sock *sk,
 				  const struct delaycc_probe *p)
 {
 	return p->by_data || p->tries >= DELAYCC_PROBE_TRIES ||
-	       !(ds->tcp.fixed_rtt_ns || ds->tcp.base_measured) ||
+	       ds->tcp.model.base.source < DCC_BASE_HANDSHAKE ||
 	       tcp_sk(sk)->tcp_clock_cache >= p->own_ns ||
 	       delaycc_probe_needs_tcp(sk);
 }
@@ -437,14 +437,14 @@ static void delaycc_probe_fill(struct sock *sk, struct delaycc_sock *ds,
 	ack->now_ns = now_ns;
 	ack->send_ns = now_ns - rtt_ns;
 	ack->rtt_ns = clamp_t(u64, rtt_ns, 1, U32_MAX);
+	ack->measured_rtt_ns = ack->rtt_ns;
 	ack->flags = DCC_ACK_PROBE;
 	ack->flows = READ_ONCE(ds->flows);
 
 	if (!p->by_data)
-		dcc_tcp_watch_probe(&ds->tcp, ack);
-	ack->idle_rtt_ns = ds->tcp.idle_rtt_ns;
+		dcc_model_small_sample(&ds->tcp.model, ack);
 	/* A small window is spread over the RTT of full packets. */
-	ds->tcp.rtt_ns = max(ack->rtt_ns, ds->tcp.path.base_rtt_ns);
+	ds->tcp.sampler.rtt_ns = max(ack->rtt_ns, ds->tcp.model.path.base_rtt_ns);
 	/*
 	 * Further transmissions of the probe may be answered as well.  Their
 	 * replies come no later after this one than the last transmission left
@@ -521,7 +521,7 @@ bool delaycc_probe_sampled(struct sock *sk, struct delaycc_sock *ds,
 		return false;
 	delaycc_probe_fill(sk, ds, p, ack->rtt_ns, ack);
 	ack->flags |= DCC_ACK_PROBE_DATA;
-	dcc_tcp_guess_base_rtt(&ds->tcp, ack->rtt_ns);
+	dcc_model_guess(&ds->tcp.model, ack->rtt_ns);
 	return true;
 }
 EXPORT_SYMBOL_GPL(delaycc_probe_sampled);

@@ -15,7 +15,7 @@
  * constant.
  *
  * A remembered time counts only if it agrees with the kernel's own RTT in
- * microseconds (dcc_tcp_send_ns()).  An error in this bookkeeping thus costs
+ * microseconds (dcc_sampler_send_ns()).  An error in this bookkeeping thus costs
  * half a microsecond, never a wrong sample.
  */
 #include <linux/math64.h>
@@ -66,17 +66,22 @@ static u32 delaycc_route_rtt_ns(const struct dst_entry *dst)
 	return min_t(u64, rtt_ns, DCC_PATH_RTT_MAX_NS);
 }
 
-/* Configured base RTT, most specific first: prefix table, route metric, sysctl; 0: none. */
-static u32 delaycc_configured_base_ns(const struct sock *sk,
-				      const struct dst_entry *dst,
-				      const struct delaycc_values *values)
+/*
+ * Configured base RTT and noise, the most specific first: prefix table, route
+ * metric (which has no noise), sysctls; 0: none.
+ */
+static struct delaycc_path_values
+delaycc_configured_path(const struct sock *sk, const struct dst_entry *dst,
+			const struct delaycc_values *values)
 {
-	u32 base_ns = delaycc_paths_base_rtt_ns(delaycc_net_paths(sock_net(sk)),
-						sk);
+	struct delaycc_path_values path =
+		delaycc_paths_values(delaycc_net_paths(sock_net(sk)), sk);
 
-	if (!base_ns && dst)
-		base_ns = delaycc_route_rtt_ns(dst);
-	return base_ns ?: delaycc_value(values, DELAYCC_BASE_RTT_NS);
+	if (!path.base_rtt_ns && dst)
+		path.base_rtt_ns = delaycc_route_rtt_ns(dst);
+	path.base_rtt_ns = path.base_rtt_ns ?: delaycc_value(values, DELAYCC_BASE_RTT_NS);
+	path.noise_ns = path.noise_ns ?: delaycc_value(values, DELAYCC_NOISE_NS);
+	return path;
 }
 
 static u32 delaycc_header_bytes(const struct sock *sk, u32 overhead)
@@ -149,23 +154,19 @@ static bool delaycc_path_read(struct sock *sk, struct delaycc_sock *ds)
 	const struct net_device *dev = delaycc_path_dev(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct dst_entry *dst = __sk_dst_get(sk);
-	u64 rate_bps;
-	u32 overhead;
+	const u32 overhead = delaycc_value(values, DELAYCC_LINK_OVERHEAD_BYTES);
+	const struct delaycc_path_values path = delaycc_configured_path(sk, dst, values);
+	const struct dcc_path_config config = {
+		/* 0: a route to the loopback, which keeps what was known before. */
+		.line_rate_bps = delaycc_line_rate_bps(sk, dev, values),
+		.line_configured = delaycc_value(values, DELAYCC_LINE_RATE_MBPS) != 0,
+		.base_rtt_ns = path.base_rtt_ns,
+		.noise_ns = path.noise_ns,
+		.moved = dev && ds->ifindex && dev->ifindex != ds->ifindex,
+	};
 
 	ds->generation = delaycc_generation(values);
-	overhead = delaycc_value(values, DELAYCC_LINK_OVERHEAD_BYTES);
-	dcc_tcp_set_packet(&ds->tcp, tp->mss_cache,
-			   delaycc_header_bytes(sk, overhead));
-	dcc_tcp_set_base_rtt(&ds->tcp,
-			     delaycc_configured_base_ns(sk, dst, values),
-			     dev && ds->ifindex && dev->ifindex != ds->ifindex);
-
-	rate_bps = delaycc_line_rate_bps(sk, dev, values);
-	/* A route to the loopback keeps what was known before. */
-	if (rate_bps)
-		dcc_tcp_set_line(&ds->tcp, rate_bps,
-				 delaycc_value(values, DELAYCC_LINE_RATE_MBPS) != 0);
-	dcc_tcp_set_grain(&ds->tcp);
+	dcc_tcp_configure(&ds->tcp, tp->mss_cache, delaycc_header_bytes(sk, overhead), &config);
 
 	ds->max_tso_segs = delaycc_value(values, DELAYCC_MAX_TSO_SEGS);
 	ds->burst_max = delaycc_limit_tso(sk, dev, ds->max_tso_segs);
@@ -178,7 +179,7 @@ static bool delaycc_path_read(struct sock *sk, struct delaycc_sock *ds)
 		}
 		ds->ifindex = dev->ifindex;
 	}
-	return ds->tcp.path.line_rate_bps;
+	return ds->tcp.model.path.line_rate_bps;
 }
 
 /**
@@ -186,7 +187,7 @@ static bool delaycc_path_read(struct sock *sk, struct delaycc_sock *ds)
  * @sk: the socket
  * @ds: its state
  *
- * Return: true if @ds->tcp.path has changed.
+ * Return: true if @ds->tcp.model.path has changed.
  */
 bool delaycc_path_update(struct sock *sk, struct delaycc_sock *ds)
 {
@@ -195,15 +196,15 @@ bool delaycc_path_update(struct sock *sk, struct delaycc_sock *ds)
 	struct dcc_path before;
 
 	if (likely(ds->generation == delaycc_generation(values) &&
-		   ds->tcp.mss == tcp_sk(sk)->mss_cache &&
+		   ds->tcp.sampler.mss == tcp_sk(sk)->mss_cache &&
 		   (ds->dst == dst || !dst)))
 		return false;
 
-	before = ds->tcp.path;
+	before = ds->tcp.model.path;
 	rcu_read_lock();
 	delaycc_path_read(sk, ds);
 	rcu_read_unlock();
-	return !dcc_same_path(&before, &ds->tcp.path);
+	return !dcc_same_path(&before, &ds->tcp.model.path);
 }
 EXPORT_SYMBOL_GPL(delaycc_path_update);
 
@@ -219,64 +220,13 @@ static u32 delaycc_memory_lifetime_s(const struct sock *sk)
 static void delaycc_tell(const struct sock *sk, struct delaycc_sock *ds,
 			 u64 now_ns)
 {
-	if (likely(!dcc_tcp_has_news(&ds->tcp, now_ns)))
+	if (likely(!dcc_model_has_news(&ds->tcp.model, now_ns)))
 		return;
 	delaycc_memory_tell(delaycc_net_memory(sock_net(sk)),
 			    delaycc_memory_lifetime_s(sk), sk, ds, now_ns);
 }
 
 /* ---- the life of a socket ---------------------------------------------- */
-
-/*
- * Whom memory for a socket is charged to: the socket's memory cgroup, or without
- * one that of the calling process.  A connection that a listener has got belongs
- * to no process before accept(); its memory is not charged.
- */
-static struct mem_cgroup *delaycc_charge(const struct sock *sk)
-{
-	return set_active_memcg(delaycc_sock_memcg(sk));
-}
-
-/* A connection opens in softirq. */
-#define DELAYCC_GFP (GFP_ATOMIC | __GFP_ZERO | __GFP_NOWARN)
-
-/**
- * delaycc_zalloc() - memory for a socket, charged to its memory cgroup
- * @sk: the socket
- * @size: in bytes
- *
- * To be freed by kfree().
- *
- * Return: zeroed memory, or NULL.
- */
-void *delaycc_zalloc(const struct sock *sk, size_t size)
-{
-	struct mem_cgroup *before = delaycc_charge(sk);
-	void *memory = kmalloc(size, DELAYCC_GFP | __GFP_ACCOUNT);
-
-	set_active_memcg(before);
-	return memory;
-}
-EXPORT_SYMBOL_GPL(delaycc_zalloc);
-
-/**
- * delaycc_state_zalloc() - memory for a socket's state, charged to its memory cgroup
- * @sk: the socket
- * @cache: with SLAB_ACCOUNT
- *
- * To be freed by kmem_cache_free().
- *
- * Return: zeroed memory, or NULL.
- */
-void *delaycc_state_zalloc(const struct sock *sk, struct kmem_cache *cache)
-{
-	struct mem_cgroup *before = delaycc_charge(sk);
-	void *state = kmem_cache_alloc(cache, DELAYCC_GFP);
-
-	set_active_memcg(before);
-	return state;
-}
-EXPORT_SYMBOL_GPL(delaycc_state_zalloc);
 
 /* Undoes what delaycc_init() has changed of the socket, and drops its references. */
 static void delaycc_let_go(struct sock *sk, struct delaycc_sock *ds)
@@ -494,8 +444,8 @@ bool delaycc_sample(struct sock *sk, struct delaycc_sock *ds,
 	v.prior_delivered = rs->prior_delivered;
 	v.last_end_seq = rs->last_end_seq;
 	if (unlikely(v.is_retrans))
-		noted_ns = dcc_tcp_retrans_ns(tp->rack.mstamp, tp->rack.rtt_us,
-					      v.now_us, v.now_ns);
+		noted_ns = dcc_sample_retrans_ns(tp->rack.mstamp, tp->rack.rtt_us,
+						 v.now_us, v.now_ns);
 	else
 		noted_ns = delaycc_sent_ns(ds, v.last_end_seq);
 	if (!dcc_tcp_sample(&ds->tcp, &v, noted_ns, ack))
@@ -563,7 +513,7 @@ void delaycc_apply(struct sock *sk, struct delaycc_sock *ds,
 	struct dcc_control control = *asked;
 	u64 rate;
 
-	dcc_tcp_add_trial(&ds->tcp, &control);
+	dcc_tcp_add_probe(&ds->tcp, &control);
 	rate = min_t(u64, dcc_tcp_pace(&ds->tcp, &control),
 		     READ_ONCE(sk->sk_max_pacing_rate));
 

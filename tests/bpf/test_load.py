@@ -425,7 +425,7 @@ def test_settings_have_the_names_of_the_modules_sysctls():
     text = (ROOT / "kernel" / "core" / "dcc_swift.h").read_text(encoding="utf-8")
     fields = re.findall(r"^\tX\((\w+),", text, re.MULTILINE)
     shown = seen_in("every_algorithm")["swift"]["settings"]
-    assert set(fields) | {"line_rate_mbps", "base_rtt_ns", "link_overhead_bytes", "path_memory_s", "trace"} == set(shown)
+    assert set(fields) | {"line_rate_mbps", "base_rtt_ns", "link_overhead_bytes", "path_memory_s", "noise_ns", "trace"} == set(shown)
 
 
 def test_the_longest_prefix_has_the_base_rtt_and_open_sockets_follow():

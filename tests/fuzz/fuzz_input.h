@@ -48,7 +48,7 @@ inline dcc_path TakePath(Input& in) {
     path.wire_bytes = dcc_clamp_u32(path.wire_bytes, 64, 65535);
   }
   // Of bytes that are taken already: the inputs that are kept stay what they are.
-  if (path.noise_ns % 2) path.grain_ns = path.noise_ns;
+  if (path.noise_ns % 2) path.delay_floor_ns = path.noise_ns;
   return path;
 }
 
@@ -62,13 +62,12 @@ struct PacketAcks {
     *now_ns += in.Take<u16>();
     ack->now_ns = *now_ns;
     ack->rtt_ns = what < 240 ? in.Take<u16>() : in.Take<u32>();
+    ack->measured_rtt_ns = ack->rtt_ns;
     ack->send_ns = what % 16 == 5 ? in.Take<u64>() : *now_ns - ack->rtt_ns;
     ack->acked_bytes = what < 240 ? path.wire_bytes : in.Take<u32>();
     ack->inflight_bytes = in.Take<u32>();
     ack->flags = what % 16 == 6 ? in.Take<u8>() : 0;
-    // No core reads both.
     ack->flows = what % 16 == 7 ? in.Take<u32>() : 0;
-    ack->idle_rtt_ns = ack->flows;
     return what % 16 > 10 ? 1 + what / 4U : 1;
   }
 };

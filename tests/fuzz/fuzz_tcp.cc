@@ -12,6 +12,7 @@ using delaycc_test::Input;
 using delaycc_test::Require;
 
 constexpr u64 kLineRateMaxBps = 800000000000;
+constexpr u32 kNoiseMaxNs = DCC_NOISE_BASES_MAX * DCC_PATH_RTT_MAX_NS;
 constexpr u64 kNoWrapNs = u64{1} << 63;
 
 // Small steps make plausible sockets; whole numbers of any size make the others.
@@ -46,12 +47,22 @@ void TakeView(Input& in, dcc_tcp_view* v) {
 }
 
 void CheckPath(const dcc_tcp& s) {
-  Require(s.path.base_rtt_ns >= DCC_PATH_RTT_MIN_NS && s.path.base_rtt_ns <= DCC_PATH_RTT_MAX_NS);
-  Require(s.path.wire_bytes >= DCC_PATH_WIRE_MIN_BYTES &&
-          s.path.wire_bytes <= DCC_PATH_WIRE_MAX_BYTES);
-  Require(s.rtt_ns >= 1 && s.mss >= 1);
-  Require(s.path.line_rate_bps >= s.given_bps && s.path.line_rate_bps <= DCC_PATH_RATE_MAX_BPS);
-  Require(!s.line_told || s.path.line_rate_bps == s.given_bps);
+  const dcc_path& path = s.model.path;
+  const dcc_line_rate& line = s.model.line;
+  const dcc_base_rtt& base = s.model.base;
+  Require(path.base_rtt_ns >= DCC_PATH_RTT_MIN_NS && path.base_rtt_ns <= DCC_PATH_RTT_MAX_NS);
+  Require(path.wire_bytes >= DCC_PATH_WIRE_MIN_BYTES && path.wire_bytes <= DCC_PATH_WIRE_MAX_BYTES);
+  Require(s.sampler.rtt_ns >= 1 && s.sampler.mss >= 1);
+  Require(path.line_rate_bps >= line.given_bps && path.line_rate_bps <= DCC_PATH_RATE_MAX_BPS);
+  Require(!line.configured || path.line_rate_bps == line.given_bps);
+  Require((path.delay_floor_ns == 0) == line.configured);
+  Require(s.model.packet_ns >= 1);
+  // The base RTT is the least one and the hosts' noise.
+  Require(path.base_rtt_ns - path.noise_ns == base.ns);
+  Require(s.model.noise.configured_ns ? s.model.noise.ns == s.model.noise.configured_ns
+                                      : path.noise_ns <= kNoiseMaxNs);
+  Require(!dcc_probe_is_on(&s.model.probe) || line.configured);
+  Require(s.model.probe.extra <= DCC_PROBE_PACKETS);
 }
 
 void Sample(Input& in, dcc_tcp* s, dcc_tcp_view* v) {
@@ -62,42 +73,67 @@ void Sample(Input& in, dcc_tcp* s, dcc_tcp_view* v) {
                      ? in.Take<u64>()
                      : v->now_ns - static_cast<u32>(v->rtt_us) * u64{DCC_NS_PER_US} - how;
   if (v->is_retrans)
-    noted_ns = dcc_tcp_retrans_ns(in.Take<u64>(), in.Take<u16>(), v->now_us, v->now_ns);
+    noted_ns = dcc_sample_retrans_ns(in.Take<u64>(), in.Take<u16>(), v->now_us, v->now_ns);
   dcc_ack ack;
+  const u32 base_ns = s->model.base.ns;
   if (!dcc_tcp_sample(s, v, noted_ns, &ack)) return;
   Require(ack.now_ns == v->now_ns && ack.flows == 0);
   const u32 rtt_ns = dcc_sat_u32(ack.now_ns - ack.send_ns);
-  // Without a trial's own packets an RTT is no shorter than the least one.
-  const u32 spared_ns = s->doubt.own ? dcc_min_u32(s->doubt.least_ns, rtt_ns) : rtt_ns;
-  if (ack.flags & DCC_ACK_NO_RTT)
-    Require(ack.rtt_ns == 0 && ack.send_ns == ack.now_ns);
-  else
-    Require(ack.rtt_ns >= spared_ns && ack.rtt_ns <= rtt_ns);
-  Require(ack.inflight_bytes >= s->path.wire_bytes);
-  // A base RTT that was told stays. A measured one is a full packet's and the hosts' noise.
-  if (!s->fixed_rtt_ns && !(ack.flags & (DCC_ACK_NO_RTT | DCC_ACK_DELAYED)) &&
-      !dcc_tcp_acked_small(s, v, ack.acked_bytes)) {
-    Require(s->least_rtt_ns <= dcc_clamp_u32(ack.rtt_ns, DCC_PATH_RTT_MIN_NS, DCC_PATH_RTT_MAX_NS));
-    Require(s->path.base_rtt_ns - s->least_rtt_ns <= DCC_TCP_NOISE_MAX_NS);
+  const dcc_model& m = s->model;
+  if (ack.flags & DCC_ACK_NO_RTT) {
+    Require(ack.rtt_ns == 0 && ack.measured_rtt_ns == 0 && ack.send_ns == ack.now_ns);
+  } else {
+    Require(ack.measured_rtt_ns == rtt_ns && ack.rtt_ns <= rtt_ns);
+    // Without a probe's own packets an RTT is no shorter than the base RTT of before.
+    const u32 least_ns = m.probe.own ? dcc_min_u32(base_ns, m.base.ns) : rtt_ns;
+    Require(ack.rtt_ns >= dcc_min_u32(least_ns, rtt_ns));
   }
-  dcc_tcp_known known = {};
-  if (dcc_tcp_has_news(s, v->now_ns) && dcc_tcp_knows(s, &known)) {
-    dcc_tcp_memory memory = {};
-    Require(dcc_tcp_memory_take(&memory, &known, v->now_ns, 1));
-    Require(memory.known.least_rtt_ns >= DCC_PATH_RTT_MIN_NS &&
-            memory.known.least_rtt_ns <= DCC_PATH_RTT_MAX_NS &&
-            memory.known.noise_ns <= DCC_TCP_NOISE_MAX_NS);
-    dcc_tcp_told(s, v->now_ns);
+  Require(ack.inflight_bytes >= m.path.wire_bytes);
+  // A configured base RTT stays, but for a probe. A measured one is a full packet's.
+  const bool sampled = !(ack.flags & (DCC_ACK_NO_RTT | DCC_ACK_DELAYED)) &&
+                       !dcc_sampler_acked_small(&s->sampler, v, ack.acked_bytes);
+  if (dcc_base_is_configured(&m.base))
+    Require(m.base.source == DCC_BASE_PROBED || m.base.ns == m.base.configured_ns);
+  else if (sampled)
+    Require(m.base.ns <= dcc_path_rtt_ns(rtt_ns) || m.base.ns == m.probe.min_ns);
+  dcc_path_metrics metrics = {};
+  if (dcc_model_has_news(&m, v->now_ns) && dcc_model_knows(&m, &metrics)) {
+    dcc_cache_entry entry = {};
+    Require(dcc_cache_update(&entry, &metrics, v->now_ns, 1));
+    Require(entry.metrics.rtt_min_ns >= DCC_PATH_RTT_MIN_NS &&
+            entry.metrics.rtt_min_ns <= DCC_PATH_RTT_MAX_NS);
+    Require(!dcc_model_refutes(&m, &entry));
+    dcc_model_told(&s->model, v->now_ns);
   }
   s->last_ack_ns = v->now_ns;
 }
 
-void Control(Input& in, const dcc_tcp& s) {
+// The reply to a stopped flow's probe.
+void Reply(Input& in, dcc_tcp* s, const dcc_tcp_view& v) {
+  dcc_ack ack = {};
+  ack.measured_rtt_ns = in.Take<u32>();
+  ack.rtt_ns = ack.measured_rtt_ns;
+  ack.now_ns = v.now_ns;
+  ack.send_ns = v.now_ns - ack.rtt_ns;
+  if (ack.measured_rtt_ns % 4)
+    dcc_model_small_sample(&s->model, &ack);
+  else
+    dcc_model_guess(&s->model, ack.rtt_ns);
+}
+
+void Control(Input& in, dcc_tcp& s) {
   dcc_control control = {};
   control.cwnd_q16 = in.Take<u8>() % 2 ? in.Take<u16>() : in.Take<u64>() >> in.Take<u8>() % 64;
-  control.cwnd_q16 = dcc_max_u64(control.cwnd_q16, 1);
-  control.pacing_bps = in.Take<u8>() % 2 ? s.path.line_rate_bps
+  control.cwnd_q16 = dcc_clamp_u64(control.cwnd_q16, 1, u64{1} << 62);
+  control.pacing_bps = in.Take<u8>() % 2 ? s.model.path.line_rate_bps
                                          : dcc_clamp_u64(in.Take<u64>(), 1000, 2 * kLineRateMaxBps);
+  // Of bytes that are taken already: the inputs that are kept stay what they are.
+  control.target_ns = static_cast<u32>(control.cwnd_q16) % 2 * static_cast<u32>(control.cwnd_q16);
+  dcc_tcp_note_control(&s, &control);
+  const dcc_control asked = control;
+  dcc_tcp_add_probe(&s, &control);
+  Require(control.cwnd_q16 <= dcc_max_u64(asked.cwnd_q16, DCC_WINDOW_ONE) +
+                                  (u64{DCC_PROBE_PACKETS} << DCC_WINDOW_SHIFT));
   const u64 rate = dcc_tcp_pace(&s, &control);
   const u64 least = dcc_tcp_least_pace(&s);
   Require(rate >= least && rate <= dcc_max_u64(control.pacing_bps / DCC_BITS_PER_BYTE, least));
@@ -121,33 +157,41 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   dcc_tcp s = {};
   dcc_tcp_view v = {};
   const u8 first = in.Take<u8>();
-  s.times_retrans = first % 2;
-  dcc_tcp_set_line(&s, dcc_clamp_u64(in.Take<u64>(), 1000000, kLineRateMaxBps), !(first & 8));
-  dcc_tcp_set_packet(&s, in.Take<u16>(), in.Take<u8>());
+  s.sampler.times_retrans = first % 2;
+  dcc_path_config config = {};
+  config.line_rate_bps = dcc_clamp_u64(in.Take<u64>(), 1000000, kLineRateMaxBps);
+  config.line_configured = !(first & 8);
+  u32 mss = in.Take<u16>(), header_bytes = in.Take<u8>();
   TakeView(in, &v);
   const u32 srtt_us = in.Take<u32>();
   // Often the SYN's departure, to within a microsecond or two.
   dcc_tcp_begin(&s, &v, srtt_us, srtt_us, v.now_ns - u64{srtt_us} * DCC_NS_PER_US - srtt_us % 2048,
                 srtt_us);
+  dcc_tcp_configure(&s, mss, header_bytes, &config);
   CheckPath(s);
   if (first & 2) {
-    const dcc_tcp_known known = {
+    const dcc_path_metrics cached = {
         dcc_clamp_u32(in.Take<u32>(), DCC_PATH_RTT_MIN_NS, DCC_PATH_RTT_MAX_NS),
-        in.Take<u32>() % (DCC_TCP_NOISE_MAX_NS + 1), (first & 4) != 0};
-    dcc_tcp_trust(&s, &known);
+        in.Take<u32>() % (kNoiseMaxNs + 1), (first & 4) != 0};
+    if (dcc_model_may_recall(&s.model)) dcc_model_recall(&s.model, &cached);
     CheckPath(s);
   }
   while (!in.empty()) {
     switch (in.Take<u8>() % 9) {
       case 0: {
         const u8 how = in.Take<u8>();
-        const u32 told_ns =
+        config.base_rtt_ns =
             how % 2 ? 0 : dcc_clamp_u32(in.Take<u32>(), DCC_PATH_RTT_MIN_NS, DCC_PATH_RTT_MAX_NS);
-        dcc_tcp_set_base_rtt(&s, told_ns, how & 2);
+        config.noise_ns = how & 4 ? config.base_rtt_ns / (1 + how / 8u) : 0;
+        config.moved = how & 2;
+        dcc_tcp_configure(&s, mss, header_bytes, &config);
+        config.moved = false;
         break;
       }
       case 1:
-        dcc_tcp_set_packet(&s, in.Take<u16>(), in.Take<u8>());
+        mss = in.Take<u16>();
+        header_bytes = in.Take<u8>();
+        dcc_tcp_configure(&s, mss, header_bytes, &config);
         break;
       case 2: {
         const dcc_tcp_pause pause = {v.now_ns + in.Take<u32>(), in.Take<u64>(), Step(in, 0),
@@ -161,15 +205,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         dcc_tcp_state_event(in.Take<u8>() % 5, in.Take<u8>() % 5, in.Take<u32>(), in.Take<u32>());
         break;
       case 4:
-        dcc_tcp_guess_base_rtt(&s, in.Take<u32>());
+        Reply(in, &s, v);
         break;
       case 5:
         Control(in, s);
         break;
       case 6:
-        dcc_tcp_set_line(&s, dcc_clamp_u64(in.Take<u64>(), 1000000, kLineRateMaxBps),
-                         in.Take<u8>() % 2 != 0);
-        dcc_tcp_set_grain(&s);
+        config.line_rate_bps = dcc_clamp_u64(in.Take<u64>(), 1000000, kLineRateMaxBps);
+        config.line_configured = in.Take<u8>() % 2 != 0;
+        dcc_tcp_configure(&s, mss, header_bytes, &config);
         break;
       default:
         Sample(in, &s, &v);

@@ -26,11 +26,11 @@ def in_lab_table():
             wrong.append([what, got, wanted])
 
     expect("at first", inlab.read(TABLE), "")
-    inlab.write(TABLE, "fd00:1::/64 12000,10.0.0.0/8\t9000 , 10.1.2.3 1000\n\n10.1.0.0/16 1000000000\n")
-    table = "10.0.0.0/8 9000\n10.1.0.0/16 1000000000\n10.1.2.3/32 1000\nfd00:1::/64 12000\n"
+    inlab.write(TABLE, "fd00:1::/64 12000 1,10.0.0.0/8\t9000 , 10.1.2.3 1000\n\n10.1.0.0/16 1000000000 1000000000\n10.2.0.0/16 0 700")
+    table = "10.0.0.0/8 9000\n10.1.0.0/16 1000000000 1000000000\n10.2.0.0/16 0 700\n10.1.2.3/32 1000\nfd00:1::/64 12000 1\n"
     expect("written", inlab.read(TABLE), table)
     for text in ("10.0.0.0/8", "10.0.0.0/8 ", "9000", "10.0.0.0/8 0", "10.0.0.0/8 999", "10.0.0.0/8 1000000001",
-                 "10.0.0.0/8 4294968296", "10.0.0.0/8 -5000", "10.0.0.0/8 9us", "10.0.0.0/8 9000 1", "10.0.0.0/33 9000",
+                 "10.0.0.0/8 4294968296", "10.0.0.0/8 -5000", "10.0.0.0/8 9us", "10.0.0.0/8 9000 0", "10.0.0.0/8 9000 1000000001", "10.0.0.0/8 9000 1 1", "10.0.0.0/8 999 1", "10.0.0.0/33 9000",
                  "10.0.0.0/-1 9000", "10.0.0.0/ 9000", "10.0.0/8 9000", "10.0.0.1/8 9000", "fd00::/129 9000", "fd00::1/64 9000",
                  "::ffff:10.0.0.0/104 9000", "fd00::/256 9000", "name 9000", "/8 9000", "default 9000",
                  "10.0.0.0/8 9000, 10.0.0.0/8 9001", "10.0.0.0/8 9000, nonsense", "10.0.0.0/8 9000\0 10.1.0.0/16 9000"):
@@ -119,8 +119,10 @@ class Paths:
         client.recv(1)
         return 1000 * struct.unpack_from("=I", client.getsockopt(socket.IPPROTO_TCP, TCP_CC_INFO, 64), MIN_RTT_US)[0]
 
-    def say(self, table=None, sysctl=None):
+    def say(self, table=None, sysctl=None, noise=None):
         with self.a:
+            if noise is not None:
+                inlab.write(DCC + "noise_ns", str(noise))
             if table is not None:
                 inlab.write(TABLE, table + "\n")
             if sysctl is not None:
@@ -192,6 +194,29 @@ def check_order(seen, ip):
 def test_the_longest_prefix_counts_then_the_route_then_the_sysctl_then_the_measured_minimum(lab):
     for ip in (4, 6):
         check_order(in_lab(lab, "in_lab_order", ip), ip)
+
+
+def in_lab_noise():
+    paths = Paths()
+    pairs = [paths.open("10.0.0.2"), paths.open("10.0.0.3")]
+    seen = []
+    for what in ({"noise": 5000}, {"sysctl": 30000}, {"table": "10.0.0.2 21000 7000"}, {"table": "10.0.0.2 0 8000", "sysctl": 0}, {"noise": 0},
+                 {"table": ""}):
+        paths.say(**what)
+        seen.append([paths.base_ns(*pair) for pair in pairs])
+    return seen
+
+
+def test_noise_is_a_part_of_the_base_rtt_whether_that_is_configured_or_measured(lab):
+    """ss shows their sum; the table's noise counts first."""
+    measured, configured, table, table_measured, table_alone, without = in_lab(lab, "in_lab_noise")
+    idle = without[1]
+    assert 2 * DELAY_NS <= idle < 2 * DELAY_NS + 2000
+    assert without == [idle, idle] and measured == [idle + 5000, idle + 5000]
+    assert configured == [35000, 35000]
+    assert table == [28000, 35000]
+    assert table_measured == [idle + 8000, idle + 5000]
+    assert table_alone == [idle + 8000, idle]
 
 
 def in_lab_timeouts():

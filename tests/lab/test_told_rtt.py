@@ -23,8 +23,8 @@ def test_a_lone_flow_does_not_leave_the_line_idle(lab, tmp_path, base_us, told_n
                     "--set", f"topology.base_rtt_ns={base_us * 1000}", "--set", f"hosts.sysctl.net.ipv4.delaycc.base_rtt_ns={told_ns}")
     for name, figures in seen.items():
         assert figures["utilisation"]["mean"] > 0.88, (name, figures["utilisation"])
-        # ccc's first flow knows the path before the others begin, and they cannot learn it while it fills the line.
-        assert name == "ccc" or figures["jain"]["mean"] > 0.85, (name, figures["jain"])
+        # The first flow may know the path before the others begin, and they cannot learn it while it fills the line (docs/operate/base-rtt.md).
+        assert name in ("ccc", "swift") or figures["jain"]["mean"] > 0.85, (name, figures["jain"])
 
 
 @pytest.mark.ci

@@ -200,8 +200,8 @@ int replay(struct __sk_buff *skb)
 	}
 	step->rate = sk->sk_pacing_rate;
 	step->cwnd = tp->snd_cwnd;
-	step->rtt_ns = s->tcp.rtt_ns;
-	step->base_rtt_ns = s->tcp.path.base_rtt_ns;
+	step->rtt_ns = s->tcp.sampler.rtt_ns;
+	step->base_rtt_ns = s->tcp.model.path.base_rtt_ns;
 	step->stopped = s->control.probe_ns != 0;
 	return 0;
 }

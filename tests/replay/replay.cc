@@ -144,8 +144,8 @@ class UserSpace {
         out_.result = r.snd_cwnd;
         break;
     }
-    out_.rtt_ns = r.call == WATCHED_RELEASE ? 0 : tcp_.rtt_ns;
-    out_.base_rtt_ns = r.call == WATCHED_RELEASE ? 0 : tcp_.path.base_rtt_ns;
+    out_.rtt_ns = r.call == WATCHED_RELEASE ? 0 : tcp_.sampler.rtt_ns;
+    out_.base_rtt_ns = r.call == WATCHED_RELEASE ? 0 : tcp_.model.path.base_rtt_ns;
     out_.stopped = control_.probe_ns != 0;
     return out_;
   }
@@ -177,10 +177,14 @@ class UserSpace {
   }
 
   void ReadPacket(const watched_record& r) {
-    if (tcp_.mss != r.mss_cache)
-      dcc_tcp_set_packet(&tcp_, r.mss_cache,
-                         r.net_header_len + r.icsk_ext_hdr_len + r.tcp_header_len + kOverheadBytes);
     SetPriority(r);
+    if (tcp_.sampler.mss == r.mss_cache) return;
+    dcc_path_config config = {};
+    config.line_rate_bps = line_rate_bps_;
+    config.line_configured = true;
+    dcc_tcp_configure(&tcp_, r.mss_cache,
+                      r.net_header_len + r.icsk_ext_hdr_len + r.tcp_header_len + kOverheadBytes,
+                      &config);
   }
 
   void SetPriority(const watched_record& r) {
@@ -191,7 +195,7 @@ class UserSpace {
     const u32 burst = dcc_min_u32(r.sk_gso_max_segs, DCC_TCP_FULL_BURST);
     dcc_control control = control_;
     dcc_tcp_note_control(&tcp_, &control);
-    dcc_tcp_add_trial(&tcp_, &control);
+    dcc_tcp_add_probe(&tcp_, &control);
     out_.rate = dcc_min_u64(dcc_tcp_pace(&tcp_, &control), r.sk_max_pacing_rate);
     out_.cwnd = dcc_tcp_window(&tcp_, &control, r.delivered, burst, r.snd_cwnd_clamp);
   }
@@ -199,14 +203,12 @@ class UserSpace {
   void Begin(const watched_record& r) {
     const dcc_tcp_view v = View(r);
     tcp_ = {};
-    tcp_.times_retrans = Core::kTimesRetrans;
+    tcp_.sampler.times_retrans = Core::kTimesRetrans;
     dcc_tcp_begin(&tcp_, &v, r.srtt_us >> 3, r.min_rtt_us, r.tcp_wstamp_ns, r.snd_cwnd);
-    tcp_.path.line_rate_bps = line_rate_bps_;
-    tcp_.line_told = 1;
     Core::Default(&params_);
     if (field_ != nullptr) params_.*field_ = value_;
     ReadPacket(r);
-    Core::Init(&state_, &tcp_.path, &params_, &control_);
+    Core::Init(&state_, &tcp_.model.path, &params_, &control_);
     Apply(r);
   }
 
@@ -214,16 +216,14 @@ class UserSpace {
     const dcc_tcp_view v = View(r);
     dcc_ack ack;
     ReadPacket(r);
-    if (tcp_.loss_seen) {
-      tcp_.loss_seen = 0;
-      Core::Loss(&state_, &tcp_.path, &params_, v.now_ns, &control_);
-    }
-    const u64 noted_ns = r.is_retrans
-                             ? dcc_tcp_retrans_ns(r.rack_mstamp, r.rack_rtt_us, v.now_us, v.now_ns)
-                             : r.noted_ns;
+    if (dcc_tcp_takes_loss(&tcp_))
+      Core::Loss(&state_, &tcp_.model.path, &params_, v.now_ns, &control_);
+    const u64 noted_ns =
+        r.is_retrans ? dcc_sample_retrans_ns(r.rack_mstamp, r.rack_rtt_us, v.now_us, v.now_ns)
+                     : r.noted_ns;
     if (dcc_tcp_sample(&tcp_, &v, noted_ns, &ack)) {
       ack.flows = r.flows;
-      Core::Ack(&state_, &tcp_.path, &params_, &ack, &control_);
+      Core::Ack(&state_, &tcp_.model.path, &params_, &ack, &control_);
       tcp_.last_ack_ns = ack.now_ns;
     }
     Apply(r);
@@ -231,15 +231,15 @@ class UserSpace {
 
   void OnState(const watched_record& r) {
     const auto event = dcc_tcp_state_event(r.icsk_ca_state, r.argument, r.high_seq, r.snd_una);
-    if (event == DCC_TCP_LOSS) tcp_.loss_seen = 1;
+    if (event == DCC_TCP_LOSS) dcc_tcp_saw_loss(&tcp_);
     if (event != DCC_TCP_RTO) return;
     Timeout(r);
     out_.cwnd = r.snd_cwnd;
   }
 
   void Timeout(const watched_record& r) {
-    tcp_.loss_seen = 0;
-    Core::Rto(&state_, &tcp_.path, &params_, r.tcp_clock_cache, &control_);
+    dcc_tcp_takes_loss(&tcp_);
+    Core::Rto(&state_, &tcp_.model.path, &params_, r.tcp_clock_cache, &control_);
     Apply(r);
   }
 
@@ -248,7 +248,7 @@ class UserSpace {
                                  r.app_limited != 0};
     out_.result = 1;
     if (!dcc_tcp_restarts(&tcp_, &pause)) return;
-    Core::Restart(&state_, &tcp_.path, &params_, pause.now_ns, &control_);
+    Core::Restart(&state_, &tcp_.model.path, &params_, pause.now_ns, &control_);
     Apply(r);
   }
 

@@ -23,7 +23,7 @@ class CccReference {
     q_b_ = std::max<double>(p.q_b_ns ? p.q_b_ns : path.base_rtt_ns / 4, DCC_CCC_Q_B_MIN_NS);
     q_b_ = std::max(q_b_, std::min(std::floor(2 * wire_ * 8e9 / line_),
                                    static_cast<double>(DCC_CCC_Q_B_MAX_NS)));
-    q_b_ = std::max(q_b_, std::min(1.0 * path.grain_ns, 1.0 * DCC_CCC_Q_B_MAX_NS));
+    q_b_ = std::max(q_b_, std::min(1.0 * path.delay_floor_ns, 1.0 * DCC_CCC_Q_B_MAX_NS));
     q_b_ = std::min<double>(q_b_ + path.noise_ns, DCC_CCC_Q_B_MAX_NS);
     empty_ = std::min(path.base_rtt_ns / 20, static_cast<u32>(q_b_) / 2);
     gamma_ = p.gamma_ppm / 1e6;

@@ -26,8 +26,7 @@ using Cores = ::testing::Types<Ccc, Ledbat, Oscar, PrioplusLowest, PrioplusHighe
                                ThetaPowerTcp, Timely>;
 INSTANTIATE_TYPED_TEST_SUITE_P(Core, ConfiguredRtt, Cores, NameOf);
 
-// A channel's length does not grow with the path: of a long one a trial corrects the base RTT, even
-// where the channel has room for what it is short by.
+// A channel's length does not grow with the path: of a long one a probe corrects the base RTT.
 TEST(ConfiguredPrioplus, AFlowTakesALongPathInAHundredRtts) {
   constexpr u64 kGbps = 1000000000;
   for (const u64 line_bps : {25 * kGbps, 100 * kGbps})

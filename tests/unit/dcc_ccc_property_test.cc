@@ -25,7 +25,7 @@ class Trace {
     path_.wire_bytes = static_cast<u32>(random_.LogUniform(64, 65535));
     if (random_.OneIn(2)) path_ = {25000000000, 20000, 1514, 0, 0};  // a data center
     path_.noise_ns = delaycc_test::RandomNoise(seed, path_.base_rtt_ns);
-    if (seed % 4 == 0) path_.grain_ns = path_.base_rtt_ns / 4;
+    if (seed % 4 == 0) path_.delay_floor_ns = path_.base_rtt_ns / 4;
     dcc_ccc_params_default(&params_);
     params_.features = features;
     if (random_.OneIn(3)) params_.q_b_ns = static_cast<u32>(random_.LogUniform(500, 250000000));

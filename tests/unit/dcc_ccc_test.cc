@@ -106,7 +106,7 @@ TEST(CccParameters, TheQueueHeldIsThePathsGrainAtLeast) {
   p.q_b_ns = 2000000;
   dcc_ccc_derive(&k, &path, &p);
   EXPECT_EQ(k.q_b_ns, 2000000u);
-  path.grain_ns = 0xffffffff;
+  path.delay_floor_ns = 0xffffffff;
   EXPECT_TRUE(dcc_ccc_stale(&k, &path, &p));
   dcc_ccc_derive(&k, &path, &p);
   EXPECT_EQ(k.q_b_ns, DCC_CCC_Q_B_MAX_NS);
@@ -417,7 +417,7 @@ TEST(CccFeature, AnAcknowledgmentOfManyPacketsIsAShareOfMany) {
   Flow flow(DCC_CCC_FEATURE_SHARE);
   for (int i = 0; i < 60; ++i) {
     flow.now_ns += 48448;
-    const dcc_ack ack = {flow.now_ns, flow.now_ns - 900000, 900000, 4 * 1514, 0, 0, 0, 0};
+    const dcc_ack ack = {flow.now_ns, flow.now_ns - 900000, 900000, 900000, 4 * 1514, 0, 0, 0};
     dcc_ccc_ack(&flow.state, &flow.path, &flow.params, &ack, &flow.control);
   }
   EXPECT_NEAR(flow.rate(), 0.035, 0.001);

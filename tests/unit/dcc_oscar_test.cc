@@ -33,7 +33,8 @@ class Flow {
   bool Ack(u32 rtt_ns, u64 spacing_ns, u32 inflight_bytes, u32 flags = 0) {
     send_ns += spacing_ns;
     now_ns = send_ns + rtt_ns;
-    const dcc_ack ack = {now_ns, send_ns, rtt_ns, path.wire_bytes, inflight_bytes, flags, 0, 0};
+    const dcc_ack ack = {now_ns,          send_ns,        rtt_ns, rtt_ns,
+                         path.wire_bytes, inflight_bytes, flags,  0};
     return dcc_oscar_ack(&state, &path, &params, &ack, &control);
   }
 
@@ -380,9 +381,9 @@ TEST(Oscar, FlowScalingLowersTheTargetWithEachDoublingOfTheShareAboveASixteenth)
 
 TEST(Oscar, WhereNoiseIsMeasuredLargerSharesAimLower) {
   const auto target = [](u32 base_ns, u32 noise_ns, double u, u32 queue_ns = 0, u32 ppm = 0,
-                         u32 grain_ns = 0) {
+                         u32 delay_floor_ns = 0) {
     Flow flow(0);
-    flow.path.grain_ns = grain_ns;
+    flow.path.delay_floor_ns = delay_floor_ns;
     flow.path.base_rtt_ns = base_ns;
     flow.path.noise_ns = noise_ns;
     flow.params.target_queue_ns = queue_ns;
@@ -501,8 +502,8 @@ TEST(OscarDefault, APathJustShortOfTheNextQueueTakesItWhereItStaysAndUntilItIsEm
 }
 
 TEST(Oscar, OnlyAnAutomaticQueueOfAToldLineJustShortOfTheNextOneGetsLonger) {
-  const auto target = [](u32 base_ns, u32 paper, u32 queue_ns, u32 grain_ns) {
-    Flow flow(paper, {100000000000, base_ns, 1500, 0, grain_ns});
+  const auto target = [](u32 base_ns, u32 paper, u32 queue_ns, u32 delay_floor_ns) {
+    Flow flow(paper, {100000000000, base_ns, 1500, 0, delay_floor_ns});
     flow.params.target_queue_ns = queue_ns;
     dcc_oscar_init(&flow.state, &flow.path, &flow.params, &flow.control);
     for (int i = 0; i < 100; ++i) flow.Decide(base_ns + 12000, 480, 50000);

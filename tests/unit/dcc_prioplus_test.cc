@@ -33,8 +33,7 @@ class Flow {
 
   bool Ack(u32 rtt_ns, u32 flags = 0, u32 inflight_bytes = 0xffffffff) {
     now_ns += 120;
-    const dcc_ack ack = {now_ns,         now_ns - rtt_ns, rtt_ns, 1500,
-                         inflight_bytes, flags,           0,      idle_rtt_ns};
+    const dcc_ack ack = {now_ns, now_ns - rtt_ns, rtt_ns, rtt_ns, 1500, inflight_bytes, flags, 0};
     return dcc_prioplus_ack(&state, &path, &params, &ack, &control);
   }
   // One acknowledgment that ends an RTT of this delay.
@@ -72,7 +71,6 @@ class Flow {
   dcc_prioplus state;
   dcc_control control;
   u64 now_ns = 1000000000;
-  u32 idle_rtt_ns = 0;
 };
 
 TEST(PrioplusParameters, RefusesEachValueOutsideItsRange) {
@@ -737,74 +735,9 @@ TEST(PrioplusHold, ASettledFlowsAdaptiveIncreaseDoublesUntilItReachesItsAim) {
   EXPECT_EQ(flow.state.flow.tries, 0);
 }
 
-// Level 1 of a path told as 12 us: D_target 16 us.
-TEST(PrioplusIdle, AnIdlePathThatIsLongerThanToldIsNoQueue) {
-  Flow flow(Params(0)), told(Params(0));
-  for (Flow* each : {&flow, &told}) {
-    if (each == &flow) each->idle_rtt_ns = 14000;
-    each->Reply(13800);
-    EXPECT_FALSE(each->stopped());
-    each->Set(10);
-    each->Round(14200);
-  }
-  EXPECT_EQ(flow.state.last.branch, DCC_PRIOPLUS_LINEAR) << "two packets above it";
-  EXPECT_NE(told.state.last.branch, DCC_PRIOPLUS_LINEAR);
-  // W_LS is 12.5 packets, and 2 us are 16.7.
-  EXPECT_NEAR(flow.cwnd(), 22.5, 0.1);
-  EXPECT_EQ(flow.state.target_ns, told.state.target_ns);
-  EXPECT_EQ(flow.state.limit_ns, told.state.limit_ns);
-  flow.Round(14300);
-  EXPECT_NE(flow.state.last.branch, DCC_PRIOPLUS_LINEAR);
-}
-
-TEST(PrioplusIdle, TheLinearStartIsWhatIsMissingToDTarget) {
-  Flow flow(Params(0));
-  flow.idle_rtt_ns = 15000;
-  flow.Reply(14800);
-  flow.Set(10);
-  flow.Round(15000);
-  EXPECT_NEAR(flow.cwnd(), 10 + 1000 / 120.0, 0.1);
-}
-
-TEST(PrioplusIdle, NoAimIsShorterThanTheIdlePath) {
-  Flow flow(Params(0));
-  flow.idle_rtt_ns = 15000;
-  flow.Reply(14800);
-  flow.Settle(130);
-  EXPECT_EQ(dcc_prioplus_aim_ns(&flow.state), 15240u) << "D_target - .4 A is 14.7 us";
-  flow.Set(0.5);
-  EXPECT_EQ(dcc_prioplus_aim_ns(&flow.state), 16960u);
-  // Known as well as D_target is: at most A / 4 below.
-  flow.idle_rtt_ns = 40000;
-  flow.Round(15500);
-  flow.Set(130);
-  EXPECT_EQ(dcc_prioplus_aim_ns(&flow.state), 15440u);
-  flow.idle_rtt_ns = 0;
-  flow.Round(15500);
-  flow.Set(130);
-  EXPECT_LT(dcc_prioplus_aim_ns(&flow.state), 14800u);
-}
-
-TEST(PrioplusIdle, AllLevelsTellTheSameLongestPath) {
-  for (u32 priority = 0; priority < 8; ++priority)
-    EXPECT_EQ(Flow(Params(priority)).control.idle_max_ns, 12000u + 4000 - 800) << priority;
-}
-
-TEST(PrioplusIdle, ALongPathHasToLeaveASixteenthOfItself) {
-  dcc_path path = {100000000000ULL, 32000, 1500, 0, 0};
-  const dcc_prioplus_params params = Params(0);
-  dcc_prioplus state = {};
-  dcc_control control = {};
-  dcc_prioplus_init(&state, &path, &params, &control);
-  EXPECT_EQ(control.idle_max_ns, 32000u + 4000 - 2000);
-  path.base_rtt_ns = 100000;
-  dcc_prioplus_init(&state, &path, &params, &control);
-  EXPECT_EQ(control.idle_max_ns, 100000u) << "a 16th is more than the channel";
-}
-
-TEST(PrioplusIdle, AFlowThatThePathHasStoppedBeginsAnew) {
-  // Told 12 us; the path has 20.
-  for (const u32 base_ns : {20000u, 15000u}) {
+TEST(PrioplusBaseRtt, AFlowThatALongerPathHasStoppedBeginsAnew) {
+  // Configured as 12 us; a probe has found more, by more than half of a channel or by less.
+  for (const u32 base_ns : {20000u, 14001u, 14000u}) {
     Flow flow(Params(0));
     flow.Reply(11760);
     flow.Settle(20);
@@ -813,8 +746,8 @@ TEST(PrioplusIdle, AFlowThatThePathHasStoppedBeginsAnew) {
     ASSERT_GT(flow.hold(), 0);
     flow.path.base_rtt_ns = base_ns;
     flow.Reply(30000);
-    EXPECT_EQ(flow.hold() > 0, base_ns == 15000) << "a D_target of 16 us leaves room";
-    EXPECT_EQ(flow.flows() > 1, base_ns == 15000);
+    EXPECT_EQ(flow.hold() > 0, base_ns == 14000);
+    EXPECT_EQ(flow.flows() > 1, base_ns == 14000);
   }
 }
 
@@ -844,7 +777,8 @@ void Share(std::vector<Flow>& flows, int rtts) {
       each.now_ns += static_cast<u64>(delay_ns);
       const auto rtt_ns = static_cast<u32>(delay_ns);
       const auto bytes = static_cast<u32>(each.cwnd() * 1500);
-      const dcc_ack ack = {each.now_ns, each.now_ns - rtt_ns, rtt_ns, bytes, 0xffffffff, 0, 0, 0};
+      const dcc_ack ack = {each.now_ns, each.now_ns - rtt_ns, rtt_ns, rtt_ns,
+                           bytes,       0xffffffff,           0,      0};
       dcc_prioplus_ack(&each.state, &each.path, &each.params, &ack, &each.control);
       ASSERT_FALSE(each.stopped()) << i;
     }
@@ -872,9 +806,9 @@ TEST(PrioplusHold, AFlowOfALittleLongerBaseRttDoesNotTakeTheLevel) {
 }
 
 // 10 Gbit/s is what a device says.
-Flow UntoldFlow(dcc_prioplus_params params = Params()) {
+Flow UnknownLineFlow(dcc_prioplus_params params = Params()) {
   dcc_path path = {10000000000ULL, 80000000, 1500, 0, 0};
-  path.grain_ns = 10000000;
+  path.delay_floor_ns = 10000000;
   Flow flow(params, path);
   flow.state.flow.stopped = 0;
   flow.state.flow.fresh = 0;
@@ -889,40 +823,40 @@ double After(Flow flow, u32 rtt_ns, u32 packets, u32 flags = 0) {
   return flow.cwnd();
 }
 
-TEST(PrioplusUntold, TheWindowIsAtMostFourTimesWhatWasInFlight) {
-  EXPECT_NEAR(After(UntoldFlow(), 80000000, 100), 402, 0.5);
-  EXPECT_NEAR(After(UntoldFlow(), 80000000, 40000), 8000 + 66667, 70)
+TEST(PrioplusUnknownLine, TheWindowIsAtMostFourTimesWhatWasInFlight) {
+  EXPECT_NEAR(After(UnknownLineFlow(), 80000000, 100), 402, 0.5);
+  EXPECT_NEAR(After(UnknownLineFlow(), 80000000, 40000), 8000 + 66667, 70)
       << "W_LS of the highest class";
 }
 
-TEST(PrioplusUntold, InAQueueItIsAnEighthMoreThanWhatWasInFlight) {
-  EXPECT_NEAR(After(UntoldFlow(), 100000000, 800), 902, 1);
+TEST(PrioplusUnknownLine, InAQueueItIsAnEighthMoreThanWhatWasInFlight) {
+  EXPECT_NEAR(After(UnknownLineFlow(), 100000000, 800), 902, 1);
 }
 
-TEST(PrioplusUntold, AWindowThatTheApplicationDoesNotUseIsKept) {
-  EXPECT_EQ(After(UntoldFlow(), 80000000, 100, DCC_ACK_APP_LIMITED), 8000);
+TEST(PrioplusUnknownLine, AWindowThatTheApplicationDoesNotUseIsKept) {
+  EXPECT_EQ(After(UnknownLineFlow(), 80000000, 100, DCC_ACK_APP_LIMITED), 8000);
 }
 
-TEST(PrioplusUntold, TheFirstFlightAfterAStopSaysNothing) {
-  Flow flow = UntoldFlow();
+TEST(PrioplusUnknownLine, TheFirstFlightAfterAStopSaysNothing) {
+  Flow flow = UnknownLineFlow();
   flow.state.flow.fresh = 2;
   EXPECT_GE(After(flow, 80000000, 1), 8000);
 }
 
-TEST(PrioplusUntold, ASmallShareDoesNotAimHigher) {
-  Flow flow = UntoldFlow();
+TEST(PrioplusUnknownLine, ASmallShareDoesNotAimHigher) {
+  Flow flow = UnknownLineFlow();
   flow.Settle(1000);
   EXPECT_EQ(dcc_prioplus_aim_ns(&flow.state), flow.state.target_ns);
-  flow.path.grain_ns = 0;
+  flow.path.delay_floor_ns = 0;
   flow.Settle(1000);
   EXPECT_GT(dcc_prioplus_aim_ns(&flow.state), flow.state.target_ns);
 }
 
-TEST(PrioplusUntold, OnALineThatIsToldTheWindowIsKept) {
-  Flow flow = UntoldFlow();
-  flow.path.grain_ns = 0;
+TEST(PrioplusUnknownLine, OnAConfiguredLineTheWindowIsKept) {
+  Flow flow = UnknownLineFlow();
+  flow.path.delay_floor_ns = 0;
   EXPECT_GE(After(flow, 80000000, 100), 8000);
-  EXPECT_GE(After(UntoldFlow(Paper()), 80000000, 100), 8000);
+  EXPECT_GE(After(UnknownLineFlow(Paper()), 80000000, 100), 8000);
 }
 
 TEST(Prioplus, ALossCutsOncePerRtt) {

@@ -22,7 +22,7 @@ class Flow {
 
   bool Ack(u32 rtt_ns, u64 after_ns, u32 flags = 0, u32 bytes = 1000) {
     now_ns += after_ns;
-    const dcc_ack ack = {now_ns, now_ns - rtt_ns, rtt_ns, bytes, 10000, flags, 0, 0};
+    const dcc_ack ack = {now_ns, now_ns - rtt_ns, rtt_ns, rtt_ns, bytes, 10000, flags, 0};
     return dcc_timely_ack(&state, &path, &params, &ack, &control);
   }
   // One segment at full rate, all of it with this RTT.
@@ -129,7 +129,7 @@ TEST(TimelyThresholds, AreAboveABaseRttThatIsLonger) {
   flow.path.base_rtt_ns = 20000000;
   EXPECT_EQ(flow.Thresholds(), std::make_pair(25000000u, 45000000u));
   flow.path.base_rtt_ns = 1000000000;
-  flow.path.grain_ns = 0xffffffff;
+  flow.path.delay_floor_ns = 0xffffffff;
   EXPECT_EQ(flow.Thresholds(), std::make_pair(2000000000u, 2000000000u));
 }
 

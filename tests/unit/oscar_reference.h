@@ -201,7 +201,7 @@ class OscarReference {
     slack_ = std::min(1000.0, std::floor(queue / 4));
     empty_ = base_ + slack_;
     queue_ = queue;
-    told_ = !path.grain_ns;
+    told_ = !path.delay_floor_ns;
     own_queue_ = queue;
     const bool adapts = told_ && !paper_ && !params.target_queue_ns && !params.target_delay_ns;
     if (adapts)

@@ -98,13 +98,8 @@ TEST(PRIOPLUS_SUITE, EachStepAgreesWithinOnePercent) {
     ASSERT_EQ(core.target_ns, reference.target()) << seed;
     const bool extreme = random.OneIn(5);
     u64 now = 1 + random.Below(1ULL << 50), kind = 0;
-    u32 idle_rtt_ns = 0;
     for (int i = 0; i < 1500; ++i) {
       if (random.OneIn(25)) kind = random.Below(5);
-      if (random.OneIn(200))
-        idle_rtt_ns = random.OneIn(2)
-                          ? 0
-                          : static_cast<u32>(path.base_rtt_ns + random.Below(2 * core.channel_ns));
       const double delay = RandomDelay(random, reference, path, kind);
       dcc_ack ack = {};
       ack.rtt_ns = static_cast<u32>(std::clamp(delay, 0.0, 4.2e9));
@@ -113,7 +108,6 @@ TEST(PRIOPLUS_SUITE, EachStepAgreesWithinOnePercent) {
       if (extreme && random.OneIn(500)) now -= std::min(now - 1, random.Below(1ULL << 40));
       ack.now_ns = now;
       ack.send_ns = now - ack.rtt_ns;
-      ack.idle_rtt_ns = idle_rtt_ns;
       ack.acked_bytes = path.wire_bytes * static_cast<u32>(random.OneIn(5) ? random.Below(60) : 1);
       ack.inflight_bytes = static_cast<u32>(
           std::min(4e9, reference.cwnd * path.wire_bytes * (random.OneIn(3) ? random.Unit() : 1)));

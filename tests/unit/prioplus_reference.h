@@ -40,12 +40,12 @@ class PrioplusReference {
     mu_ = static_cast<double>(path.line_rate_bps) / 8e9 / path.wire_bytes;  // packets per ns
     wire_ = path.wire_bytes;
     base_ = path.base_rtt_ns;
-    untold_ = path.grain_ns != 0;
+    unknown_line_ = path.delay_floor_ns != 0;
     const u32 level = std::min(p.priority, p.levels - 1) + 1;
     const double packet = std::floor(1 / mu_);
     const double room = p.paper ? 0 : std::min(10 * packet, std::floor(base_ / 5));
-    const double a =
-        std::clamp(std::max({2 * packet, room, 1.0 * path.grain_ns}), 1.0 * p.channel_a_ns, 1e7);
+    const double a = std::clamp(std::max({2 * packet, room, 1.0 * path.delay_floor_ns}),
+                                1.0 * p.channel_a_ns, 1e7);
     const double b = std::min(1e7, 1.0 * p.channel_b_ns + path.noise_ns);
     a_ = a;
     channel_ = a + b;
@@ -53,16 +53,14 @@ class PrioplusReference {
     limit_ = target_ + std::floor(a / 2) + b;
     if (p.unlimited_from && level >= p.unlimited_from) limit_ = 4294967295.0;
     low_ = target_ - std::floor(a / 2);
-    const double grain = std::floor(path.grain_ns / 4.0);
+    const double part = std::floor(path.delay_floor_ns / 4.0);
     const double tolerance =
-        p.tolerance_ns ? p.tolerance_ns : std::clamp(std::max({packet, b, grain}), 1e3, 1e7);
+        p.tolerance_ns ? p.tolerance_ns : std::clamp(std::max({packet, b, part}), 1e3, 1e7);
     highest_ = base_ + p.levels * channel_;
     const double hop = std::min(packet, std::floor(base_ / 12));
     probe_first_ = base_ - 2 * hop;
     probe_shortest_ = base_ - 6 * hop;
-    idle_told_ = base_ + std::min(tolerance, level * channel_);
-    idle_part_ = std::min(std::max(std::floor(a_ / 4), std::floor(base_ / 16)), channel_);
-    idle_most_ = base_ + channel_ - idle_part_;
+    idle_ = base_ + std::min(tolerance, level * channel_);
     bdp_ = std::min(base_ * mu_, kMost);
     max_ = std::clamp(2 * target_ * mu_, 2.0, kMost);
     const u32 third = (p.levels + 2) / 3, two_thirds = 2 * (p.levels + 2) / 3;
@@ -72,19 +70,10 @@ class PrioplusReference {
                           : level >= medium ? p.ls_medium_ppm
                                             : p.ls_low_ppm;
     unprobed_ = level >= high;
-    w_ls_told_ = bdp_ * ls_ppm / 1e6;
+    w_ls_ = bdp_ * ls_ppm / 1e6;
     ai_ = bdp_ * p.ai_ppm / 1e6;
     start_countdown_ = static_cast<int>(1e6 / ls_ppm);
-    Learn(0);
     Start();
-  }
-
-  // The RTT of the idle path; 0: not known to be longer than the base RTT.
-  void Learn(u32 idle_rtt) {
-    const double path = std::min<double>(idle_rtt, idle_most_);
-    least_aim_ = idle_rtt ? path + std::min(std::floor(2 / mu_), idle_part_) : 0;
-    idle_ = std::max(idle_told_, least_aim_);
-    w_ls_ = idle_rtt ? std::min(w_ls_told_, (target_ - path) * mu_) : w_ls_told_;
   }
 
   bool Start() {
@@ -119,7 +108,6 @@ class PrioplusReference {
   // The acknowledgment of data.  False: ignored.
   bool NewAck(const dcc_ack& ack) {
     if (ack.flags & (DCC_ACK_NO_RTT | DCC_ACK_DELAYED)) return false;
-    Learn(ack.idle_rtt_ns);
     if (d.stopped) return false;
     if (ack.send_ns < since && since <= ack.now_ns) return false;
     const double delay = ack.rtt_ns;
@@ -172,7 +160,7 @@ class PrioplusReference {
       }
     }
     // R11.
-    if (rtt_pass && hold_law && untold_ && !d.fresh && !(ack.flags & DCC_ACK_APP_LIMITED))
+    if (rtt_pass && hold_law && unknown_line_ && !d.fresh && !(ack.flags & DCC_ACK_APP_LIMITED))
       cwnd = std::min(cwnd, flight * (delay < idle_ ? 4 : 1.125) + 2);
     Original(ack, may_grow);
     return true;
@@ -180,7 +168,6 @@ class PrioplusReference {
 
   // The probe's reply.  False: nothing waits for one.
   bool NewProbeAck(const dcc_ack& ack) {
-    Learn(ack.idle_rtt_ns);
     if (!d.stopped) return false;
     // A probe is short: what a full packet would have taken.
     double delay = ack.rtt_ns;
@@ -373,7 +360,7 @@ class PrioplusReference {
     if (!InLevel()) return target_;
     const double halves = std::clamp(Log2(target_ * mu_) - Log2(cwnd), 0.0, 7.0);
     const double aim = target_ - 4 * std::floor(a_ / 10) + std::floor(std::floor(a_ / 10) * halves);
-    return std::max(untold_ ? std::min(aim, target_) : aim, least_aim_);
+    return unknown_line_ ? std::min(aim, target_) : aim;
   }
 
   void Original(const dcc_ack& ack, bool may_grow) {
@@ -411,10 +398,9 @@ class PrioplusReference {
   dcc_prioplus_params p_;
   double highest_, probe_first_, probe_shortest_;
   double mu_, wire_, base_, a_, channel_, target_, limit_, low_, idle_, bdp_, max_, w_ls_, ai_;
-  double idle_told_, idle_part_, idle_most_, least_aim_, w_ls_told_;
   double delay_ = 0;
   int start_countdown_ = 0;
-  bool unprobed_ = false, untold_ = false;
+  bool unprobed_ = false, unknown_line_ = false;
 };
 
 }  // namespace on_ledbat or on_swift

@@ -37,7 +37,8 @@ inline dcc_path RandomPath(Random& random) {
     path = {static_cast<u64>(random.LogUniform(1e6, 8e11)),
             static_cast<u32>(random.LogUniform(1e3, 1e9)),
             static_cast<u32>(random.LogUniform(64, 65535)), 0, 0};
-    if (path.base_rtt_ns % 4 == 0) path.grain_ns = path.base_rtt_ns / (1 + path.base_rtt_ns % 16);
+    if (path.base_rtt_ns % 4 == 0)
+      path.delay_floor_ns = path.base_rtt_ns / (1 + path.base_rtt_ns % 16);
   }
   path.noise_ns = RandomNoise(random.Copy().Below(~0ULL), path.base_rtt_ns);
   return path;

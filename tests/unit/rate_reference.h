@@ -53,7 +53,7 @@ class RateTrace : public Random {
       path_.wire_bytes = 1000;
     }
     path_.noise_ns = RandomNoise(seed, path_.base_rtt_ns);
-    if (seed % 4 == 0) path_.grain_ns = path_.base_rtt_ns / 4;
+    if (seed % 4 == 0) path_.delay_floor_ns = path_.base_rtt_ns / 4;
     now_ = 1 + Below(1ULL << 50);
     rtt_ = path_.base_rtt_ns;
     extreme_ = OneIn(5);

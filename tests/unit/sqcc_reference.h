@@ -24,13 +24,13 @@ class SqccReference {
     seg_ = std::max(1.0, std::floor(p.seg_bytes * 8e9 / line_));
     const u32 noise = smooth_ ? path.noise_ns : 0;
     noise_ = noise;
-    const double wide = std::max(seg_, std::floor(std::max(path.grain_ns, noise) / 2.0));
+    const double wide = std::max(seg_, std::floor(std::max(path.delay_floor_ns, noise) / 2.0));
     low0_ = p.t_low_ns ? p.t_low_ns : std::clamp(base_ + std::floor(0.9 * wide), 1e3, 2e9);
     high_ = std::clamp(p.t_high_ns > low0_ ? p.t_high_ns : low0_ + 9 * wide, low0_ + 9, 2e9 + 9);
     span_ = std::floor((high_ - low0_) / 9);
     lone_ = low0_ + std::floor(0.75 * span_);
     decade_ = std::floor(span_ * 5 / 12) + 1;
-    if (path.grain_ns || noise) span_ = std::min(span_, seg_);
+    if (path.delay_floor_ns || noise) span_ = std::min(span_, seg_);
     const double share = smooth_ ? 4 : 1;
     beta_ = p.beta_ppm / 1e6 / share;
     delta0_ = (p.delta_kbps ? p.delta_kbps * 1e3 : line_ / 1000) / share;

@@ -83,10 +83,10 @@ class TimelyReference {
 
  private:
   static double Room(const dcc_path& path) {
-    return std::max<double>(path.base_rtt_ns / 4, path.grain_ns);
+    return std::max<double>(path.base_rtt_ns / 4, path.delay_floor_ns);
   }
   static bool IsTooLow(const dcc_path& path, const dcc_timely_params& p) {
-    return p.t_low_ns <= 1.0 * path.base_rtt_ns + path.grain_ns;
+    return p.t_low_ns <= 1.0 * path.base_rtt_ns + path.delay_floor_ns;
   }
   static double Low(const dcc_path& path, const dcc_timely_params& p) {
     return IsTooLow(path, p) ? path.base_rtt_ns + Room(path) : p.t_low_ns;

@@ -168,21 +168,11 @@ int learnt_paths(const BpfAlgorithm& algorithm, bool clear) {
 int paths(const BpfArguments& arguments) {
   const BpfAlgorithm algorithm = find_bpf(arguments.name);
   if (arguments.learnt) return learnt_paths(algorithm, arguments.clear);
-  std::vector<std::pair<std::string, uint32_t>> wanted;
+  std::vector<BpfPath> wanted;
   if (arguments.clear)
-    for (const auto& [prefix, rtt_ns] : bpf_paths(algorithm)) wanted.emplace_back(prefix, 0);
-  for (const std::string& word : arguments.words) {
-    if (arguments.remove) {
-      wanted.emplace_back(word, 0);
-      continue;
-    }
-    // "10.0.0.0/8=8000": split at the last sign, as a prefix has none.
-    const BpfSetting setting = parse_bpf_setting(word);
-    if (setting.second == 0)
-      throw BpfInputError(fmt::format("{}: 0 ns, allowed is {} to {}; --delete takes a prefix away",
-                                      word, DCC_PATH_RTT_MIN_NS, DCC_PATH_RTT_MAX_NS));
-    wanted.push_back(setting);
-  }
+    for (const BpfPath& path : bpf_paths(algorithm)) wanted.push_back({path.prefix});
+  for (const std::string& word : arguments.words)
+    wanted.push_back(arguments.remove ? BpfPath{word} : parse_bpf_path(word));
   if (arguments.remove && arguments.words.empty())
     throw BpfInputError("--delete: name the prefixes");
   if (!wanted.empty()) {
@@ -190,7 +180,7 @@ int paths(const BpfArguments& arguments) {
     return 0;
   }
   if (!arguments.clear)
-    for (const auto& [prefix, rtt_ns] : bpf_paths(algorithm)) fmt::print("{}={}\n", prefix, rtt_ns);
+    for (const BpfPath& path : bpf_paths(algorithm)) fmt::print("{}\n", bpf_path_text(path));
   return 0;
 }
 
@@ -242,7 +232,8 @@ json status_json(const std::vector<BpfAlgorithm>& all, const Stamps& stamps) {
   for (const BpfAlgorithm& a : all) {
     json settings = json::object(), where = json::object();
     for (size_t i = 0; i < a.parameters.size(); i++) settings[a.parameters[i].name] = a.values[i];
-    for (const auto& [prefix, rtt_ns] : bpf_paths(a)) where[prefix] = rtt_ns;
+    for (const BpfPath& path : bpf_paths(a))
+      where[path.prefix] = {{"base_rtt_ns", path.base_rtt_ns}, {"noise_ns", path.noise_ns}};
     list.push_back({{"name", a.name},
                     {"kernel_name", a.kernel},
                     {"version", a.version},
@@ -285,8 +276,12 @@ int status(const BpfArguments& arguments) {
       fmt::print("  {:<22} {:>10}   {} to {}{}\n", p.name, a.values[i], p.min, p.max,
                  p.zero_ok && p.min > 0 ? ", or 0" : "");
     }
-    for (const auto& [prefix, rtt_ns] : bpf_paths(a))
-      fmt::print("  base RTT of {:<22} {} ns\n", prefix, rtt_ns);
+    for (const BpfPath& path : bpf_paths(a)) {
+      fmt::print("  base RTT of {:<22} {}", path.prefix,
+                 path.base_rtt_ns > 0 ? fmt::format("{} ns", path.base_rtt_ns) : "measured");
+      if (path.noise_ns > 0) fmt::print(", noise {} ns", path.noise_ns);
+      fmt::print("\n");
+    }
   }
   for (const auto& [cgroup, what] : bpf_cgroups()) fmt::print("cgroup {}: {}\n", cgroup, what);
   for (const auto& [device, counts] : stamps)
@@ -613,11 +608,11 @@ void add_bpf_commands(CLI::App& app, BpfArguments& arguments) {
   command->add_option("settings", arguments.settings, "KEY=NUMBER ...")->required();
 
   command = app.add_subcommand(
-      "paths", "base RTTs of destinations, for a loaded algorithm: shows or sets them");
+      "paths", "base RTT and noise of destinations, for a loaded algorithm: shows or sets them");
   name(command)->required();
-  CLI::Option* words =
-      command->add_option("paths", arguments.words,
-                          "PREFIX=NANOSECONDS ...: 10.0.1.0/24=8000; with --delete PREFIX ...");
+  CLI::Option* words = command->add_option(
+      "paths", arguments.words,
+      "PREFIX=NANOSECONDS[,NOISE] ...: 10.0.1.0/24=8000,1500; with --delete PREFIX ...");
   CLI::Option* remove = command->add_flag("--delete", arguments.remove, "take these prefixes away");
   command->add_flag("--clear", arguments.clear, "take all away first")->excludes(remove);
   command

@@ -680,43 +680,75 @@ IpPrefix prefix_of(const uint8_t (&address)[16], uint32_t bits) {
 
 }  // namespace
 
-std::vector<std::pair<std::string, uint32_t>> bpf_paths(const BpfAlgorithm& algorithm) {
+BpfPath parse_bpf_path(const std::string& text) {
+  // The last sign, as a prefix has none.
+  const size_t equals = text.rfind('=');
+  BpfPath path = {text.substr(0, equals)};
+  bool right = equals != std::string::npos && equals > 0;
+  if (right) {
+    const char* end = text.data() + text.size();
+    std::from_chars_result read = std::from_chars(text.data() + equals + 1, end, path.base_rtt_ns);
+    right = read.ec == std::errc();
+    if (right && read.ptr != end && *read.ptr == ',') {
+      read = std::from_chars(read.ptr + 1, end, path.noise_ns);
+      right = read.ec == std::errc() && path.noise_ns > 0;
+    }
+    right = right && read.ptr == end;
+  }
+  if (!right)
+    throw BpfInputError("\"" + text + "\": allowed is PREFIX=NANOSECONDS[,NOISE_NANOSECONDS]");
+  if (path.base_rtt_ns == 0 && path.noise_ns == 0)
+    throw BpfInputError(fmt::format("{}: 0 ns, allowed is {} to {}; --delete takes a prefix away",
+                                    text, DCC_PATH_RTT_MIN_NS, DCC_PATH_RTT_MAX_NS));
+  return path;
+}
+
+std::string bpf_path_text(const BpfPath& path) {
+  return fmt::format("{}={}{}", path.prefix, path.base_rtt_ns,
+                     path.noise_ns > 0 ? fmt::format(",{}", path.noise_ns) : "");
+}
+
+std::vector<BpfPath> bpf_paths(const BpfAlgorithm& algorithm) {
   const Fd map = map_of(algorithm, DELAYCC_BPF_PATHS);
-  std::vector<std::pair<dcc_path_key, uint32_t>> found;
+  std::vector<std::pair<dcc_path_key, dcc_path_values>> found;
   dcc_path_key key = {}, next = {};
   for (const void* before = nullptr; bpf_map_get_next_key(map.get(), before, &next) == 0;
        before = &key) {
     key = next;
-    uint32_t rtt_ns = 0;
-    if (bpf_map_lookup_elem(map.get(), &key, &rtt_ns) == 0) found.emplace_back(key, rtt_ns);
+    dcc_path_values values = {};
+    if (bpf_map_lookup_elem(map.get(), &key, &values) == 0) found.emplace_back(key, values);
   }
   std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
     const int order = memcmp(a.first.address, b.first.address, sizeof(a.first.address));
     return order != 0 ? order < 0 : a.first.bits < b.first.bits;
   });
-  std::vector<std::pair<std::string, uint32_t>> paths;
-  for (const auto& [each, rtt_ns] : found)
-    paths.emplace_back(prefix_of(each.address, each.bits - DELAYCC_BPF_PATH_FAMILY_BITS).text(),
-                       rtt_ns);
+  std::vector<BpfPath> paths;
+  paths.reserve(found.size());
+  for (const auto& [each, values] : found)
+    paths.push_back({prefix_of(each.address, each.bits - DELAYCC_BPF_PATH_FAMILY_BITS).text(),
+                     values.base_rtt_ns, values.noise_ns});
   return paths;
 }
 
-void set_bpf_paths(const BpfAlgorithm& algorithm,
-                   const std::vector<std::pair<std::string, uint32_t>>& paths) {
+void set_bpf_paths(const BpfAlgorithm& algorithm, const std::vector<BpfPath>& paths) {
   std::vector<dcc_path_key> keys;
-  for (const auto& [text, rtt_ns] : paths) {
-    keys.push_back(path_key(text));
-    if (rtt_ns != 0 && (rtt_ns < DCC_PATH_RTT_MIN_NS || rtt_ns > DCC_PATH_RTT_MAX_NS))
-      throw BpfInputError(fmt::format("{}: {} ns, allowed is {} to {}", text, rtt_ns,
-                                      DCC_PATH_RTT_MIN_NS, DCC_PATH_RTT_MAX_NS));
+  for (const BpfPath& path : paths) {
+    keys.push_back(path_key(path.prefix));
+    if (path.base_rtt_ns != 0 &&
+        (path.base_rtt_ns < DCC_PATH_RTT_MIN_NS || path.base_rtt_ns > DCC_PATH_RTT_MAX_NS))
+      throw BpfInputError(fmt::format("{}: {} ns, allowed is {} to {}", path.prefix,
+                                      path.base_rtt_ns, DCC_PATH_RTT_MIN_NS, DCC_PATH_RTT_MAX_NS));
+    if (path.noise_ns > DCC_PATH_RTT_MAX_NS)
+      throw BpfInputError(fmt::format("{}: {} ns of noise, allowed is 1 to {}", path.prefix,
+                                      path.noise_ns, DCC_PATH_RTT_MAX_NS));
   }
   const Fd map = map_of(algorithm, DELAYCC_BPF_PATHS);
   for (size_t i = 0; i < keys.size(); i++) {
-    const uint32_t rtt_ns = paths[i].second;
-    if (rtt_ns == 0) {
+    const dcc_path_values values = {paths[i].base_rtt_ns, paths[i].noise_ns};
+    if (values.base_rtt_ns == 0 && values.noise_ns == 0) {
       if (bpf_map_delete_elem(map.get(), &keys[i]) < 0 && errno != ENOENT)
         refuse("writing the paths", errno);
-    } else if (bpf_map_update_elem(map.get(), &keys[i], &rtt_ns, BPF_ANY) < 0) {
+    } else if (bpf_map_update_elem(map.get(), &keys[i], &values, BPF_ANY) < 0) {
       if (errno == ENOSPC)
         throw BpfInputError(fmt::format("there is room for {} prefixes", DELAYCC_BPF_PATHS_MAX));
       refuse("writing the paths", errno);
@@ -738,11 +770,11 @@ std::vector<BpfMemory> bpf_memory(const BpfAlgorithm& algorithm) {
        found.size() < DELAYCC_BPF_MEMORY_MAX && bpf_map_get_next_key(map.get(), before, &next) == 0;
        before = &key) {
     key = next;
-    dcc_tcp_memory memory = {};
-    if (bpf_map_lookup_elem(map.get(), &key, &memory) < 0) continue;
+    dcc_cache_entry entry = {};
+    if (bpf_map_lookup_elem(map.get(), &key, &entry) < 0) continue;
     found.push_back({key.netns, prefix_of(key.address, 128).address_text(),
-                     memory.known.least_rtt_ns, memory.known.noise_ns, key.wire_bytes,
-                     dcc_tcp_memory_age_ns(&memory, now_ns) / DCC_NS_PER_S});
+                     entry.metrics.rtt_min_ns, entry.metrics.noise_ns, key.wire_bytes,
+                     dcc_cache_age_ns(&entry, now_ns) / DCC_NS_PER_S});
   }
   std::sort(found.begin(), found.end(), [](const BpfMemory& a, const BpfMemory& b) {
     return std::tie(a.age_s, a.netns, a.address, a.wire_bytes) <

@@ -99,12 +99,21 @@ bool is_registered(const std::string& kernel_name);
 // BpfInputError while it is the default of this namespace.
 void unload_bpf(const BpfAlgorithm& algorithm);
 
-// Base RTTs of destination prefixes, "10.0.0.0/8" or "fd00::/64" -> ns.
-std::vector<std::pair<std::string, uint32_t>> bpf_paths(const BpfAlgorithm& algorithm);
+// What is configured of the paths to a destination prefix, "10.0.0.0/8" or "fd00::/64".
+struct BpfPath {
+  std::string prefix;
+  uint32_t base_rtt_ns = 0;  // 0: base_rtt_ns of all, or measured
+  uint32_t noise_ns = 0;     // 0: noise_ns of all, or estimated
+};
+// "10.0.1.0/24=8000" or "10.0.1.0/24=8000,1500"; a base RTT of 0 only beside a noise. Throws
+// BpfInputError.
+BpfPath parse_bpf_path(const std::string& text);
+// As parse_bpf_path() takes it.
+std::string bpf_path_text(const BpfPath& path);
+std::vector<BpfPath> bpf_paths(const BpfAlgorithm& algorithm);
 // Throws BpfInputError for what is no prefix, has bits behind it, or a time that is out of range.
-// A time of 0 takes the prefix away. All are checked before the first is changed.
-void set_bpf_paths(const BpfAlgorithm& algorithm,
-                   const std::vector<std::pair<std::string, uint32_t>>& paths);
+// Two zeroes take the prefix away. All are checked before the first is changed.
+void set_bpf_paths(const BpfAlgorithm& algorithm, const std::vector<BpfPath>& paths);
 
 // What its connections have learnt of a destination.
 struct BpfMemory {

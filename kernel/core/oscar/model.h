@@ -7,7 +7,7 @@
 #ifndef DCC_OSCAR_MODEL_H
 #define DCC_OSCAR_MODEL_H
 
-#include "../dcc_batch.h"
+#include "batch.h"
 #include "params.h"
 
 /* Past ratios: 4 RTT at tau = RTT / 2.  A power of two. */
@@ -155,7 +155,7 @@ static inline void dcc_oscar_control(const struct dcc_oscar *s, struct dcc_contr
 	out->cwnd_q16 = dcc_max_u64(window, 1);
 	out->pacing_bps = dcc_max_u64(rate, 1000);
 	out->probe_ns = 0;
-	out->target_ns = c->queue_ns;
+	out->target_ns = c->target_ns - c->base_ns;
 }
 
 /* ---- the ratio and its history ----------------------------------------- */

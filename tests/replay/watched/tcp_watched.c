@@ -131,8 +131,8 @@ static void watched_end(const struct sock *sk, struct watched_record *r,
 	if (!ds || r->call == WATCHED_RELEASE)
 		return;
 	r->flows = ds->flows;
-	r->rtt_ns = ds->tcp.rtt_ns;
-	r->base_rtt_ns = ds->tcp.path.base_rtt_ns;
+	r->rtt_ns = ds->tcp.sampler.rtt_ns;
+	r->base_rtt_ns = ds->tcp.model.path.base_rtt_ns;
 }
 
 static struct tcp_congestion_ops watched_ops;

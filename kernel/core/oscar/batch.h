@@ -42,8 +42,8 @@
 #ifndef DCC_BATCH_H
 #define DCC_BATCH_H
 
-#include "dcc_cc.h"
-#include "dcc_math.h"
+#include "../dcc_cc.h"
+#include "../dcc_math.h"
 
 /* Fewer points make the slope's denominator small enough to amplify noise (section 4.1.1). */
 #define DCC_BATCH_MIN_COUNT 3

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The path: base RTT, noise, line rate.  Each is configured, or estimated.  Start here.
+ *
+ *	path.base_rtt_ns = base RTT + noise    path.noise_ns = noise    path.line_rate_bps
+ *
+ *			base RTT measured		base RTT configured
+ *	line rate	handshake, cache, minimum;	as configured;
+ *	configured	a probe where in doubt		a probe where in doubt
+ *	line rate	minimum				as configured
+ *	unknown		  both: window of a start-up, delay floor, a line rate that follows
+ *	noise		as configured in all four; else estimated where the base RTT is measured,
+ *			0 where it is configured
+ *
+ * What an operator configures wins, except that a probe may find a base RTT too short (probe.h).
+ *
+ *	base_rtt.h	minimum, source, age: is the base RTT in doubt?
+ *	noise.h		what hosts add, from how the RTT changes within a round
+ *	line_rate.h	what stands for a line rate that nobody has configured
+ *	round.h		the samples of a round trip: one round for all of them
+ *	probe.h		some packets more in flight: does the RTT follow?
+ *	cache.h		what later connections begin with
+ *
+ * An estimator owns its struct and includes no other; it gets the round and facts, and returns an
+ * event.  Only this file connects them, and only dcc_model_publish() writes struct dcc_path.
+ */
+#ifndef DCC_PATH_MODEL_H
+#define DCC_PATH_MODEL_H
+
+#include "base_rtt.h"
+#include "cache.h"
+#include "line_rate.h"
+#include "noise.h"
+#include "probe.h"
+#include "round.h"
+
+/* Zeroed before dcc_base_guess() and dcc_model_configure(). */
+struct dcc_model {
+	struct dcc_path path; /* for the core */
+	struct dcc_round round;
+	struct dcc_base_rtt base;
+	struct dcc_noise noise;
+	struct dcc_probe probe;
+	struct dcc_line_rate line;
+	u64 packet_ns; /* of a full packet on the line, at least 1 */
+	u32 target_ns; /* dcc_control.target_ns */
+	u64 tell_ns;   /* when the cache is to hear of the path again; */
+	u32 told_ns;   /* base.ns, as it last heard of it */
+};
+
+/* What the operator, the device and TCP say. */
+struct dcc_path_config {
+	u64 line_rate_bps;  /* 1 Mbit/s .. 800 Gbit/s */
+	u32 base_rtt_ns;    /* 1 us .. 1 s; 0: to be measured */
+	u32 noise_ns;	    /* up to 1 s; 0: to be estimated */
+	bool line_configured; /* line_rate_bps is the operator's, not a device's */
+	bool moved;	    /* the route leads over another device than before */
+};
+
+/* The one place that writes m->path, but for its packet. */
+static inline void dcc_model_publish(struct dcc_model *m)
+{
+	m->path.base_rtt_ns = (u32)dcc_min_u64((u64)m->base.ns + m->noise.ns, DCC_PATH_RTT_MAX_NS);
+	m->path.noise_ns = dcc_sub_sat_u32(m->path.base_rtt_ns, m->base.ns);
+	m->path.line_rate_bps = m->line.bps;
+	m->path.delay_floor_ns = m->line.floor_ns;
+}
+
+/* The line rate or the packet is another one. */
+static inline void dcc_model_set_packet_ns(struct dcc_model *m)
+{
+	m->packet_ns = dcc_max_u64(dcc_packet_ns(m->path.wire_bytes, m->line.bps), 1);
+}
+
+/* A full packet has wire_bytes, headers included. */
+static inline void dcc_model_set_packet(struct dcc_model *m, u32 wire_bytes)
+{
+	m->path.wire_bytes =
+		dcc_clamp_u32(wire_bytes, DCC_PATH_WIRE_MIN_BYTES, DCC_PATH_WIRE_MAX_BYTES);
+}
+
+/*
+ * For a new connection, and whenever something of it may have changed, after
+ * dcc_model_set_packet().  What the path has shown stays where the configuration does.
+ */
+static inline void dcc_model_configure(struct dcc_model *m, const struct dcc_path_config *c)
+{
+	dcc_noise_configure(&m->noise, c->noise_ns);
+	if (dcc_base_configure(&m->base, c->base_rtt_ns, c->moved)) {
+		dcc_noise_reset(&m->noise);
+		dcc_round_drop(&m->round);
+		dcc_probe_reset(&m->probe);
+	}
+	if (c->line_rate_bps &&
+	    dcc_line_configure(&m->line, c->line_rate_bps, c->line_configured)) {
+		dcc_probe_reset(&m->probe);
+		if (!c->line_configured)
+			dcc_base_lose_line(&m->base);
+	}
+	dcc_model_set_packet_ns(m);
+	dcc_model_publish(m);
+	dcc_line_set_floor(&m->line, m->path.base_rtt_ns, m->path.wire_bytes);
+	dcc_model_publish(m);
+}
+
+/* The base RTT may be too short: ask the path.  flight_packets 0: a small packet's RTT. */
+static inline void dcc_model_doubt(struct dcc_model *m, const struct dcc_ack *ack,
+				   u32 flight_packets)
+{
+	u64 rtt_ns = ack->measured_rtt_ns;
+
+	/* A small packet is served sooner than a full one at two hops at the least. */
+	if (!flight_packets)
+		rtt_ns += DCC_BASE_HANDSHAKE_LINKS * m->packet_ns;
+	if (DCC_LIKELY(!dcc_base_in_doubt(&m->base, rtt_ns, ack->now_ns, m->noise.ns,
+					  m->target_ns))) {
+		dcc_probe_rest(&m->probe);
+		return;
+	}
+	if (dcc_probe_step(&m->probe, ack, flight_packets, m->base.ns,
+			   m->base.least_ns, m->packet_ns) ==
+	    DCC_PROBE_PATH)
+		dcc_base_replace(&m->base, m->probe.min_ns, ack->now_ns);
+}
+
+/* A round is closed. */
+static DCC_NOINLINE void dcc_model_round(struct dcc_model *m)
+{
+	if (!dcc_base_is_configured(&m->base))
+		dcc_noise_round(&m->noise, &m->round, m->base.ns, m->packet_ns);
+	if (!m->line.configured) {
+		dcc_line_round(&m->line, &m->round, m->path.base_rtt_ns);
+		dcc_model_set_packet_ns(m);
+		dcc_line_set_floor(&m->line, m->path.base_rtt_ns, m->path.wire_bytes);
+	}
+}
+
+/*
+ * An RTT of the path, ack->measured_rtt_ns, with flight_packets in flight when its packet was sent.
+ * small: that packet was not full.  Hides a probe's own queue from the law.
+ */
+static inline void dcc_model_sample(struct dcc_model *m, struct dcc_ack *ack, u32 flight_packets,
+				    bool small, u32 window_max)
+{
+	bool app_limited = ack->flags & DCC_ACK_APP_LIMITED;
+	u32 base_ns = m->base.ns;
+
+	dcc_base_sample(&m->base, ack->measured_rtt_ns, small, ack->now_ns,
+			m->line.configured ? m->packet_ns : 0);
+	if (!m->line.configured) {
+		if (DCC_UNLIKELY(m->base.ns != base_ns)) {
+			dcc_model_publish(m);
+			dcc_line_set_floor(&m->line, m->path.base_rtt_ns, m->path.wire_bytes);
+		}
+		dcc_line_carried(&m->line, ack->measured_rtt_ns, flight_packets,
+				 m->path.base_rtt_ns, window_max);
+	}
+	if (!small) {
+		/* What the application made slow says nothing of the hosts. */
+		if (!app_limited && dcc_round_add(&m->round, ack))
+			dcc_model_round(m);
+		if (m->line.configured) {
+			dcc_model_doubt(m, ack, flight_packets);
+			dcc_probe_hide(&m->probe, ack, m->base.ns, m->path.wire_bytes,
+				       m->packet_ns);
+		}
+	}
+	dcc_model_publish(m);
+}
+
+/* A stopped flow's probe, a packet of next to no length, has come back. */
+static inline void dcc_model_small_sample(struct dcc_model *m, const struct dcc_ack *ack)
+{
+	if (!m->line.configured || dcc_probe_is_on(&m->probe))
+		return;
+	dcc_model_doubt(m, ack, 0);
+	dcc_model_publish(m);
+}
+
+/* The answer to a small packet: the best base RTT that is known until a full packet's. */
+static inline void dcc_model_guess(struct dcc_model *m, u32 rtt_ns)
+{
+	dcc_base_guess_small(&m->base, rtt_ns);
+	dcc_model_publish(m);
+}
+
+/* ---- the cache ----------------------------------------------------------- */
+
+/*
+ * May a connection begin with what is cached of its path, after dcc_model_configure()?  Only where
+ * the line rate is configured: elsewhere the path may have become slower since.
+ */
+static inline bool dcc_model_may_recall(const struct dcc_model *m)
+{
+	return !dcc_base_is_configured(&m->base) && m->line.configured;
+}
+
+static inline void dcc_model_recall(struct dcc_model *m, const struct dcc_path_metrics *cached)
+{
+	if (!dcc_base_recall(&m->base, cached, m->packet_ns))
+		return;
+	if (!m->noise.configured_ns)
+		m->noise.ns = cached->noise_ns;
+	dcc_model_publish(m);
+}
+
+/* What later connections may know of the path, in *metrics; false: nothing. */
+static inline bool dcc_model_knows(const struct dcc_model *m, struct dcc_path_metrics *metrics)
+{
+	const struct dcc_base_rtt *b = &m->base;
+
+	if (!dcc_base_is_measured(b))
+		return false;
+	metrics->rtt_min_ns = b->ns;
+	metrics->noise_ns = m->noise.ns;
+	metrics->exact = b->source == DCC_BASE_DATA ||
+			 (b->source == DCC_BASE_CACHE && b->cached.exact);
+	return true;
+}
+
+/* Is there news for the cache?  Then dcc_model_told() is to follow. */
+static inline bool dcc_model_has_news(const struct dcc_model *m, u64 now_ns)
+{
+	return now_ns >= m->tell_ns || m->told_ns != m->base.ns;
+}
+
+static inline void dcc_model_told(struct dcc_model *m, u64 now_ns)
+{
+	m->base.cache_wrong = 0;
+	m->told_ns = m->base.ns;
+	m->tell_ns = now_ns + DCC_CACHE_TELL_NS;
+}
+
+/* Is what a connection has refuted still in the cache? */
+static inline bool dcc_model_refutes(const struct dcc_model *m, const struct dcc_cache_entry *e)
+{
+	return m->base.cache_wrong && e->metrics.rtt_min_ns < m->base.ns;
+}
+
+#endif /* DCC_PATH_MODEL_H */

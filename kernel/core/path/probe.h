@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The probe: some packets more in flight.  Does the RTT follow?
+ *
+ * A law whose base RTT is too short sees a queue that no cut drains, and sends next to nothing.  In
+ * a queue of other flows it sees the same.  What tells them apart: in a queue each packet more in
+ * flight makes the RTT longer by its time on the line, and on an idle path the RTT stays.  Others
+ * cannot answer within the RTT in which it is seen.
+ *
+ * A look is the mean RTT of 4 samples and one round trip at the least.
+ *
+ *	IDLE	--3 looks within a band of each other, the last also of the least RTT since the base
+ *		  RTT is in doubt--> PROBING: within a round trip, 4 packets more, or an eighth
+ *		  of what the line holds if that is less
+ *	PROBING	--a look at packets behind them is longer by more than half of them--> QUEUE: the
+ *		  next wait is twice as long
+ *		--it is not, for the third time in a row--> PATH; before, one look and again
+ *		--nothing to send for 8 RTTs--> IDLE
+ *
+ * The band is 4 packets' time, but at most a 16th of the base RTT or one packet.  Few packets, and
+ * no wait before the first probe: flows whose path has changed doubt and probe at the same time,
+ * and all of them have to find room.
+ *
+ *	constant	value	reason
+ *	PACKETS		4	flows that probe at the same time find room on an idle path
+ *	PACKETS_MIN	2	one is what windows are rounded by
+ *	ROOM_PART	8	of what the line holds: an error of a tenth leaves no more room
+ *	PASSES		3	a queue that drains meanwhile looks like none, but hardly thrice
+ *	LOOK_SAMPLES	4	of a flow of a packet per RTT, too
+ *	LOOKS		3	the law has answered, and its answer has been seen
+ *	BAND_PACKETS	4	single packets' time is no queue
+ *	BAND_SHIFT	4	a 16th of the base RTT: the least that laws steer by
+ *	MAX_RTTS	8	the packets are in flight after two
+ *	WAIT_RTTS	4	after nothing to send, to twice that at random; after QUEUE twice as
+ *				long, and doubled with each one
+ *	WAIT_SHIFT_MAX	9	2048 RTTs
+ */
+#ifndef DCC_PATH_PROBE_H
+#define DCC_PATH_PROBE_H
+
+#include "../dcc_cc.h"
+#include "../dcc_math.h"
+
+#define DCC_PROBE_LOOK_SAMPLES 4U
+#define DCC_PROBE_LOOKS 3U
+#define DCC_PROBE_BAND_PACKETS 4U
+#define DCC_PROBE_BAND_SHIFT 4
+#define DCC_PROBE_PACKETS 4U
+#define DCC_PROBE_PACKETS_MIN 2U
+#define DCC_PROBE_ROOM_PART 8U
+#define DCC_PROBE_MAX_RTTS 8U
+#define DCC_PROBE_PASSES 3U
+#define DCC_PROBE_WAIT_RTTS 4U
+#define DCC_PROBE_WAIT_SHIFT_MAX 9U
+
+enum dcc_probe_answer {
+	DCC_PROBE_NONE,
+	DCC_PROBE_QUEUE,
+	DCC_PROBE_PATH, /* the RTT is min_ns */
+};
+
+struct dcc_probe {
+	u64 since_ns;	  /* of the look; while probing, when that began */
+	u64 sum_ns;	  /* of the look's RTTs */
+	u64 next_ns;	  /* no probe before */
+	u64 own_until_ns; /* packets sent up to then may queue behind the probe's */
+	u32 mean_ns;	  /* of the look before */
+	u32 min_ns;	  /* the least of full packets in the looks and the probe */
+	u32 flight;	  /* packets in flight when the probe began */
+	u32 samples;	  /* of the look */
+	u8 looks;	  /* alike, in a row */
+	u8 most;	  /* packets that the probe adds, */
+	u8 step;	  /* with each ACK, */
+	u8 extra;	  /* and has added; 0: it does not go on */
+	u8 own;		  /* packets behind which others queue up to own_until_ns */
+	u8 failed;	  /* probes that found a queue, in a row */
+	u8 passed;	  /* and that found none */
+};
+
+static inline bool dcc_probe_is_on(const struct dcc_probe *p)
+{
+	return p->extra != 0;
+}
+
+/* There is no doubt, or the application has nothing to send. */
+static inline void dcc_probe_rest(struct dcc_probe *p)
+{
+	p->extra = 0;
+	p->samples = 0;
+	p->looks = 0;
+}
+
+/* Of a path that the connection has not seen yet. */
+static inline void dcc_probe_reset(struct dcc_probe *p)
+{
+	dcc_probe_rest(p);
+	p->next_ns = 0;
+	p->own = 0;
+	p->failed = 0;
+	p->passed = 0;
+}
+
+/* Some packets' time: no queue is told from one that is longer by so little. */
+static inline u32 dcc_probe_band_ns(u32 base_ns, u64 packet_ns)
+{
+	u64 most_ns = dcc_max_u64(base_ns >> DCC_PROBE_BAND_SHIFT, packet_ns);
+
+	return dcc_sat_u32(dcc_min_u64(DCC_PROBE_BAND_PACKETS * packet_ns, most_ns));
+}
+
+/* The next probe is rtts .. 2 rtts away, by the clock's digits. */
+static inline void dcc_probe_wait(struct dcc_probe *p, u64 now_ns, u32 rtts)
+{
+	u64 some = (now_ns >> 8) & (rtts - 1); /* rtts is a power of two */
+
+	dcc_probe_rest(p);
+	p->next_ns = now_ns + p->mean_ns * (rtts + some);
+}
+
+/* One RTT more in the look.  full: of a full packet; the base RTT is one's. */
+static inline void dcc_probe_look(struct dcc_probe *p, const struct dcc_ack *ack, bool full)
+{
+	if (!p->samples)
+		p->sum_ns = 0;
+	p->sum_ns += ack->measured_rtt_ns;
+	p->samples++;
+	if (full)
+		p->min_ns = dcc_min_u32(p->min_ns, ack->measured_rtt_ns);
+}
+
+static inline u32 dcc_probe_looked_ns(const struct dcc_probe *p)
+{
+	return (u32)dcc_div_u64(p->sum_ns, dcc_max_u32(p->samples, 1));
+}
+
+static inline enum dcc_probe_answer dcc_probe_judge(struct dcc_probe *p, const struct dcc_ack *ack,
+						    u32 flight_packets, u64 packet_ns)
+{
+	/* Within a round trip, before others can have answered. */
+	p->extra = (u8)dcc_min_u32(p->extra + p->step, p->most);
+	if (ack->send_ns < p->since_ns || flight_packets < p->flight + p->most - 1) {
+		/* The application had nothing to send. */
+		if (ack->now_ns - p->since_ns > (u64)p->mean_ns * DCC_PROBE_MAX_RTTS)
+			dcc_probe_wait(p, ack->now_ns, DCC_PROBE_WAIT_RTTS);
+		return DCC_PROBE_NONE;
+	}
+	dcc_probe_look(p, ack, true);
+	if (p->samples < DCC_PROBE_LOOK_SAMPLES)
+		return DCC_PROBE_NONE;
+	if (dcc_probe_looked_ns(p) > p->mean_ns + p->most * packet_ns / 2) {
+		p->passed = 0;
+		p->failed = (u8)dcc_min_u32(p->failed + 1U, DCC_PROBE_WAIT_SHIFT_MAX);
+		dcc_probe_wait(p, ack->now_ns, DCC_PROBE_WAIT_RTTS << p->failed);
+		return DCC_PROBE_QUEUE;
+	}
+	p->extra = 0;
+	p->samples = 0;
+	p->looks = DCC_PROBE_LOOKS - 1;
+	if (++p->passed < DCC_PROBE_PASSES)
+		return DCC_PROBE_NONE;
+	p->failed = 0;
+	p->passed = 0;
+	return DCC_PROBE_PATH;
+}
+
+/* A look is complete.  True: RTTs are steady. */
+static inline bool dcc_probe_looked(struct dcc_probe *p, u64 band_ns)
+{
+	u32 mean_ns = dcc_probe_looked_ns(p);
+	bool alike = p->looks && mean_ns <= p->mean_ns + band_ns &&
+		     mean_ns + band_ns >= p->mean_ns;
+
+	if (!alike)
+		p->looks = 0;
+	p->looks = (u8)dcc_min_u32(p->looks + 1U, DCC_PROBE_LOOKS);
+	p->mean_ns = mean_ns;
+	p->samples = 0;
+	return p->looks == DCC_PROBE_LOOKS;
+}
+
+/*
+ * A sample of a flow whose base RTT is in doubt, with flight_packets in flight when its packet was
+ * sent; 0: the packet had next to no length.  packet_ns, at least 1: a full one on the line.
+ */
+static DCC_NOINLINE enum dcc_probe_answer dcc_probe_step(struct dcc_probe *p,
+							 const struct dcc_ack *ack,
+							 u32 flight_packets, u32 base_ns,
+							 u32 least_ns, u64 packet_ns)
+{
+	u32 band_ns = dcc_probe_band_ns(base_ns, packet_ns);
+	u64 most;
+
+	if (dcc_probe_is_on(p))
+		return dcc_probe_judge(p, ack, flight_packets, packet_ns);
+	if (!p->samples) {
+		p->since_ns = ack->now_ns;
+		if (!p->looks)
+			p->min_ns = DCC_U32_MAX;
+	}
+	dcc_probe_look(p, ack, flight_packets != 0);
+	if (p->samples < DCC_PROBE_LOOK_SAMPLES || ack->send_ns < p->since_ns ||
+	    !dcc_probe_looked(p, band_ns) || ack->now_ns < p->next_ns ||
+	    p->mean_ns > (u64)least_ns + band_ns)
+		return DCC_PROBE_NONE;
+	most = dcc_div_u64(base_ns, DCC_PROBE_ROOM_PART * packet_ns);
+	p->most = (u8)dcc_clamp_u64(most, DCC_PROBE_PACKETS_MIN, DCC_PROBE_PACKETS);
+	p->step = (u8)(1 + dcc_div_u64(p->most, dcc_max_u32(flight_packets, 1)));
+	p->extra = (u8)dcc_min_u32(p->step, p->most);
+	p->flight = flight_packets;
+	p->since_ns = ack->now_ns;
+	/* What has been steady is the RTT of small packets, which is shorter. */
+	if (!flight_packets)
+		p->mean_ns += 2 * (u32)dcc_min_u64(packet_ns, DCC_U32_MAX / 4);
+	return DCC_PROBE_NONE;
+}
+
+/*
+ * What the law sees has no queue of the probe's own packets, and they are not in flight: it would
+ * answer by a cut where other flows do not cut.  rtt_min_ns: the least that the RTT may be.
+ */
+static inline void dcc_probe_hide(struct dcc_probe *p, struct dcc_ack *ack, u32 rtt_min_ns,
+				  u32 wire_bytes, u64 packet_ns)
+{
+	u32 rtt_ns = ack->measured_rtt_ns;
+
+	if (DCC_UNLIKELY(dcc_probe_is_on(p))) {
+		p->own = p->extra;
+		p->own_until_ns = ack->now_ns;
+		if (ack->send_ns < p->since_ns)
+			return;
+	} else if (DCC_LIKELY(!p->own)) {
+		return;
+	} else if (ack->send_ns > p->own_until_ns) {
+		p->own = 0;
+		return;
+	}
+	ack->rtt_ns = (u32)dcc_max_u64(dcc_sub_sat_u64(rtt_ns, p->own * packet_ns),
+				       dcc_min_u32(rtt_min_ns, rtt_ns));
+	ack->inflight_bytes = dcc_max_u32(dcc_sub_sat_u32(ack->inflight_bytes, p->own * wire_bytes),
+					  dcc_min_u32(ack->inflight_bytes, wire_bytes));
+}
+
+#endif /* DCC_PATH_PROBE_H */

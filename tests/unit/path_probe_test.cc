@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The probe: some packets more in flight, and what the RTT says of them.
+#include "path/probe.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <vector>
+
+#include "path_flow.h"
+
+namespace {
+
+constexpr u32 kShort = kBase * 8 / 10;  // as configured, where the path has 12 us
+
+// A flow whose configured base RTT is too short; it has ten packets in flight.
+PathFlow Doubting(u32 base_rtt_ns = kShort) {
+  Known known;
+  known.base_rtt_ns = base_rtt_ns;
+  return PathFlow(known);
+}
+
+// One with a probe in progress.
+PathFlow Probing() {
+  PathFlow flow = Doubting();
+  flow.RunToProbe();
+  EXPECT_TRUE(flow.probing());
+  return flow;
+}
+
+// ---- what it says
+
+TEST(PathProbe, FindsThePathWhereMorePacketsMakeNoQueue) {
+  PathFlow flow = Doubting();
+  flow.Run(3);
+  EXPECT_EQ(flow.base_ns(), kShort);
+  flow.Run(20);
+  EXPECT_EQ(flow.base_ns(), kBase);
+  EXPECT_FALSE(flow.probing());
+}
+
+TEST(PathProbe, HasToPassThreeTimes) {
+  PathFlow flow = Doubting();
+  while (flow.probes() < 3) {
+    flow.Run(1);
+    EXPECT_EQ(flow.base_ns(), kShort);
+  }
+  flow.Run(4);
+  EXPECT_EQ(flow.base_ns(), kBase);
+  EXPECT_EQ(flow.probes(), 3);
+  // And no more of them.
+  flow.Run(500);
+  EXPECT_EQ(flow.probes(), 3);
+}
+
+TEST(PathProbe, PassesHaveToBeInARow) {
+  PathFlow flow = Doubting();
+  for (int i = 0; i < 10; ++i) {
+    // Two passes, and then a queue.
+    for (const int last = flow.probes() + 2; flow.probes() < last;) flow.Run(1);
+    for (const int last = flow.probes() + 1; flow.probes() < last;) flow.Run(1);
+    flow.Run(6, kBase, Room::kNone);
+    ASSERT_FALSE(flow.probing()) << i;
+    ASSERT_EQ(flow.base_ns(), kShort) << i;
+  }
+}
+
+TEST(PathProbe, AddsFourPackets) {
+  PathFlow flow = Doubting();
+  flow.Run(500);
+  EXPECT_EQ(flow.most(), 4u);
+  PathFlow queue = Doubting();
+  queue.Run(3000, kBase, Room::kNone);
+  EXPECT_EQ(queue.most(), 4u);
+}
+
+TEST(PathProbe, AddsThemWithinARoundTripOfAnyFlow) {
+  for (const u32 flight : {1u, 2u, 3u, 4u, 5u, 10u, 100u}) {
+    PathFlow flow = Doubting();
+    for (int i = 0; i < 1000 && !flow.probing(); ++i) flow.Ack(kBase, kBase / flight, flight);
+    ASSERT_TRUE(flow.probing()) << flight;
+    const u64 begin_ns = flow.now_ns();
+    u32 acks = 0;
+    for (; flow.most() < 4; ++acks) flow.Ack(kBase, kBase / flight, flight);
+    EXPECT_LE(acks, flight) << flight;
+    EXPECT_LE(flow.now_ns() - begin_ns, kBase) << flight;
+  }
+}
+
+TEST(PathProbe, LeavesTheBaseRttWhereItMakesAQueue) {
+  PathFlow flow = Doubting();
+  flow.Run(3000, kBase, Room::kNone);
+  EXPECT_EQ(flow.base_ns(), kShort);
+  EXPECT_GE(flow.probes(), 6);
+  EXPECT_LE(flow.probes(), 9);
+}
+
+TEST(PathProbe, AQueueIsMoreThanTwoPacketsTime) {
+  // An RTT that is longer while the probe's packets are in flight.
+  const auto base_ns = [](u32 longer_ns) {
+    PathFlow flow = Doubting();
+    for (int i = 0; i < 300; ++i) {
+      const bool on = flow.probing();
+      flow.Ack(on ? kBase + longer_ns : kBase, kBase / 10, on ? 14 : 10);
+    }
+    return flow.base_ns();
+  };
+  EXPECT_EQ(base_ns(2 * kPacket), kBase);
+  EXPECT_EQ(base_ns(2 * kPacket + 1), kShort);
+}
+
+// ---- how often
+
+TEST(PathProbe, AQueueDoublesTheWaitUpToItsMaximum) {
+  PathFlow flow = Doubting();
+  std::vector<double> waits;
+  for (u64 end_ns = 0; waits.size() < 12;) {
+    const bool was_on = flow.probing();
+    flow.Step(kBase, Room::kNone);
+    if (was_on && !flow.probing()) end_ns = flow.now_ns();
+    if (!was_on && flow.probing() && end_ns)
+      waits.push_back(static_cast<double>(flow.now_ns() - end_ns) / kBase);
+  }
+  // It is followed by the rest of a look, at least.
+  double least = 8;
+  for (const double wait : waits) {
+    EXPECT_GE(wait, least);
+    EXPECT_LE(wait, 2 * least + 2);
+    least = std::min(2 * least, 2048.);
+  }
+  EXPECT_EQ(flow.base_ns(), kShort);
+}
+
+TEST(PathProbe, TheWaitIsOneOfManyForFlowsThatProbeAtTheSameTime) {
+  std::set<u64> begins;
+  for (u32 offset = 0; offset < 16 * 256; offset += 256) {
+    PathFlow flow = Doubting();
+    flow.Ack(kBase, offset, 10);
+    for (int probes = 0; probes < 4; ++probes) {
+      flow.RunToProbe(kBase, Room::kNone);
+      flow.Run(3, kBase, Room::kNone);
+    }
+    begins.insert((flow.now_ns() - kNow) / kBase);
+  }
+  EXPECT_GE(begins.size(), 8u);
+}
+
+TEST(PathProbe, APassForgetsTheQueuesBefore) {
+  PathFlow flow = Doubting();
+  flow.Run(1000, kBase, Room::kNone);
+  EXPECT_GE(flow.probes(), 5);
+  flow.Run(1500);
+  ASSERT_EQ(flow.base_ns(), kBase);
+  flow.Run(1, kShort);
+  ASSERT_EQ(flow.base_ns(), kShort);
+  // A new doubt of a law that has a target: the first queue's wait is a short one again.
+  flow.SetTarget(100);
+  const int before = flow.probes();
+  flow.Run(120, kBase, Room::kNone);
+  EXPECT_GE(flow.probes() - before, 3);
+}
+
+TEST(PathProbe, OfAnotherPathBeginsAtOnce) {
+  PathFlow flow = Doubting();
+  flow.Run(3000, kBase, Room::kNone);
+  const int before = flow.probes();
+  flow.Configure(flow.known(), true);
+  flow.Run(6, kBase, Room::kNone);
+  EXPECT_EQ(flow.probes(), before + 1);
+}
+
+// ---- where there is none
+
+TEST(PathProbe, NeedsSteadyRtts) {
+  PathFlow flow = Doubting();
+  for (int i = 0; i < 500; ++i) flow.Run(1, kBase + static_cast<u32>(i) % 4 * 1000);
+  EXPECT_EQ(flow.probes(), 0);
+  EXPECT_EQ(flow.base_ns(), kShort);
+  // Within some packets' time they are.
+  PathFlow steady = Doubting();
+  for (int i = 0; i < 50; ++i) steady.Run(1, kBase + static_cast<u32>(i) % 2 * kPacket);
+  EXPECT_GE(steady.probes(), 3);
+}
+
+TEST(PathProbe, TheBandIsFourPacketsASixteenthOrOnePacket) {
+  EXPECT_EQ(dcc_probe_band_ns(kBase, kPacket), 4 * kPacket);
+  EXPECT_EQ(dcc_probe_band_ns(16 * 300, kPacket), 300u);
+  EXPECT_EQ(dcc_probe_band_ns(1000, kPacket), kPacket);
+  EXPECT_EQ(dcc_probe_band_ns(1000000000, ~0ull / 4), 0xffffffffu);
+}
+
+TEST(PathProbe, NeedsRttsThatAreTheLeast) {
+  // Others' queue, as steady as the idle path.
+  PathFlow flow = Doubting();
+  flow.Run(1, kBase);
+  flow.Run(500, kBase + 5 * kPacket);
+  EXPECT_EQ(flow.probes(), 0);
+  flow.Run(20, kBase + 3 * kPacket);
+  EXPECT_GE(flow.probes(), 1);
+}
+
+TEST(PathProbe, ALookIsFourSamplesAndARoundTrip) {
+  // Of a flow of a packet per RTT the former, in three looks of which the last ends with them.
+  PathFlow slow = Doubting();
+  int acks = 0;
+  for (; !slow.probing(); ++acks) slow.Ack(kBase, kBase, 1);
+  EXPECT_EQ(acks, 12);
+  // Of one of a hundred the latter.
+  PathFlow fast = Doubting();
+  for (acks = 0; !fast.probing(); ++acks) fast.Ack(kBase, kBase / 100, 100);
+  EXPECT_EQ(acks, 303);
+}
+
+TEST(PathProbe, EndsWhereTheApplicationHasNothingToSend) {
+  PathFlow flow = Doubting();
+  flow.SendNothingMore();
+  flow.Run(500);
+  EXPECT_EQ(flow.base_ns(), kShort);
+  // After 8 RTTs, and again 4 to 8 later.
+  EXPECT_GE(flow.probes(), 500 / 24);
+  EXPECT_LE(flow.probes(), 500 / 12);
+}
+
+TEST(PathProbe, EndsAfterEightRttsWithNothingToSend) {
+  PathFlow flow = Probing();
+  flow.SendNothingMore();
+  flow.Run(7);
+  EXPECT_TRUE(flow.probing());
+  flow.Run(2);
+  EXPECT_FALSE(flow.probing());
+}
+
+TEST(PathProbe, EndsWithTheDoubt) {
+  PathFlow flow = Probing();
+  flow.Run(1, kShort);
+  EXPECT_FALSE(flow.probing());
+  EXPECT_EQ(flow.base_ns(), kShort);
+}
+
+TEST(PathProbe, EndsWithTheLineRate) {
+  PathFlow flow = Probing();
+  flow.Configure(flow.known());
+  EXPECT_TRUE(flow.probing());
+  Known known = flow.known();
+  known.line_configured = false;
+  flow.Configure(known);
+  EXPECT_FALSE(flow.probing());
+}
+
+TEST(PathProbe, IsNotBegunByRttsThatOnlyALongPathTakes) {
+  PathFlow flow = Doubting(5 * kBase);
+  flow.Run(500, 5 * kBase);
+  EXPECT_EQ(flow.probes(), 0);
+}
+
+// ---- a stopped flow
+
+TEST(PathProbe, OfAStoppedFlowBeginsWithTheRepliesToSmallPackets) {
+  PathFlow flow = Doubting();
+  for (int i = 0; i < 3; ++i) flow.Reply(kBase - 2 * kPacket, 2 * kBase);
+  EXPECT_FALSE(flow.probing());
+  for (int i = 0; i < 17; ++i) flow.Reply(kBase - 2 * kPacket, 2 * kBase);
+  EXPECT_TRUE(flow.probing());
+  EXPECT_EQ(flow.most(), 4u) << "all packets at once: none other brings an ACK";
+  // The probe's own packets are full.
+  for (int i = 0; i < 400 && flow.base_ns() != kBase; ++i) {
+    if (flow.probing())
+      flow.Ack(kBase, kBase / 4, 4);
+    else
+      flow.Reply(kBase - 2 * kPacket, 2 * kBase);
+  }
+  EXPECT_EQ(flow.base_ns(), kBase);
+}
+
+TEST(PathProbe, OfAStoppedFlowIsNoneWhereAFullPacketMayTakeAsLongAsConfigured) {
+  PathFlow flow = Doubting();
+  for (int i = 0; i < 100; ++i) flow.Reply(kShort - 2 * kPacket, 2 * kBase);
+  EXPECT_FALSE(flow.probing());
+}
+
+TEST(PathProbe, OfAStoppedFlowIsNotDisturbedByReplies) {
+  PathFlow flow = Probing();
+  for (int i = 0; i < 100; ++i) flow.Reply(kShort, 2 * kBase);
+  EXPECT_TRUE(flow.probing());
+}
+
+TEST(PathProbe, OfAStoppedFlowIsNoneWhereTheLineRateIsUnknown) {
+  Known known;
+  known.base_rtt_ns = kShort;
+  known.line_configured = false;
+  PathFlow flow(known);
+  for (int i = 0; i < 100; ++i) flow.Reply(kBase, 2 * kBase);
+  EXPECT_FALSE(flow.probing());
+}
+
+// ---- what the law sees
+
+TEST(PathProbeHides, ItsOwnQueueAndItsPackets) {
+  PathFlow flow = Doubting();
+  flow.Run(3000, kBase, Room::kNone);
+  ASSERT_GE(flow.probes(), 6);
+  // All but the first packet, which by its RTT here was sent before the probe.
+  EXPECT_LE(flow.longest_seen_ns(), kBase + kPacket);
+}
+
+TEST(PathProbeHides, NoPacketThatWasSentBeforeIt) {
+  PathFlow flow = Probing();
+  const dcc_ack ack = flow.Ack(kBase + 3000, kBase / 10, 10);
+  EXPECT_EQ(ack.rtt_ns, kBase + 3000);
+  EXPECT_EQ(ack.inflight_bytes, 10 * kWire);
+  EXPECT_EQ(ack.measured_rtt_ns, kBase + 3000);
+}
+
+TEST(PathProbeHides, AsManyPacketsAsItHasAddedByThen) {
+  PathFlow flow = Probing();
+  for (int i = 0; i < 14; ++i) flow.Ack(kBase, kBase / 10, 10);
+  ASSERT_EQ(flow.most(), 4u);
+  const dcc_ack ack = flow.Ack(kBase + 3000, kBase / 10, 12);
+  EXPECT_EQ(ack.rtt_ns, kBase + 3000 - 4 * kPacket);
+  EXPECT_EQ(ack.inflight_bytes, 8 * kWire);
+  EXPECT_EQ(ack.measured_rtt_ns, kBase + 3000);
+}
+
+TEST(PathProbeHides, NoMoreThanTheBaseRttAndAllButAPacket) {
+  PathFlow flow = Probing();
+  for (int i = 0; i < 10; ++i) flow.Ack(kBase, kBase / 10, 10);
+  ASSERT_EQ(flow.most(), 4u);
+  EXPECT_EQ(flow.Ack(kBase, kBase / 10, 3).inflight_bytes, kWire);
+  // Doubt ends here, and with it the probe.
+  const dcc_ack least = flow.Ack(kShort + 2 * kPacket, kBase / 10, 12);
+  EXPECT_EQ(least.rtt_ns, kShort);
+  // What the law sees is never longer than what was measured.
+  EXPECT_EQ(flow.Ack(kShort - 100, 1, 12).rtt_ns, kShort - 100);
+}
+
+TEST(PathProbeHides, TheQueueOfOthersFromNobody) {
+  PathFlow flow = Probing();
+  // While the probe goes on another flow comes.
+  flow.Run(3, kBase + 5000);
+  ASSERT_FALSE(flow.probing());
+  EXPECT_EQ(flow.longest_seen_ns(), kBase + 5000);
+  // Packets sent since then have none of the probe's before them.
+  flow.Run(2, kBase + 5000);
+  EXPECT_EQ(flow.law().rtt_ns, kBase + 5000);
+  EXPECT_EQ(flow.law().inflight_bytes, 10 * kWire);
+}
+
+TEST(PathProbeHides, ItsQueueAlsoFromThePacketsThatFollowItsEnd) {
+  PathFlow flow = Probing();
+  u32 after = 0;
+  while (flow.probing()) flow.Run(1, kBase, Room::kNone);
+  // Those in flight still have it before them.
+  for (int i = 0; i < 9; ++i) {
+    const dcc_ack ack = flow.Ack(kBase + 4 * kPacket, kBase / 10, 14);
+    if (ack.rtt_ns == kBase) ++after;
+  }
+  EXPECT_GE(after, 1u);
+  flow.Run(2, kBase, Room::kNone);
+  EXPECT_EQ(flow.Ack(kBase + 4 * kPacket, kBase / 10, 14).rtt_ns, kBase + 4 * kPacket);
+}
+
+}  // namespace
+
+TEST(PathProbe, OfAStoppedFlowFindsTheRttOfFullPackets) {
+  Known known;
+  known.base_rtt_ns = 9600;
+  PathFlow flow(known);
+  for (int i = 0; i < 2000 && flow.source() != DCC_BASE_PROBED; ++i) {
+    if (flow.probing())
+      flow.Ack(kBase, kBase / 5, 5);
+    else if (flow.model()->probe.samples == 3)
+      flow.Ack(kBase, 2 * kBase, 1);
+    else
+      flow.Reply(kBase - 2 * kPacket, 2 * kBase);
+  }
+  EXPECT_EQ(flow.base_ns(), kBase);
+}
+
+TEST(PathProbe, OfAStoppedFlowWithNothingToSendWaitsForSomeRtts) {
+  Known known;
+  known.base_rtt_ns = 9600;
+  PathFlow flow(known);
+  while (!flow.probing()) flow.Reply(kBase - 2 * kPacket, 2 * kBase);
+  while (flow.probing()) flow.Ack(kBase, kBase, 1);
+  EXPECT_LE(flow.model()->probe.next_ns - flow.now_ns(), 8u * kBase);
+}
