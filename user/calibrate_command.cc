@@ -198,6 +198,7 @@ ordered_json found_json(const Found& found) {
                          {"phc_index", p.claims.phc_index}}},
                        {"smallest_rtt_ns", p.smallest_rtt_ns()},
                        {"base_rtt_ns", found.settings.base_rtt_ns},
+                       {"noise_ns", found.settings.noise_ns},
                        {"spread_ns", found.settings.spread_ns},
                        {"train", {{"sent_bps", p.train.sent_bps}, {"came_bps", p.train.came_bps}}},
                        {"device_speed_mbps", p.speed_mbps},

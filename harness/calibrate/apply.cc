@@ -26,17 +26,22 @@ std::string read_value(const std::string& path) {
   return text;
 }
 
-// An entry of the table of paths, "PREFIX NS".
+// An entry of the table of paths, "PREFIX NS" or "PREFIX NS NOISE".
 struct Path {
   IpPrefix prefix;
-  std::string base_rtt_ns;
+  std::string values;
 };
 
 std::vector<Path> paths_in(const std::string& table) {
   std::vector<Path> paths;
-  std::istringstream words(table);
-  for (std::string prefix, base_rtt_ns; words >> prefix >> base_rtt_ns;)
-    paths.push_back({parse_ip_prefix(prefix), base_rtt_ns});
+  std::istringstream lines(table);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string prefix, base_rtt_ns, noise_ns;
+    if (words >> prefix >> base_rtt_ns)
+      paths.push_back({parse_ip_prefix(prefix),
+                       base_rtt_ns + (words >> noise_ns ? " " + noise_ns : std::string())});
+  }
   return paths;
 }
 
@@ -45,8 +50,7 @@ std::string with_path(const std::string& table, const std::string& entry) {
   const Path added = paths_in(entry).at(0);
   std::string result;
   for (const Path& path : paths_in(table))
-    if (!(path.prefix == added.prefix))
-      result += path.prefix.text() + " " + path.base_rtt_ns + "\n";
+    if (!(path.prefix == added.prefix)) result += path.prefix.text() + " " + path.values + "\n";
   return result + entry;
 }
 
@@ -54,7 +58,7 @@ bool has_path(const std::string& table, const std::string& entry) {
   const Path wanted = paths_in(entry).at(0);
   const std::vector<Path> paths = paths_in(table);
   return std::any_of(paths.begin(), paths.end(), [&](const Path& path) {
-    return path.prefix == wanted.prefix && path.base_rtt_ns == wanted.base_rtt_ns;
+    return path.prefix == wanted.prefix && path.values == wanted.values;
   });
 }
 

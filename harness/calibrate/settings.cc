@@ -41,10 +41,8 @@ struct Range {
 constexpr Range kRanges[] = {
     {"line_rate_mbps", 1, 800'000},
     {"base_rtt_ns", 1000, 1'000'000'000},
-    {"oscar.target_queue_ns", 500, 1'000'000'000},
+    {"noise_ns", 0, 1'000'000'000},
     {"oscar.tau_ns", 500, 1'000'000'000},
-    {"ccc.q_b_ns", 500, 250'000'000},
-    {"swift.base_target_ns", 1000, 2'000'000'000},
     {"prioplus.channel_a_ns", 100, 10'000'000},
     {"prioplus.channel_b_ns", 0, 10'000'000},
     {"prioplus.levels", 1, 64},
@@ -100,70 +98,64 @@ int64_t quantile_ns(const std::vector<int64_t>& sorted, double share) {
   return sorted[nearest_rank(sorted.size(), share)];
 }
 
+static int64_t mean_of(const std::vector<int64_t>& values) {
+  return std::accumulate(values.begin(), values.end(), int64_t{0}) /
+         std::max<int64_t>(static_cast<int64_t>(values.size()), 1);
+}
+
 Settings derive_settings(const PathFigures& f, const std::vector<std::string>& algorithms) {
   Settings result;
   List list(&result);
   const int64_t packet_ns = f.packet_bytes * 8000 / std::max<int64_t>(f.line_rate_mbps, 1);
-  const int64_t mean_ns =
-      std::accumulate(f.idle_noise_ns.begin(), f.idle_noise_ns.end(), int64_t{0}) /
-      static_cast<int64_t>(f.idle_noise_ns.size());
-  const int64_t idle_ns = quantile_ns(f.idle_noise_ns, kNoiseQuantile);
-  const int64_t loaded_ns =
-      f.loaded_noise_ns.empty() ? 0 : quantile_ns(f.loaded_noise_ns, kNoiseQuantile);
-  const int64_t smallest_ns = f.smallest_rtt_ns;
-  const int64_t base_ns = smallest_ns + mean_ns;
-  const int64_t s = std::max<int64_t>(std::max(idle_ns, loaded_ns) - mean_ns, 0);
+  const int64_t base_ns = f.smallest_rtt_ns;
+  const int64_t noise_ns = std::max(mean_of(f.idle_noise_ns), mean_of(f.loaded_noise_ns));
+  int64_t latest_ns = quantile_ns(f.idle_noise_ns, kNoiseQuantile);
+  if (!f.loaded_noise_ns.empty())
+    latest_ns = std::max(latest_ns, quantile_ns(f.loaded_noise_ns, kNoiseQuantile));
+  const int64_t s = std::max<int64_t>(latest_ns - noise_ns, 0);
   result.base_rtt_ns = base_ns;
+  result.noise_ns = noise_ns;
   result.spread_ns = s;
-  const std::string spread = us(s) + " of noise above the mean";
 
   list.add("line_rate_mbps", f.line_rate_mbps, f.line_rate_reason);
-  const std::string base_reason = fmt::format(
-      "smallest RTT of a full packet and its ACK, {}, and the idle path's mean noise, {}",
-      us(smallest_ns), us(mean_ns));
-  if (f.prefix.empty())
+  const std::string base_reason =
+      fmt::format("smallest RTT of a full packet and its ACK, {}", us(base_ns));
+  const std::string noise_reason = fmt::format(
+      "mean noise of the hosts, {}: the same on all whose flows share a queue", us(noise_ns));
+  if (f.prefix.empty()) {
     list.add("base_rtt_ns", base_ns, base_reason);
-  else
-    result.list.push_back({"base_rtt_paths", fmt::format("{} {}", f.prefix, base_ns), base_reason});
+    list.add("noise_ns", noise_ns, noise_reason);
+  } else {
+    result.list.push_back({"base_rtt_paths",
+                           fmt::format("{} {}{}", f.prefix, base_ns,
+                                       noise_ns > 0 ? fmt::format(" {}", noise_ns) : ""),
+                           base_reason + "; noise: " + noise_reason});
+  }
 
   // Name and length of each queue that is held.
   std::vector<std::pair<std::string, int64_t>> queues;
   for (const std::string& name : algorithms) {
     if (name == "oscar") {
-      const int64_t default_ns = oscar_queue_ns(smallest_ns);
-      const int64_t queue_ns = default_ns + s;
-      queues.emplace_back(name, list.add("oscar.target_queue_ns", queue_ns,
-                                         fmt::format("the default of a path of {}, {}, and {}",
-                                                     us(smallest_ns), us(default_ns), spread)));
+      queues.emplace_back(name, oscar_queue_ns(base_ns) + std::min(noise_ns, base_ns) / 2);
       list.add("oscar.tau_ns", base_ns / 2,
                "half the base RTT: a batch of samples evens out noise");
     } else if (name == "ccc") {
-      const int64_t without_ns = std::max(kCccGoalNs, kPackets * packet_ns);
-      queues.emplace_back(name,
-                          list.add("ccc.q_b_ns", without_ns + 2 * s,
-                                   fmt::format("{}, and twice {}",
-                                               without_ns > kCccGoalNs
-                                                   ? "two packets on the line, " + us(without_ns)
-                                                   : "the default, " + us(without_ns),
-                                               spread)));
+      queues.emplace_back(name, std::max(kCccGoalNs, kPackets * packet_ns) + noise_ns);
     } else if (name == "swift") {
-      queues.emplace_back(name, smallest_ns / 4 + s);
-      list.add("swift.base_target_ns", base_ns + smallest_ns / 4 + s,
-               fmt::format("base RTT, a quarter of the smallest RTT, {}, and {}",
-                           us(smallest_ns / 4), spread));
+      queues.emplace_back(name, base_ns / 4 + noise_ns);
     } else {
       const int64_t a = std::max(part(base_ns, kChannelARtts), kPackets * packet_ns);
       const bool by_packets = a == kPackets * packet_ns;
       list.add(name + ".channel_a_ns", a,
                by_packets ? "two packets on the line"
                           : "what 150 flows of one level oscillate by: 0.27 base RTTs");
-      list.add(name + ".channel_b_ns", s, "B: " + spread);
+      list.add(name + ".channel_b_ns", s, "B: " + us(s) + " of noise above the mean");
       const int64_t room_ns = f.buffer_bytes > 0
                                   ? f.buffer_bytes * 8000 / std::max<int64_t>(f.line_rate_mbps, 1)
-                                  : part(smallest_ns, kLevelsRtts);
-      const int64_t fit = room_ns / std::max<int64_t>(a + s, 1);
+                                  : part(base_ns, kLevelsRtts);
+      const int64_t fit = room_ns / std::max<int64_t>(a + s + noise_ns, 1);
       const std::string room =
-          fmt::format("channels of {} in {} of queue, {}", us(a + s), us(room_ns),
+          fmt::format("channels of {} in {} of queue, {}", us(a + s + noise_ns), us(room_ns),
                       f.buffer_bytes > 0 ? "the buffer" : "as 8 of 4 us at a base RTT of 12 us");
       list.add(name + ".levels", std::clamp<int64_t>(fit, 1, kLevels), room);
       if (fit <= 1)
@@ -172,12 +164,13 @@ Settings derive_settings(const PathFigures& f, const std::vector<std::string>& a
             fit == 1 ? "more than one level, so for no priorities" : "a single level", room));
     }
   }
-  if (2 * s > smallest_ns)
-    result.warnings.push_back(fmt::format(
-        "the noise ({} above the mean) is more than half the path's own RTT ({}): queues have to "
-        "be "
-        "longer for the hosts' sake than for the network's; quieter hosts help more than settings",
-        us(s), us(smallest_ns)));
+  if (2 * s > base_ns)
+    result.warnings.push_back(
+        fmt::format("the noise ({} above the mean) is more than half the path's own RTT ({}): "
+                    "queues have to be "
+                    "longer for the "
+                    "hosts' sake than for the network's; quieter hosts help more than settings",
+                    us(s), us(base_ns)));
   for (const auto& [name, queue_ns] : queues) {
     const int64_t bytes = queue_ns * f.line_rate_mbps / 8000;
     if (f.buffer_bytes > 0 && bytes > f.buffer_bytes)

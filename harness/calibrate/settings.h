@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The algorithms' settings that follow from a path's figures. Pure functions.
 //
-// One rule makes all targets. The base RTT is the mean RTT of a full packet and its ACK on the idle
-// path, with what the hosts add. S is how much later than that the latest packets come by noise
-// alone (99.85th percentile, idle or under load, whichever is more). A target is what the algorithm
-// would have without noise, and S more: twice that for CCC, which has a goal to stay above and one
-// to stay below. PrioPlus calls S itself B (section 4.3.2 of the paper).
+// A path is three numbers. The base RTT is the smallest one of a full packet and its ACK on the idle
+// path. The noise is how much later packets come on average by the hosts alone, idle or under load,
+// whichever is more: the kernel takes it for a part of the base RTT, and each algorithm leaves as
+// much room in its target. S is by how much the latest packets are later than that (99.85th
+// percentile); PrioPlus calls it B (section 4.3.2 of the paper).
 #ifndef DELAYCC_HARNESS_CALIBRATE_SETTINGS_H_
 #define DELAYCC_HARNESS_CALIBRATE_SETTINGS_H_
 
@@ -41,6 +41,7 @@ struct Setting {
 
 struct Settings {
   int64_t base_rtt_ns = 0;
+  int64_t noise_ns = 0;
   int64_t spread_ns = 0;  // S
   std::vector<Setting> list;
   std::vector<std::string> warnings;  // where the noise, or a sysctl's range, leaves no room

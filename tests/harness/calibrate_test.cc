@@ -43,10 +43,8 @@ TEST(Calibrate, WithoutNoiseThePathGetsTheDefaultsOfItsLength) {
   const Settings s = derive_settings(quiet(), calibrated_algorithms());
   EXPECT_EQ(value(s, "line_rate_mbps"), 100000);
   EXPECT_EQ(value(s, "base_rtt_ns"), 12000);
-  EXPECT_EQ(value(s, "oscar.target_queue_ns"), 6000);
+  EXPECT_EQ(value(s, "noise_ns"), 0);
   EXPECT_EQ(value(s, "oscar.tau_ns"), 6000);
-  EXPECT_EQ(value(s, "ccc.q_b_ns"), 5000);
-  EXPECT_EQ(value(s, "swift.base_target_ns"), 15000);
   EXPECT_EQ(value(s, "prioplus.channel_a_ns"), 3200);
   EXPECT_EQ(value(s, "prioplus.channel_b_ns"), 0);
   EXPECT_EQ(value(s, "prioplus.levels"), 8);
@@ -80,36 +78,39 @@ TEST(Calibrate, AFileOfNoiseHasWhatWasMeasured) {
   EXPECT_EQ(text.find("loaded"), std::string::npos);
 }
 
-TEST(Calibrate, WithoutNoiseOscarsQueueIsTheCoresDefault) {
+TEST(Calibrate, OscarsQueueIsTheCoresDefault) {
   for (int64_t rtt_ns = 1000; rtt_ns < 500'000'000; rtt_ns += rtt_ns / 16) {
     PathFigures f = quiet();
     f.smallest_rtt_ns = rtt_ns;
-    EXPECT_EQ(value(derive_settings(f, {"oscar"}), "oscar.target_queue_ns"),
-              dcc_oscar_default_queue_ns(static_cast<u32>(rtt_ns), 0))
-        << rtt_ns;
+    const int64_t queue_ns = dcc_oscar_default_queue_ns(static_cast<u32>(rtt_ns), 0);
+    f.buffer_bytes = queue_ns * f.line_rate_mbps / 8000;
+    EXPECT_TRUE(derive_settings(f, {"oscar"}).warnings.empty()) << rtt_ns;
+    f.buffer_bytes -= 1;
+    EXPECT_EQ(derive_settings(f, {"oscar"}).warnings.size(), 1u) << rtt_ns;
   }
 }
 
-TEST(Calibrate, EachTargetLeavesRoomForTheLatestPackets) {
+TEST(Calibrate, ThePathIsItsSmallestRttAndTheMeanNoise) {
   PathFigures f = quiet();
   f.idle_noise_ns = uniform(10000);
   const Settings s = derive_settings(f, calibrated_algorithms());
-  EXPECT_EQ(s.base_rtt_ns, 17000);
+  EXPECT_EQ(s.base_rtt_ns, 12000);
+  EXPECT_EQ(s.noise_ns, 5000);
   EXPECT_NEAR(static_cast<double>(s.spread_ns), 4985, 1);
-  EXPECT_EQ(value(s, "oscar.target_queue_ns"), 6000 + s.spread_ns);
-  EXPECT_EQ(value(s, "ccc.q_b_ns"), 5000 + 2 * s.spread_ns);
-  EXPECT_EQ(value(s, "swift.base_target_ns"), 17000 + 3000 + s.spread_ns);
   EXPECT_EQ(value(s, "prioplus.channel_b_ns"), s.spread_ns);
-  EXPECT_EQ(value(s, "prioplus.levels"), 3);
+  EXPECT_EQ(value(s, "base_rtt_ns"), s.base_rtt_ns);
+  EXPECT_EQ(value(s, "noise_ns"), s.noise_ns);
+  EXPECT_EQ(value(s, "prioplus.levels"), 2);
 }
 
-TEST(Calibrate, NoiseUnderLoadMovesTargetsAndNotTheBaseRtt) {
+TEST(Calibrate, NoiseIsThatUnderLoadIfItIsMore) {
   PathFigures f = quiet();
   f.idle_noise_ns = uniform(2000);
   f.loaded_noise_ns = uniform(4000);
   const Settings s = derive_settings(f, {"oscar"});
-  EXPECT_EQ(s.base_rtt_ns, 13000);
-  EXPECT_NEAR(static_cast<double>(s.spread_ns), 2994, 1);
+  EXPECT_EQ(s.base_rtt_ns, 12000);
+  EXPECT_EQ(s.noise_ns, 2000);
+  EXPECT_NEAR(static_cast<double>(s.spread_ns), 1994, 1);
 }
 
 TEST(Calibrate, SaysWhereTheNoiseLeavesNoRoom) {
@@ -130,7 +131,6 @@ TEST(Calibrate, SlowLinesHoldTwoPacketsAndRangesAreKept) {
   const Settings s = derive_settings(f, {"ccc", "prioplus"});
   EXPECT_EQ(value(s, "base_rtt_ns"), 1'000'000'000);
   EXPECT_TRUE(warns(s, "base_rtt_ns would be 2000000000, and its range is 1000 to 1000000000"));
-  EXPECT_EQ(value(s, "ccc.q_b_ns"), 2 * 1514 * 800);
   EXPECT_EQ(value(s, "prioplus.channel_a_ns"), 10'000'000);
 }
 

@@ -198,8 +198,10 @@ def test_calibrate_finds_what_the_path_is(run):
 
     # Each host's noise is uniform: the mean of two is 5000; 99.85 % of their sums are below 9726.
     found = json.loads(noisy[1])
-    assert found["base_rtt_ns"] == pytest.approx(TRUE_RTT_NS + 5000, rel=0.01)
-    assert found["spread_ns"] == pytest.approx(4726, rel=0.05)
+    assert found["base_rtt_ns"] == pytest.approx(TRUE_RTT_NS, rel=0.04)
+    # The smallest is not quite without noise.
+    assert found["noise_ns"] == pytest.approx(5000, rel=0.06)
+    assert found["spread_ns"] == pytest.approx(4726, rel=0.06)
     # What comes is late between NIC and kernel: the NIC's stamps have only the other host's noise.
     assert found["idle"]["host_noise"]["p50_ns"] == pytest.approx(2500, rel=0.1)
     assert found["idle"]["nic_full"]["p50_ns"] == pytest.approx(4 * 3000 + 16 * 1514 / 100 + 2500, rel=0.02)
@@ -257,8 +259,8 @@ def test_calibrate_measures_paths_of_ipv6(run):
     assert found["loaded"]["sent_bps"] == pytest.approx(10e9, rel=0.01) and found["spread_ns"] <= 2 * 8 * 1514 / 100
     assert found["train"]["came_bps"] == pytest.approx(100e9, rel=0.01)
     # The same prefix in other words takes the place of the first.
-    entry = f"fd00:2::/64 {found['base_rtt_ns']}\n"
-    assert plain[3] == "" and first[3] == again[3] == entry
+    tables = [f"fd00:2::/64 {each['base_rtt_ns']} {each['noise_ns']}\n" for each in (json.loads(first[1]), json.loads(again[1]))]
+    assert plain[3] == "" and [first[3], again[3]] == tables and str(found["base_rtt_ns"]) in tables[0]
     assert absent[0] == 1 and absent[2] == "delaycc: fd00:1::77: No route to host\n"
     assert json.loads(mtu[1])["mtu_bytes"] == 1400
     found = json.loads(device[1])
@@ -360,13 +362,13 @@ def applied(arguments):
 
 def test_settings_are_applied_all_or_none(run):
     all_of_them, missing, refused, path, host, elsewhere = run("applied", [
-        (None, []), (None, ["--cc", "oscar,ccc"]), (4096, ["--cc", "oscar", "--line-rate-mbps", "40000", "--prefix", "10.0.2.0/24"]),
+        (None, []), (None, ["--cc", "oscar,prioplus_ledbat"]), (4096, ["--cc", "oscar", "--line-rate-mbps", "40000", "--prefix", "10.0.2.0/24"]),
         (0, ["--cc", "oscar", "--prefix", "10.0.2.0/24"]), (None, ["--cc", "oscar", "--prefix", "10.0.2.1"]),
         (None, ["--cc", "oscar", "--prefix", "10.0.3.0/24"])])
     code, errors, before, after, text = all_of_them
     assert code == 0, errors
     changed = {name: value for name, value in after.items() if before[name] != value}
-    assert set(changed) == {"line_rate_mbps", "base_rtt_ns", "oscar/target_queue_ns", "oscar/tau_ns",
+    assert set(changed) == {"line_rate_mbps", "base_rtt_ns", "noise_ns", "oscar/tau_ns",
                             *(f"prioplus/{name}" for name in ("channel_a_ns", "channel_b_ns", "levels"))}
     for name, value in changed.items():
         # A host may boot without an algorithm's module.
@@ -374,7 +376,7 @@ def test_settings_are_applied_all_or_none(run):
 
     code, errors, before, after, _ = missing
     assert code == 1 and before == after
-    assert errors.endswith("net.ipv4.delaycc.ccc.q_b_ns: is not there: its module is not loaded; nothing was changed\n")
+    assert errors.endswith("net.ipv4.delaycc.prioplus_ledbat.channel_a_ns: is not there: its module is not loaded; nothing was changed\n")
 
     code, errors, before, after, _ = refused
     assert code == 1 and before == after
@@ -386,19 +388,19 @@ def test_settings_are_applied_all_or_none(run):
 
     code, errors, _, after, _ = host
     assert code == 0, errors
-    assert set(after["base_rtt_paths"].split()[::2]) == {"10.0.2.0/24", "10.0.2.1/32"}
+    assert {line.split()[0] for line in after["base_rtt_paths"].splitlines()} == {"10.0.2.0/24", "10.0.2.1/32"}
 
     # Perhaps these are as far away: it is done, and said.
     code, errors, _, after, _ = elsewhere
     assert code == 0 and "warning: 10.0.2.1 is not in 10.0.3.0/24, whose hosts get its base RTT\n" in errors
-    assert set(after["base_rtt_paths"].split()[::2]) == {"10.0.2.0/24", "10.0.2.1/32", "10.0.3.0/24"}
+    assert {line.split()[0] for line in after["base_rtt_paths"].splitlines()} == {"10.0.2.0/24", "10.0.2.1/32", "10.0.3.0/24"}
 
 
 def test_a_calibrated_path_stays_in_use_in_spite_of_noise():
     """Hosts that delay each packet by 0 to 5 us: eight flows at 100 Gbit/s and 12 us, of which five stop (the scenario host-noise)."""
     noise_ns = 5000
     found = calibrated_paths.find(noise_ns, options=["--count", "2000"])
-    assert found["base_rtt_ns"] == pytest.approx(12000 + noise_ns, rel=0.02)
+    assert found["base_rtt_ns"] == pytest.approx(12000, rel=0.05)
     for algorithm in calibrated_paths.ALGORITHMS:
         told, _ = calibrated_paths.measure(algorithm, noise_ns, ["--set", "base=path"])
         used, queue = calibrated_paths.measure(algorithm, noise_ns, calibrated_paths.settings_of(found, algorithm))
