@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The path model (kernel/core/path) and what dcc_tcp.h makes of it, on the held-out set.
+
+No rule and no constant is to be chosen by these figures (docs/research/held-out.md): a rule that is dropped or changed because of them takes
+scenarios out of that set, which are to be replaced.
+"""
+
+ALGORITHMS = ["oscar", "ccc", "sqcc", "prioplus", "swift"]
+MODULES = ["delaycc", "delaycc_count", "tcp_oscar", "tcp_ccc", "tcp_sqcc", "tcp_prioplus", "tcp_swift"]
+
+# name: (scenario, settings, whole sweep, trials).  The main case of each.
+SCENARIOS = ["no-noise-197g", "together-64g", "late-92g", "gamma-56g", "timers-16g", "two-values-23g", "storm-73g", "longer-47g",
+             "told-wrong-38g", "untold-27g"]
+CASES = {f"held-out/{name}": (f"held-out/{name}", [], False, 6) for name in SCENARIOS}
+METRICS = {name: ["utilisation", "jain", "queue_mean_bytes", "recover_us"] for name in CASES}
+
+
+def on(*names):
+    """Those cases, and two that no rule may make worse."""
+    return [f"held-out/{name}" for name in (*names, "no-noise-197g", "together-64g")]
+
+
+BASE, NOISE, PROBE, LINE, MODEL, TCP = (
+    "path/base_rtt.h", "path/noise.h", "path/probe.h", "path/line_rate.h", "path/model.h", "dcc_tcp.h")
+
+# name: (what goes, [(file below kernel/core, text, text in its place)], what is the rule's own, cases); of its own are functions, structs and
+# constants, and (file, text that it begins with, text that it ends with); nothing: what is edited.
+MECHANISMS = {
+    "handshake": ("the handshake bounds the base RTT", [
+        (BASE, "u32 ns = b->handshake_ns ? dcc_base_of_handshake_ns(b, packet_ns) : 0;", "u32 ns = 0;")],
+        ["dcc_base_note_handshake", "dcc_tcp_note_handshake", "dcc_tcp_note_least", "dcc_base_of_handshake_ns", "dcc_base_bound",
+         "DCC_BASE_HANDSHAKE_LINKS"], on("late-92g")),
+    "cache": ("connections begin with what earlier ones have measured", [
+        (MODEL, "return !dcc_base_is_configured(&m->base) && m->line.configured;", "return false;")],
+        [("path/cache.h", "#define DCC_CACHE_SAME_SHIFT", "#endif"), ("path/cache.h", "struct dcc_cache_entry {", "#endif"), "dcc_path_metrics",
+         "dcc_base_allows_cached", "dcc_base_recall", (MODEL, "static inline bool dcc_model_may_recall", "#endif")], on("late-92g")),
+    "small": ("before a full packet, the RTT of small ones", [
+        (BASE, "(small && b->source > DCC_BASE_SMALL))", "small)"),
+        (BASE, "if (b->source <= DCC_BASE_SMALL &&", "if (0 &&")],
+        ["dcc_base_guess_small", "dcc_model_guess", (BASE, "if (small && b->cached.rtt_min_ns)", "b->cached.rtt_min_ns);")], on("late-92g")),
+    "noise": ("noise is estimated at all", [
+        (MODEL, "if (!dcc_base_is_configured(&m->base))\n\t\tdcc_noise_round(", "if (0)\n\t\tdcc_noise_round(")],
+        ["dcc_noise_is_noisy", "dcc_noise_round", (MODEL, "if (!dcc_base_is_configured(&m->base))\n\t\tdcc_noise_round(", ";")],
+        on("gamma-56g", "timers-16g")),
+    "noise-turn": ("noise: a queue's steps make no more than its range", [
+        (NOISE, "if (r->duration_ns <= most_ns + rtt_min_ns / 2)", "if (0)")], [], on("gamma-56g", "two-values-23g")),
+    "noise-step": ("noise: a queue changes by a quarter of the time; of dense rounds the turn test alone, no other is noisy", [
+        (NOISE, "u64 queue_ns = between_ns / DCC_NOISE_STEP_PART;", "u64 queue_ns = 1ULL << 40;")], [], on("gamma-56g", "timers-16g")),
+    "noise-cap": ("noise: at most two base RTTs", [
+        (NOISE, "x_ns = dcc_min_u64(x_ns, (u64)DCC_NOISE_BASES_MAX * rtt_min_ns);", "")], [], on("storm-73g")),
+    "noise-spreads": ("noise: up to three spreads; one in their place", [
+        (NOISE, "#define DCC_NOISE_SPREADS 3U", "#define DCC_NOISE_SPREADS 1U")],
+        [(NOISE, "x_ns = (u64)DCC_NOISE_SPREADS", ";")], on("gamma-56g", "storm-73g")),
+    "room": ("room: laws aim for queues that are longer by the noise", [
+        (MODEL, "m->path.noise_ns = dcc_sub_sat_u32(m->path.base_rtt_ns, m->base.ns);", "m->path.noise_ns = 0;")], [],
+        on("gamma-56g", "timers-16g")),
+    "probe": ("a base RTT is ever in doubt, and probed", [
+        (MODEL, "if (DCC_LIKELY(!dcc_base_in_doubt(", "if (1 || DCC_LIKELY(!dcc_base_in_doubt(")],
+        ["dcc_base_in_doubt", "dcc_base_replace", "dcc_model_doubt", "dcc_model_small_sample", "dcc_tcp_add_probe", "dcc_probe",
+         (PROBE, "static inline bool dcc_probe_is_on", "#endif")], on("longer-47g", "told-wrong-38g")),
+    "probe-age": ("probe: a base RTT that was seen comes into doubt again", [
+        (BASE, "if (now_ns - b->seen_ns <= (u64)b->ns * DCC_BASE_AGE_RTTS)", "if (b->seen_ns)")], [], on("longer-47g", "late-92g")),
+    "probe-passes": ("probe: three times no queue; once in their place", [
+        (PROBE, "#define DCC_PROBE_PASSES 3U", "#define DCC_PROBE_PASSES 1U")],
+        [(PROBE, "p->looks = DCC_PROBE_LOOKS - 1;", "return DCC_PROBE_NONE;"), "DCC_PROBE_PASSES"], on("longer-47g", "late-92g")),
+    "probe-looks": ("probe: RTTs have to be steady; one look in place of three", [
+        (PROBE, "#define DCC_PROBE_LOOKS 3U", "#define DCC_PROBE_LOOKS 1U")],
+        ["dcc_probe_looked", "DCC_PROBE_LOOKS"], on("longer-47g", "late-92g")),
+    "probe-least": ("probe: the last look is near the least RTT", [
+        (PROBE, "ack->now_ns < p->next_ns ||\n\t    p->mean_ns > (u64)least_ns + band_ns)", "ack->now_ns < p->next_ns)")],
+        [(PROBE, "p->mean_ns > (u64)least_ns + band_ns", ")"), (BASE, "b->least_ns = (u32)dcc_min_u64(b->least_ns, rtt_ns);", ";")],
+        on("longer-47g", "late-92g")),
+    "probe-hide": ("probe: the law does not see it", [
+        (MODEL, "dcc_probe_hide(&m->probe, ack, m->base.ns, m->path.wire_bytes,\n\t\t\t\t       m->packet_ns);", "")],
+        ["dcc_probe_hide", (MODEL, "dcc_probe_hide(&m->probe", ";")], on("longer-47g", "late-92g")),
+    "probe-wait": ("probe: behind a queue it waits twice as long each time", [
+        (PROBE, "#define DCC_PROBE_WAIT_SHIFT_MAX 9U", "#define DCC_PROBE_WAIT_SHIFT_MAX 0U")],
+        ["DCC_PROBE_WAIT_SHIFT_MAX", (PROBE, "p->failed = (u8)dcc_min_u32(", ";")], on("longer-47g", "late-92g")),
+    "seen-target": ("probe: as short is within a quarter of the law's target, too", [
+        (BASE, "return dcc_min_u32(base_ns >> DCC_BASE_SEEN_SHIFT,\n\t\t\t   target_ns >> DCC_BASE_SEEN_TARGET_SHIFT);",
+         "(void)target_ns;\n\treturn base_ns >> DCC_BASE_SEEN_SHIFT;")], ["DCC_BASE_SEEN_TARGET_SHIFT"], on("told-wrong-38g", "late-92g")),
+    "line-floor": ("line: a delay floor; 1 ns in its place", [
+        (LINE, "l->floor_ns = (u32)ns;", "l->floor_ns = 1;")], ["dcc_line_set_floor"], on("untold-27g")),
+    "line-packets": ("line: the floor is two packets of a slow path at least", [
+        (LINE, "if (l->best_bps && l->best_bps < l->bps / DCC_LINE_FLOOR_RATE_PART)", "if (0)")],
+        [(LINE, "if (l->best_bps && l->best_bps", "base_rtt_ns);")], on("untold-27g")),
+    "line-follow": ("line: a device's rate follows what the path carries", [
+        (LINE, "\tdcc_line_follow(l, r, base_rtt_ns);", "\t(void)base_rtt_ns;")], ["dcc_line_follow"], on("untold-27g")),
+    "line-window": ("line: the window of START", [
+        (TCP, "if (s->model.path.delay_floor_ns)\n\t\tcwnd = dcc_min_u64(cwnd, s->model.line.window);", "")],
+        ["dcc_line_carried", (TCP, "if (s->model.path.delay_floor_ns)\n\t\tcwnd", ";")], on("untold-27g")),
+    "line-pace": ("line: a pace of two windows per base RTT", [
+        (TCP, "else if (s->model.path.delay_floor_ns)\n\t\trate", "else if (0)\n\t\trate")],
+        ["dcc_tcp_start_pace", (TCP, "else if (s->model.path.delay_floor_ns)\n\t\trate", ";")], on("untold-27g")),
+    "line-bursts": ("line: bursts as long as the floor", [
+        (TCP, "if (floor_ns && packets < most) {", "if (0) {")],
+        [(TCP, "u32 most = (u32)dcc_min_u64(cwnd_q16", ";"), (TCP, "u32 floor_ns = dcc_min_u32(s->model", ";"),
+         (TCP, "if (floor_ns && packets", "}")],
+        on("untold-27g")),
+}
