@@ -255,9 +255,11 @@ def measure(folder, case, subject, options, default=None):
 
 
 def unmoved(values, default, case, algorithm):
-    """Are the first trials of an algorithm what they are with the rule?"""
-    mine = {key: by_trial for key, by_trial in values.items() if key[1] == algorithm}
-    return all(default.get((case, *key), {}).get(trial) == value for key, by_trial in mine.items() for trial, value in by_trial.items())
+    """Are the first trials of an algorithm what they are with the rule?  Not where they failed."""
+    mine = {(case, *key): by_trial for key, by_trial in values.items() if key[1] == algorithm}
+    has = {key for key in default if key[0] == case and key[2] == algorithm}
+    return bool(mine) and mine.keys() == has and all(
+        default[key].get(trial) == value for key, by_trial in mine.items() for trial, value in by_trial.items())
 
 
 # ---- comparing -----------------------------------------------------------------------------------
@@ -282,10 +284,10 @@ def compare(default, values, least):
     found, chances, compared = [], [], 0
     for key in sorted(values):
         both = sorted(default.get(key, {}).keys() & values[key].keys())
-        if len(both) < 2:
+        differences = [values[key][trial] - default[key][trial] for trial in both]
+        if not both or len(both) < 2 and any(differences):
             continue
         compared += 1
-        differences = [values[key][trial] - default[key][trial] for trial in both]
         if not any(differences):
             continue
         half, mean = half_width(differences), statistics.mean(differences)
@@ -327,6 +329,11 @@ def rows(name, mechanism, counted, comparison, most, failed=None):
     if not found:
         return [*made, head + [f"none of {compared} ({moved} differ in some trial)", "", "", ""]]
     found = sorted(found, key=lambda figure: (not figure[5], -abs(figure[3]) / max(abs(figure[1]), 1e-9)))
+    # Of each case's metric the algorithm that differs most, before the other algorithms.
+    of_each = {}
+    for figure in found:
+        of_each.setdefault((figure[0][:2], figure[0][3]), figure)
+    found = sorted(found, key=lambda figure: figure not in of_each.values())
     for (case, parameters, algorithm, metric), with_it, without, mean, half, sure in found[:most]:
         label = " ".join(filter(None, (short(case), parameters, algorithm)))
         made.append(head + [f"{label}: {metric}", number(metric, with_it), number(metric, without) + unit(metric),
@@ -365,7 +372,7 @@ def arguments():
     parser.add_argument("--case", action="append", help="run this case alone (may be given more than once; what others have is compared)")
     parser.add_argument("--minutes", type=float, default=math.inf, help="begin no trials after so many; what is there is compared (default: all)")
     parser.add_argument("--least", type=float, default=0.01, help="least difference shown, as a part of the figure (default 0.01)")
-    parser.add_argument("--most", type=int, default=6, help="figures shown of a rule (default 6)")
+    parser.add_argument("--most", type=int, default=5, help="figures shown of a rule (default 5)")
     parser.add_argument("--page", action="store_true", help="write into docs/design/ablation.md")
     parser.add_argument("--out", default=BUILD / "ablation", type=pathlib.Path, help="folder (default build/ablation)")
     options = parser.parse_args()

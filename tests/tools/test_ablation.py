@@ -136,6 +136,8 @@ def test_what_is_beyond_its_interval_is_found():
 def test_trials_that_one_side_has_not_do_not_count():
     default = {key("jain"): {0: 0.9, 1: 0.9, 2: 0.9}}
     assert ablation.compare(default, {key("jain"): {1: 0.5}}, 0) == ([], 0, 0)
+    # One that is the same to the digit was compared, and not run on.
+    assert ablation.compare(default, {key("jain"): {1: 0.9}}, 0) == ([], 1, 0)
     found, compared, _ = ablation.compare(default, {key("jain"): {1: 0.5, 2: 0.5, 3: 0}}, 0)
     assert compared == 1 and found[0][1:] == pytest.approx((0.9, 0.5, -0.4, 0, True))
 
@@ -161,6 +163,11 @@ def test_a_row_is_a_figure_and_the_surest_come_first():
         ["", "", "", "", "some oscar: utilisation", "0.900", "0.800", "-0.100 ± 0.010*"],
         ["", "", "", "", "some oscar: queue_mean_bytes", "100", "250 KB", "+150 ± 9.000"],
         ["", "", "", "", "and 1 more of 20", "", "", ""]]
+    # Another algorithm's same figure comes behind other figures.
+    found[1:2] = [(key("utilisation", name), 0.9, 0.9 - by, -by, 0.01, True) for name, by in (("swift", 0.2), ("oscar", 0.3))]
+    made = ablation.rows("rule", ("what",), (3, 1), (found, 20, 8), 4)
+    assert [row[4] for row in made] == [
+        "some oscar: utilisation", "some oscar: queue_mean_bytes", "some swift: recover_us", "some swift: utilisation"]
     assert ablation.rows("rule", ("what",), (3, 1), ([], 20, 8), 2) == [["rule", "what", "3", "1", "none of 20 (8 differ in some trial)", "", "", ""]]
 
 
@@ -187,6 +194,14 @@ def test_an_algorithm_that_a_rule_does_not_change_is_run_no_further(monkeypatch)
     values = ablation.measure(None, "held-out/some", subject, options, default)
     assert asked == [(["oscar", "ccc"], 1), (["ccc"], 6)]
     assert len(values[key("jain", "ccc")]) == 6 and len(values[key("jain", "oscar")]) == 1
+
+
+def test_an_algorithm_whose_first_trial_failed_is_run_on():
+    default = {key("jain"): {0: 0.9}, key("utilisation"): {0: 0.9}}
+    same = {key("jain")[1:]: {0: 0.9}, key("utilisation")[1:]: {0: 0.9}}
+    assert ablation.unmoved(same, default, "held-out/some", "oscar")
+    assert not ablation.unmoved({}, default, "held-out/some", "oscar")
+    assert not ablation.unmoved({key("jain")[1:]: {0: 0.9}}, default, "held-out/some", "oscar")
 
 
 def test_rules_go_together():
