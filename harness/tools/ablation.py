@@ -17,6 +17,7 @@ Needs `make` and `make lab`.
 
 import argparse
 import hashlib
+import json
 import math
 import os
 import pathlib
@@ -228,9 +229,23 @@ def run(folder, case, subject, options, algorithms, trials):
     failed = re.findall(r"failed twice: (\S+) trial", done.stdout)
     if done.returncode and not (done.returncode == 1 and failed and (out / "results.sqlite").exists()):
         sys.exit(f"ablation.py: {' '.join(map(str, command))}: exit code {done.returncode}\n{done.stdout[:2000]}")
-    for name in set(failed):
-        options.failed.setdefault(folder.name, {})[f"{short(case)} {name}"] = (failed.count(name), trials)
+    note_failed(folder, case, {name: failed.count(name) for name in algorithms}, trials)
     return stored(out / "results.sqlite", options.seed, subject.METRICS[scenario], sweep)
+
+
+def failures(folder):
+    """{case: {algorithm: (trials that failed, of so many)}}"""
+    file = folder / "failed.json"
+    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+
+
+def note_failed(folder, case, counts, trials):
+    noted = failures(folder)
+    for name, count in counts.items():
+        noted.setdefault(case, {}).pop(name, None)
+        if count:
+            noted[case][name] = (count, trials)
+    (folder / "failed.json").write_text(json.dumps(noted), encoding="utf-8")
 
 
 def short(case):
@@ -323,9 +338,10 @@ def rows(name, mechanism, counted, comparison, most, failed=None):
     """Of the table: the trials that failed, and those figures that differ most."""
     found, compared, moved = comparison
     head, made = [name, mechanism[0], *map(str, counted)], []
-    for label, (count, trials) in sorted((failed or {}).items()):
-        made.append(head + [f"{label}: failed trials", "", f"{count} of {trials}", ""])
-        head = ["", "", "", ""]
+    for case, algorithms in sorted((failed or {}).items()):
+        for algorithm, (count, trials) in sorted(algorithms.items()):
+            made.append(head + [f"{short(case)} {algorithm}: trials that failed", "", f"{count} of {trials}", ""])
+            head = ["", "", "", ""]
     if not found:
         return [*made, head + [f"none of {compared} ({moved} differ in some trial)", "", "", ""]]
     found = sorted(found, key=lambda figure: (not figure[5], -abs(figure[3]) / max(abs(figure[1]), 1e-9)))
@@ -376,7 +392,6 @@ def arguments():
     parser.add_argument("--page", action="store_true", help="write into docs/design/ablation.md")
     parser.add_argument("--out", default=BUILD / "ablation", type=pathlib.Path, help="folder (default build/ablation)")
     options = parser.parse_args()
-    options.failed = {}
     options.until = time.monotonic() + 60 * options.minutes
     return options
 
@@ -419,7 +434,7 @@ def main():
                 done.add(case)
                 default.update(measure(as_it_is, case, subject, options))
             values.update(measure(folder, case, subject, options, default))
-        made = rows(name, mechanism, counted, compare(default, values, options.least), options.most, options.failed.get(name))
+        made = rows(name, mechanism, counted, compare(default, values, options.least), options.most, failures(folder))
         print(page.text(made), flush=True)
         table += made
     if options.page:

@@ -157,9 +157,9 @@ def test_among_many_figures_some_are_beyond_their_interval_by_chance():
 def test_a_row_is_a_figure_and_the_surest_come_first():
     found = [(key("queue_mean_bytes"), 100_000, 250_000, 150_000, 9000, False), (key("utilisation"), 0.9, 0.8, -0.1, 0.01, True),
              (key("recover_us", "swift"), 10, 11, 1, 0.5, False)]
-    made = ablation.rows("rule", ("what",), (3, 1), (found, 20, 8), 2, {"some ccc": (1, 4)})
+    made = ablation.rows("rule", ("what",), (3, 1), (found, 20, 8), 2, {"held-out/some": {"ccc": (1, 4)}})
     assert made == [
-        ["rule", "what", "3", "1", "some ccc: failed trials", "", "1 of 4", ""],
+        ["rule", "what", "3", "1", "some ccc: trials that failed", "", "1 of 4", ""],
         ["", "", "", "", "some oscar: utilisation", "0.900", "0.800", "-0.100 ± 0.010*"],
         ["", "", "", "", "some oscar: queue_mean_bytes", "100", "250 KB", "+150 ± 9.000"],
         ["", "", "", "", "and 1 more of 20", "", "", ""]]
@@ -202,6 +202,25 @@ def test_an_algorithm_whose_first_trial_failed_is_run_on():
     assert ablation.unmoved(same, default, "held-out/some", "oscar")
     assert not ablation.unmoved({}, default, "held-out/some", "oscar")
     assert not ablation.unmoved({key("jain")[1:]: {0: 0.9}}, default, "held-out/some", "oscar")
+
+
+def test_a_run_goes_on_where_trials_failed_and_notes_them(monkeypatch, tmp_path):
+    subject = type("Subject", (), {"CASES": {"held-out/some": ("held-out/some", [], False, 4)}, "METRICS": {"held-out/some": ["jain"]}})
+    options = type("Options", (), {"until": float("inf"), "case": None, "seed": "1"})
+    said = ["failed twice: ccc trial 2: the runner failed: ...", "it is not"]
+
+    def ended(command, **_):
+        (tmp_path / "held-out-some").mkdir(exist_ok=True)
+        ablation.sqlite3.connect(tmp_path / "held-out-some" / "results.sqlite").executescript(
+            "create table if not exists trials (id, parameters, algorithm, number, seed); create table if not exists metrics (trial, name, value);")
+        return ablation.subprocess.CompletedProcess(command, 1, said[0])
+
+    monkeypatch.setattr(ablation.subprocess, "run", ended)
+    ablation.run(tmp_path, "held-out/some", subject, options, ["oscar", "ccc"], 4)
+    assert ablation.failures(tmp_path) == {"held-out/some": {"ccc": [1, 4]}}
+    del said[0]
+    with pytest.raises(SystemExit, match="exit code 1\nit is not"):
+        ablation.run(tmp_path, "held-out/some", subject, options, ["ccc"], 4)
 
 
 def test_rules_go_together():
