@@ -44,8 +44,8 @@ DELAYCC_SUBPROG int subprog_tcp_sample(struct dcc_tcp *s, const struct dcc_tcp_v
 }
 
 DELAYCC_SUBPROG int subprog_cache_update(struct dcc_cache_entry *m,
-					    const struct dcc_path_metrics *known, u64 now_ns,
-					    u32 lifetime_s)
+					 const struct dcc_path_metrics *known, u64 now_ns,
+					 u32 lifetime_s)
 {
 	return m && known && dcc_cache_update(m, known, now_ns, lifetime_s);
 }

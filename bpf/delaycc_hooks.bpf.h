@@ -649,7 +649,7 @@ static __always_inline bool hooks_sample(struct tcp_sock *tp, struct hooks_sock 
 	v.last_end_seq = rs->last_end_seq;
 	if (v.is_retrans)
 		noted_ns = dcc_sample_retrans_ns(tp->rack.mstamp, tp->rack.rtt_us, v.now_us,
-					      v.now_ns);
+						 v.now_ns);
 	if (arrivals && is_noted)
 		v.now_ns = hooks_arrived_ns(tp, s, noted_ns);
 	if (!subprog_tcp_sample(&s->tcp, &v, noted_ns, ack))
@@ -722,7 +722,8 @@ static __always_inline void hooks_on_ack(struct sock *sk, const struct rate_samp
 		ack.flows = s->flows;
 		if (DELAYCC_PROBES)
 			hooks_probe_sampled(s, &ack);
-		decided = DCC_CORE(_ack)(&s->core, &s->tcp.model.path, &s->params, &ack, &s->control);
+		decided = DCC_CORE(_ack)(&s->core, &s->tcp.model.path, &s->params, &ack,
+					 &s->control);
 		if (decided)
 			__sync_fetch_and_add(&dcc_decisions, 1);
 		s->tcp.last_ack_ns = ack.now_ns;

@@ -108,7 +108,7 @@ Settings derive_settings(const PathFigures& f, const std::vector<std::string>& a
   List list(&result);
   const int64_t packet_ns = f.packet_bytes * 8000 / std::max<int64_t>(f.line_rate_mbps, 1);
   const int64_t base_ns = f.smallest_rtt_ns;
-  const int64_t noise_ns = std::max(mean_of(f.idle_noise_ns), mean_of(f.loaded_noise_ns));
+  const int64_t noise_ns = mean_of(f.idle_noise_ns);
   int64_t latest_ns = quantile_ns(f.idle_noise_ns, kNoiseQuantile);
   if (!f.loaded_noise_ns.empty())
     latest_ns = std::max(latest_ns, quantile_ns(f.loaded_noise_ns, kNoiseQuantile));
@@ -121,7 +121,8 @@ Settings derive_settings(const PathFigures& f, const std::vector<std::string>& a
   const std::string base_reason =
       fmt::format("smallest RTT of a full packet and its ACK, {}", us(base_ns));
   const std::string noise_reason = fmt::format(
-      "mean noise of the hosts, {}: the same on all whose flows share a queue", us(noise_ns));
+      "mean noise of the idle path, {}: the same on all hosts whose flows share a queue",
+      us(noise_ns));
   if (f.prefix.empty()) {
     list.add("base_rtt_ns", base_ns, base_reason);
     list.add("noise_ns", noise_ns, noise_reason);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The algorithms' settings that follow from a path's figures. Pure functions.
 //
-// A path is three numbers. The base RTT is the smallest one of a full packet and its ACK on the idle
-// path. The noise is how much later packets come on average by the hosts alone, idle or under load,
-// whichever is more: the kernel takes it for a part of the base RTT, and each algorithm leaves as
-// much room in its target. S is by how much the latest packets are later than that (99.85th
-// percentile); PrioPlus calls it B (section 4.3.2 of the paper).
+// A path is three numbers. The base RTT is the smallest one of a full packet and its ACK on the
+// idle path. The noise is how much later packets come there on average, by the hosts alone: the
+// kernel takes it for a part of the base RTT, and each algorithm leaves as much room in its target.
+// S is by how much the latest packets are later than that (99.85th percentile, idle or under load,
+// whichever is more); PrioPlus calls it B (section 4.3.2 of the paper).
 #ifndef DELAYCC_HARNESS_CALIBRATE_SETTINGS_H_
 #define DELAYCC_HARNESS_CALIBRATE_SETTINGS_H_
 

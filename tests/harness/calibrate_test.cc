@@ -103,14 +103,14 @@ TEST(Calibrate, ThePathIsItsSmallestRttAndTheMeanNoise) {
   EXPECT_EQ(value(s, "prioplus.levels"), 2);
 }
 
-TEST(Calibrate, NoiseIsThatUnderLoadIfItIsMore) {
+TEST(Calibrate, NoiseUnderLoadMovesTheLatestPacketsAndNotTheMean) {
   PathFigures f = quiet();
   f.idle_noise_ns = uniform(2000);
   f.loaded_noise_ns = uniform(4000);
   const Settings s = derive_settings(f, {"oscar"});
   EXPECT_EQ(s.base_rtt_ns, 12000);
-  EXPECT_EQ(s.noise_ns, 2000);
-  EXPECT_NEAR(static_cast<double>(s.spread_ns), 1994, 1);
+  EXPECT_EQ(s.noise_ns, 1000);
+  EXPECT_NEAR(static_cast<double>(s.spread_ns), 2994, 1);
 }
 
 TEST(Calibrate, SaysWhereTheNoiseLeavesNoRoom) {

@@ -55,8 +55,7 @@ class PathReference {
       if (!line_configured && source == DCC_BASE_PROBED) {
         source = DCC_BASE_CONFIGURED;
         base = Clamp(configured);
-      } else if (!line_configured &&
-                 (source == DCC_BASE_HANDSHAKE || source == DCC_BASE_CACHE)) {
+      } else if (!line_configured && (source == DCC_BASE_HANDSHAKE || source == DCC_BASE_CACHE)) {
         source = DCC_BASE_UNKNOWN;
       }
     }

@@ -121,8 +121,8 @@ static inline bool dcc_oscar_scale_stale(const struct dcc_oscar_scale *c,
  */
 static inline bool dcc_oscar_adapts_queue(const struct dcc_oscar_scale *c)
 {
-	return !c->path.delay_floor_ns && !c->params.target_queue_ns && !c->params.target_delay_ns &&
-	       !c->params.paper;
+	return !c->path.delay_floor_ns && !c->params.target_queue_ns &&
+	       !c->params.target_delay_ns && !c->params.paper;
 }
 
 /* D_target, and what follows from it. */
