@@ -431,7 +431,7 @@ static __always_inline void hooks_tell(struct sock *sk, struct hooks_sock *s, u3
 		if (memory && knows)
 			subprog_cache_update(memory, &known, now_ns, lifetime_s);
 	}
-	dcc_model_told(&s->tcp.model, now_ns);
+	dcc_model_noted(&s->tcp.model, now_ns);
 }
 
 /* The settings, for a socket that begins, or once they have changed.  False: no line rate. */

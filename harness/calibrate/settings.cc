@@ -52,6 +52,11 @@ std::string us(int64_t ns) { return fmt::format("{:.2f} us", static_cast<double>
 
 int64_t part(int64_t ns, double share) { return std::llround(static_cast<double>(ns) * share); }
 
+int64_t mean_of(const std::vector<int64_t>& values) {
+  return std::accumulate(values.begin(), values.end(), int64_t{0}) /
+         std::max<int64_t>(static_cast<int64_t>(values.size()), 1);
+}
+
 // OSCAR's automatic target queue (dcc_oscar_default_queue_ns()): 6, 12, 24 us ..., at least 5/16 of
 // the base RTT.
 int64_t oscar_queue_ns(int64_t base_rtt_ns) {
@@ -96,11 +101,6 @@ const std::vector<std::string>& calibrated_algorithms() {
 
 int64_t quantile_ns(const std::vector<int64_t>& sorted, double share) {
   return sorted[nearest_rank(sorted.size(), share)];
-}
-
-static int64_t mean_of(const std::vector<int64_t>& values) {
-  return std::accumulate(values.begin(), values.end(), int64_t{0}) /
-         std::max<int64_t>(static_cast<int64_t>(values.size()), 1);
 }
 
 Settings derive_settings(const PathFigures& f, const std::vector<std::string>& algorithms) {

@@ -52,7 +52,7 @@ struct PortPlan {
   uint32_t reorder_ppm = 0;
   uint32_t log_flags = 0;                            // PortFlag
   std::vector<std::pair<uint32_t, uint32_t>> noise;  // quantiles: ppm, ns; empty: none
-  // From that time (ns) on that delay (ns) in place of delay_ns; times rise.
+  // From that time (ns) on that delay (ns) instead of delay_ns; times rise.
   std::vector<std::pair<int64_t, int64_t>> delay_steps;
   uint32_t interrupt_gap_ns = 0;  // of the NIC that gets the packets: interrupts so far apart
   uint32_t bands = 0;             // of a prio qdisc in front of the server; 0: none

@@ -21,7 +21,7 @@ using Value = std::variant<int64_t, double, std::string>;
 using Parameters = std::map<std::string, Value>;
 std::string to_string(const Value& value);
 
-// From that time (ns) on the delay is by so many ns longer, or shorter, than it was before.
+// From that time (ns) on the delay is longer by that many ns, or shorter.
 using DelaySteps = std::vector<std::pair<int64_t, int64_t>>;
 
 struct LinkSpec {

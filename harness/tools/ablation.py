@@ -142,7 +142,7 @@ class Sources:
 
 
 def without_comments(text):
-    """The text with blanks in place of comments; lines stay where they are."""
+    """The text with blanks for comments; lines stay where they are."""
     return re.sub(r"/\*.*?\*/|//[^\n]*", lambda found: re.sub(r"[^\n]", " ", found[0]), text, flags=re.S)
 
 
@@ -234,7 +234,7 @@ def run(folder, case, subject, options, algorithms, trials):
 
 
 def failures(folder):
-    """{case: {algorithm: (trials that failed, of so many)}}"""
+    """{case: {algorithm: (trials that failed, of how many)}}"""
     file = folder / "failed.json"
     return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
 
@@ -361,7 +361,7 @@ def rows(name, mechanism, counted, comparison, most, failed=None):
 
 
 def merge(new, shown, order):
-    """The shown table with the new one's rules in place of its own, in the order of the definitions."""
+    """The shown table with the new one's rules instead of its own, in the order of the definitions."""
     def by_rule(lines):
         made, name = {}, ""
         for row in lines[2:]:
@@ -386,7 +386,7 @@ def arguments():
     parser.add_argument("--trials", type=int, help="of each case (default: the definitions')")
     parser.add_argument("--times", type=int, default=1, help="this many times the trials of each case (default 1)")
     parser.add_argument("--case", action="append", help="run this case alone (may be given more than once; what others have is compared)")
-    parser.add_argument("--minutes", type=float, default=math.inf, help="begin no trials after so many; what is there is compared (default: all)")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="begin no trials after this many; what is there is compared (default: all)")
     parser.add_argument("--least", type=float, default=0.01, help="least difference shown, as a part of the figure (default 0.01)")
     parser.add_argument("--most", type=int, default=5, help="figures shown of a rule (default 5)")
     parser.add_argument("--page", action="store_true", help="write into docs/design/ablation.md")

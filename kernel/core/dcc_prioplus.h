@@ -125,7 +125,7 @@
  *  14. Where the hosts' noise is measured (dcc_path.noise_ns), B has it in addition.
  *      Flows that measure unlike noise have unlike channels: priorities in a noisy
  *      network need a base RTT and a B that are told.
- *  15. Where nobody has told the line rate (path.delay_floor_ns), A is at least the grain, and the
+ *  15. Where the line rate is unknown (path.delay_floor_ns), A is at least the floor, and the
  *      tolerance a quarter of it.
  *  16. prioplus_ledbat: the window falls at most to a half in a RTT, as in dcc_ledbat.h: W_AI is
  *      a part of the line's BDP, and of a device's line it may be more than the window.

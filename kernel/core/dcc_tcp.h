@@ -57,8 +57,8 @@
 
 /*
  * At least so many TSO bursts leave in a base RTT, unless they are single packets.  Where nobody
- * has configured the line rate a burst may last as long as the delay floor, but no longer than
- * this, and is such a part of the window at most.
+ * has configured the line rate a burst may last as long as the delay floor, but 60 ms at most, and
+ * is a quarter of the window at most.
  */
 #define DCC_TCP_BURSTS_PER_RTT 16U
 #define DCC_TCP_BURST_MAX_NS 60000000U

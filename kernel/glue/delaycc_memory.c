@@ -197,7 +197,7 @@ void delaycc_memory_tell(struct delaycc_memory *memory, u32 lifetime_s,
 	if (lifetime_s && (knows || ds->tcp.model.base.cache_wrong))
 		delaycc_memory_note(memory, lifetime_s, sk, ds,
 				    knows ? &known : NULL, now_ns);
-	dcc_model_told(&ds->tcp.model, now_ns);
+	dcc_model_noted(&ds->tcp.model, now_ns);
 }
 
 /* ---- the sysctl ------------------------------------------------------------ */

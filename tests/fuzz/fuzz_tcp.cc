@@ -103,7 +103,7 @@ void Sample(Input& in, dcc_tcp* s, dcc_tcp_view* v) {
     Require(entry.metrics.rtt_min_ns >= DCC_PATH_RTT_MIN_NS &&
             entry.metrics.rtt_min_ns <= DCC_PATH_RTT_MAX_NS);
     Require(!dcc_model_refutes(&m, &entry));
-    dcc_model_told(&s->model, v->now_ns);
+    dcc_model_noted(&s->model, v->now_ns);
   }
   s->last_ack_ns = v->now_ns;
 }

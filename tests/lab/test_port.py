@@ -238,16 +238,16 @@ def in_lab_steps(steps, parms):
             at = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
             inlab.sleep_until(at + 3000)
     got = [(inlab.seq_of(d), t) for t, d in wire.receive()]
-    told = [(at - begin, delay) for at, delay in wire.stats()["delays"]]
-    return begin, inlab.wall_clock_offset(), rows(inlab.events(), "seq", "depart_ns"), got, told
+    shown = [(at - begin, delay) for at, delay in wire.stats()["delays"]]
+    return begin, inlab.wall_clock_offset(), rows(inlab.events(), "seq", "depart_ns"), got, shown
 
 
 STEPS = [[9_000, 12_345], [25_001, 300], [25_002, 4000], [60_000, 0]]
 
 
 def test_a_wire_changes_its_delay_at_the_nanosecond_and_keeps_the_order(lab):
-    begin, offset, events, got, told = lab("in_lab_steps", STEPS, {})
-    assert told == STEPS and len(got) == 600
+    begin, offset, events, got, shown = lab("in_lab_steps", STEPS, {})
+    assert shown == STEPS and len(got) == 600
     last, used = 0, set()
     for (seq, depart), arrival in zip(events, got):
         delay = [5000, *(delay for at, delay in STEPS if begin + at <= depart)][-1]

@@ -21,7 +21,7 @@ GOAL = {"algorithm": "oscar", "metric": "utilisation", "text": ">= 0.9", "met": 
 
 
 def write_run(out, values, seed=1, missed=(), goals=(), stored=None):
-    """A run of NAME in out: values is {metric: {noise: by trial}}; stored: what the store has in place of them."""
+    """A run of NAME in out: values is {metric: {noise: by trial}}; stored: what the store has instead of them."""
     where = out / NAME
     where.mkdir(parents=True)
     with sqlite3.connect(where / "results.sqlite") as store:

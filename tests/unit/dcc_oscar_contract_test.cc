@@ -9,7 +9,7 @@ CONTRACT_CORE(Oscar, dcc_oscar);
 CONTRACT_CORE(OscarPaper, dcc_oscar, p.paper = 1);
 CONTRACT_OF(Oscar, OscarPaper);
 
-// The shortest target queue is told from a shorter one where the base RTT is short, too.
+// The shortest target queue is not taken for a shorter one where the base RTT is short, too.
 // clang-format off
 PARAMETERS_OF(Oscar, DCC_OSCAR_PARAMS,
   PARAMETER(target_delay_ns, 2000, 2000000000, true, 0,

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #define DCC_PRIOPLUS_ON_LEDBAT
-#include "core_contract.h"
-#include "core_parameters.h"
-#include "dcc_prioplus.h"
+#include "prioplus_parameters.h"
 
 namespace {
 
@@ -11,42 +9,6 @@ CONTRACT_CORE(PrioplusLedbat, dcc_prioplus, p.priority = 7);
 CONTRACT_CORE(PrioplusLedbatPaper, dcc_prioplus, p.paper = 1; p.priority = 7);
 CONTRACT_OF(PrioplusLedbat, PrioplusLedbatPaper);
 
-// Some of the parameters are those of a class of levels, and a seed of 0 is 1.
-// clang-format off
-PARAMETERS_OF(PrioplusLedbat, DCC_PRIOPLUS_PARAMS,
-  PARAMETER(levels, 1, 64, false, 8, {[](auto& p, auto&) { p.priority = 63; }}),
-  PARAMETER(channel_a_ns, 100, 10000000, false, 3200),
-  PARAMETER(channel_b_ns, 0, 10000000, false, 800),
-  PARAMETER(unlimited_from, 1, 64, true, 0,
-            {[](auto&, auto&) {}, [](auto& p, auto&) {
-               p.levels = 64; p.priority = 63; p.paper = 1; p.channel_a_ns = 100;
-               p.channel_b_ns = 0;
-             }}),
-  PARAMETER(medium_from, 1, 65, true, 0,
-            {[](auto& p, auto&) { p.priority = 1; }, [](auto& p, auto&) { p.priority = 3; }}),
-  PARAMETER(high_from, 1, 65, true, 0,
-            {[](auto& p, auto&) { p.priority = 1; }, [](auto& p, auto&) { p.priority = 7; }}),
-  PARAMETER(ls_low_ppm, 1000, 1000000, false, 125000),
-  PARAMETER(ls_medium_ppm, 1000, 1000000, false, 250000,
-            {[](auto& p, auto&) { p.priority = 3; }}),
-  PARAMETER(ls_high_ppm, 1000, 1000000, false, 1000000,
-            {[](auto& p, auto&) { p.priority = 7; }}),
-  PARAMETER(tolerance_ns, 1, 10000000, true, 0,
-            {[](auto&, auto&) {}, [](auto& p, auto& path) {
-               p.levels = 64; p.priority = 63; p.channel_a_ns = 10000000;
-               p.ls_high_ppm = 1000; path.base_rtt_ns = 5000000;
-             }}),
-  PARAMETER(dual_rtt, 0, 1, false, 1),
-  PARAMETER(max_flows, 1, 65536, false, 2000,
-            {[](auto&, auto& path) { path.base_rtt_ns = 1000000; path.wire_bytes = 64; }}),
-  PARAMETER(resume_milli, 10, 100000, false, 500,
-            {[](auto& p, auto&) { p.priority = 7; p.paper = 1; }}),
-  PARAMETER(ai_ppm, 1, 1000000, false, 10000),
-  PARAMETER(beta_ppm, 0, 1000000, false, 800000, {}, kUnused),
-  PARAMETER(max_mdf_ppm, 0, 1000000, false, 500000),
-  PARAMETER(paper, 0, 1, false, 0, {}, kRange, false),
-  PARAMETER(priority, 0, kMax32, false, 0, {}, kRange, false),
-  PARAMETER(seed, 1, kMax32, true, 1, {}, kRange, false));
-// clang-format on
+PRIOPLUS_PARAMETERS_OF(PrioplusLedbat, 10000, kUnused);
 
 }  // namespace

@@ -10,12 +10,11 @@
 #include <limits>
 #include <random>
 
+#include "tcp_ack.h"
+
 namespace {
 
-constexpr u64 kNow = 1000000000000;  // 1000 s
 constexpr u64 kLine = 100000000000;  // 100 Gbit/s
-constexpr u32 kMss = 1448;
-constexpr u32 kHeader = 66;
 constexpr u32 kWire = kMss + kHeader;
 constexpr u32 kBase = 12000;
 
@@ -43,23 +42,6 @@ dcc_tcp Socket(const dcc_path_config& config = Config(kBase)) {
 
 // One that measures its base RTT.
 dcc_tcp Measuring() { return Socket(Config(0)); }
-
-// The ACK of one full packet out of ten in flight, 12 us after it left.
-dcc_tcp_view Ack() {
-  dcc_tcp_view v = {};
-  v.now_ns = kNow;
-  v.now_us = kNow / 1000;
-  v.bytes_acked = kMss;
-  v.snd_nxt = 20 * kMss;
-  v.delivered = 10;
-  v.prior_delivered = 0;
-  v.packets_out = 9;
-  v.sampled = true;
-  v.rtt_us = 12;
-  v.acked_sacked = 1;
-  v.last_end_seq = kMss;
-  return v;
-}
 
 dcc_control Control(double packets, u64 pacing_bps) {
   dcc_control c = {};
@@ -641,7 +623,7 @@ TEST(TcpStartWindow, HasNoOverflow) {
 class ProbingFlow {
  public:
   ProbingFlow() { Run(60); }
-  // So many ACKs.
+  // That many ACKs.
   void Run(int acks) {
     for (; acks > 0 && !dcc_probe_is_on(&s.model.probe); --acks) Ack();
   }
@@ -671,7 +653,7 @@ TEST(TcpProbe, ItsPacketsAreSpreadOverAnRtt) {
   EXPECT_EQ(control.cwnd_q16, asked.cwnd_q16 + 2 * DCC_WINDOW_ONE);
   // 14 packets in 12 us.
   EXPECT_NEAR(static_cast<double>(control.pacing_bps), 14 * kWire * 8e9 / kBase, 1e6);
-  // A slow flow: its own pace, and so many packets more.
+  // A slow flow: its own pace, and the probe's packets.
   control = Control(0.5, 1000000);
   dcc_tcp_add_probe(&flow.s, &control);
   EXPECT_EQ(control.cwnd_q16, 3 * DCC_WINDOW_ONE);

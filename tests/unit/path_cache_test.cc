@@ -273,13 +273,13 @@ TEST(PathCache, HearsOfEachChangeAndOnceASecond) {
   PathFlow flow;
   dcc_model* m = flow.model();
   EXPECT_TRUE(dcc_model_has_news(m, kNow));
-  dcc_model_told(m, kNow);
+  dcc_model_noted(m, kNow);
   EXPECT_FALSE(dcc_model_has_news(m, kNow));
   flow.Feed(kBase, 1, 1000);
   EXPECT_TRUE(dcc_model_has_news(m, kNow));
-  dcc_model_told(m, kNow);
-  EXPECT_FALSE(dcc_model_has_news(m, kNow + DCC_CACHE_TELL_NS - 1));
-  EXPECT_TRUE(dcc_model_has_news(m, kNow + DCC_CACHE_TELL_NS));
+  dcc_model_noted(m, kNow);
+  EXPECT_FALSE(dcc_model_has_news(m, kNow + DCC_CACHE_NOTE_NS - 1));
+  EXPECT_TRUE(dcc_model_has_news(m, kNow + DCC_CACHE_NOTE_NS));
 }
 
 // ---- a cache that is wrong
@@ -299,7 +299,7 @@ TEST(PathCache, IsRefutedByAProbe) {
   e = Entry(2 * kBase);
   EXPECT_FALSE(dcc_model_refutes(flow.model(), &e));
   e = Entry(kBase);
-  dcc_model_told(flow.model(), flow.now_ns());
+  dcc_model_noted(flow.model(), flow.now_ns());
   EXPECT_FALSE(dcc_model_refutes(flow.model(), &e));
   // The flow itself has forgotten it.
   dcc_model_guess(flow.model(), kBase);

@@ -59,12 +59,7 @@ class PathFlow {
 
   // An ACK gap_ns after the one before; what the law sees of it.
   dcc_ack Ack(u32 rtt_ns, u64 gap_ns, u32 flight = 1, bool small = false, u32 flags = 0) {
-    Advance(gap_ns);
-    dcc_ack ack = {};
-    ack.now_ns = now_ns_;
-    ack.rtt_ns = rtt_ns;
-    ack.measured_rtt_ns = rtt_ns;
-    ack.send_ns = now_ns_ - rtt_ns;
+    dcc_ack ack = After(gap_ns, rtt_ns);
     ack.acked_bytes = kWire;
     ack.inflight_bytes = flight * kWire;
     ack.flags = flags;
@@ -76,26 +71,21 @@ class PathFlow {
 
   // The reply to a stopped flow's probe.
   void Reply(u32 rtt_ns, u64 gap_ns) {
-    Advance(gap_ns);
-    dcc_ack ack = {};
-    ack.now_ns = now_ns_;
-    ack.rtt_ns = rtt_ns;
-    ack.measured_rtt_ns = rtt_ns;
-    ack.send_ns = now_ns_ - rtt_ns;
+    dcc_ack ack = After(gap_ns, rtt_ns);
     ack.flags = DCC_ACK_PROBE;
     const bool was_on = probing();
     dcc_model_small_sample(&m_, &ack);
     Note(was_on);
   }
 
-  // So many packets, gap_ns apart, whose RTTs are uniform from low_ns to high_ns.
+  // That many packets, gap_ns apart, whose RTTs are uniform from low_ns to high_ns.
   void Feed(u32 low_ns, int packets, u64 gap_ns, u32 high_ns = 0, bool app_limited = false) {
     std::uniform_int_distribution<u32> rtt(low_ns, std::max(low_ns, high_ns));
     for (int i = 0; i < packets; ++i)
       Ack(rtt(random_), gap_ns, 1, false, app_limited ? DCC_ACK_APP_LIMITED : 0);
   }
 
-  // A queue that goes from low_ns to high_ns and back, so many times, by step_ns per packet.
+  // A queue that goes from low_ns to high_ns and back, times times, by step_ns per packet.
   void Swing(int times, u32 low_ns, u32 high_ns, u32 step_ns, u64 gap_ns) {
     for (; times > 0; --times) {
       for (u32 up = low_ns; up < high_ns; up += step_ns) Feed(kBase + up, 1, gap_ns);
@@ -126,7 +116,7 @@ class PathFlow {
     }
   }
 
-  // A law that holds a queue of so many ns.
+  // A law that holds a queue of target_ns.
   void SetTarget(u32 target_ns) { m_.target_ns = target_ns; }
   void SendNothingMore() { sends_more_ = false; }
 
@@ -155,6 +145,15 @@ class PathFlow {
   const dcc_path& path() const { return m_.path; }
 
  private:
+  dcc_ack After(u64 gap_ns, u32 rtt_ns) {
+    Advance(gap_ns);
+    dcc_ack ack = {};
+    ack.now_ns = now_ns_;
+    ack.rtt_ns = rtt_ns;
+    ack.measured_rtt_ns = rtt_ns;
+    ack.send_ns = now_ns_ - rtt_ns;
+    return ack;
+  }
   // Tests wait for what a flow does.
   void Advance(u64 gap_ns) {
     if (++samples_ > 30000000) throw std::runtime_error("a flow that never does what is expected");

@@ -14,7 +14,7 @@ namespace {
 
 constexpr u64 kDevice = 100000000;
 
-// A flow that measures its base RTT behind a device of so many bits per second.
+// A flow that measures its base RTT behind a device of that many bits per second.
 class UnknownLineFlow {
  public:
   explicit UnknownLineFlow(u32 base_ns, u64 device_bps = kLine, bool configured = false)
@@ -24,7 +24,7 @@ class UnknownLineFlow {
     Round(10000000);
   }
 
-  // A round in which the flow gets so many bits per second, in a queue of queue_ns.
+  // A round in which the flow gets that many bits per second, in a queue of queue_ns.
   void Round(u64 bps, bool app_limited = false, u32 queue_ns = 0) {
     const u64 gap_ns = kWire * 8000000000ull / bps;
     const u32 rtt_ns = base_ns_ + queue_ns;

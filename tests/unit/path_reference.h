@@ -59,6 +59,7 @@ class PathReference {
         source = DCC_BASE_UNKNOWN;
       }
     }
+    if (!ReadsRounds()) round_.clear();
     SetFloor();
   }
 
@@ -97,7 +98,7 @@ class PathReference {
     }
     if (!line_configured) Carry(rtt, std::min(1.0 * flight, window_max), path_base);
     if (small) return;
-    if (!(ack->flags & DCC_ACK_APP_LIMITED)) AddToRound(*ack, path_base);
+    if (ReadsRounds() && !(ack->flags & DCC_ACK_APP_LIMITED)) AddToRound(*ack, path_base);
     if (!line_configured) return;
     Doubt(*ack, flight, rtt);
     Hide(ack);
@@ -204,6 +205,11 @@ class PathReference {
   }
 
   // ---- a round
+
+  // The noise does where it is estimated, and the line rate where it is unknown.
+  bool ReadsRounds() const {
+    return !line_configured || (configured == 0 && noise_configured == 0);
+  }
 
   void AddToRound(const dcc_ack& ack, double path_base) {
     round_.push_back({1.0 * ack.now_ns, 1.0 * ack.measured_rtt_ns, 1.0 * ack.acked_bytes});

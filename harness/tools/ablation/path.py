@@ -10,7 +10,7 @@ MODULES = ["delaycc", "delaycc_count", "tcp_oscar", "tcp_ccc", "tcp_sqcc", "tcp_
 
 # name: (scenario, settings, whole sweep, trials).  The main case of each.
 SCENARIOS = ["no-noise-197g", "together-64g", "late-92g", "gamma-56g", "timers-16g", "two-values-23g", "storm-73g", "longer-47g",
-             "told-wrong-38g", "untold-27g"]
+             "configured-wrong-38g", "line-unknown-27g"]
 CASES = {f"held-out/{name}": (f"held-out/{name}", [], False, 6) for name in SCENARIOS}
 METRICS = {name: ["utilisation", "jain", "queue_mean_bytes", "recover_us"] for name in CASES}
 
@@ -57,13 +57,13 @@ MECHANISMS = {
     "probe": ("a base RTT is ever in doubt, and probed", [
         (MODEL, "if (DCC_LIKELY(!dcc_base_in_doubt(", "if (1 || DCC_LIKELY(!dcc_base_in_doubt(")],
         ["dcc_base_in_doubt", "dcc_base_replace", "dcc_model_doubt", "dcc_model_small_sample", "dcc_tcp_add_probe", "dcc_probe",
-         (PROBE, "static inline bool dcc_probe_is_on", "#endif")], on("longer-47g", "told-wrong-38g")),
+         (PROBE, "static inline bool dcc_probe_is_on", "#endif")], on("longer-47g", "configured-wrong-38g")),
     "probe-age": ("probe: a base RTT that was seen comes into doubt again", [
         (BASE, "if (now_ns - b->seen_ns <= (u64)b->ns * DCC_BASE_AGE_RTTS)", "if (b->seen_ns)")], [], on("longer-47g", "late-92g")),
-    "probe-passes": ("probe: three times no queue; once in their place", [
+    "probe-passes": ("probe: three times no queue; once instead", [
         (PROBE, "#define DCC_PROBE_PASSES 3U", "#define DCC_PROBE_PASSES 1U")],
-        [(PROBE, "p->looks = DCC_PROBE_LOOKS - 1;", "return DCC_PROBE_NONE;"), "DCC_PROBE_PASSES"], on("longer-47g", "late-92g")),
-    "probe-looks": ("probe: RTTs have to be steady; one look in place of three", [
+        [(PROBE, "p->looks = DCC_PROBE_LOOKS - 1;", "return false;"), "DCC_PROBE_PASSES"], on("longer-47g", "late-92g")),
+    "probe-looks": ("probe: RTTs have to be steady; one look instead of three", [
         (PROBE, "#define DCC_PROBE_LOOKS 3U", "#define DCC_PROBE_LOOKS 1U")],
         ["dcc_probe_looked", "DCC_PROBE_LOOKS"], on("longer-47g", "late-92g")),
     "probe-least": ("probe: the last look is near the least RTT", [
@@ -78,23 +78,23 @@ MECHANISMS = {
         ["DCC_PROBE_WAIT_SHIFT_MAX", (PROBE, "p->failed = (u8)dcc_min_u32(", ";")], on("longer-47g", "late-92g")),
     "seen-target": ("probe: as short is within a quarter of the law's target, too", [
         (BASE, "return dcc_min_u32(base_ns >> DCC_BASE_SEEN_SHIFT,\n\t\t\t   target_ns >> DCC_BASE_SEEN_TARGET_SHIFT);",
-         "(void)target_ns;\n\treturn base_ns >> DCC_BASE_SEEN_SHIFT;")], ["DCC_BASE_SEEN_TARGET_SHIFT"], on("told-wrong-38g", "late-92g")),
-    "line-floor": ("line: a delay floor; 1 ns in its place", [
-        (LINE, "l->floor_ns = (u32)ns;", "l->floor_ns = 1;")], ["dcc_line_set_floor"], on("untold-27g")),
+         "(void)target_ns;\n\treturn base_ns >> DCC_BASE_SEEN_SHIFT;")], ["DCC_BASE_SEEN_TARGET_SHIFT"], on("configured-wrong-38g", "late-92g")),
+    "line-floor": ("line: a delay floor; 1 ns instead", [
+        (LINE, "l->floor_ns = (u32)ns;", "l->floor_ns = 1;")], ["dcc_line_set_floor"], on("line-unknown-27g")),
     "line-packets": ("line: the floor is two packets of a slow path at least", [
         (LINE, "if (l->best_bps && l->best_bps < l->bps / DCC_LINE_FLOOR_RATE_PART)", "if (0)")],
-        [(LINE, "if (l->best_bps && l->best_bps", "base_rtt_ns);")], on("untold-27g")),
+        [(LINE, "if (l->best_bps && l->best_bps", "base_rtt_ns);")], on("line-unknown-27g")),
     "line-follow": ("line: a device's rate follows what the path carries", [
-        (LINE, "\tdcc_line_follow(l, r, base_rtt_ns);", "\t(void)base_rtt_ns;")], ["dcc_line_follow"], on("untold-27g")),
+        (LINE, "\tdcc_line_follow(l, r, rate_bps, base_rtt_ns);", "\t(void)base_rtt_ns;")], ["dcc_line_follow"], on("line-unknown-27g")),
     "line-window": ("line: the window of START", [
         (TCP, "if (s->model.path.delay_floor_ns)\n\t\tcwnd = dcc_min_u64(cwnd, s->model.line.window);", "")],
-        ["dcc_line_carried", (TCP, "if (s->model.path.delay_floor_ns)\n\t\tcwnd", ";")], on("untold-27g")),
+        ["dcc_line_carried", (TCP, "if (s->model.path.delay_floor_ns)\n\t\tcwnd", ";")], on("line-unknown-27g")),
     "line-pace": ("line: a pace of two windows per base RTT", [
         (TCP, "else if (s->model.path.delay_floor_ns)\n\t\trate", "else if (0)\n\t\trate")],
-        ["dcc_tcp_start_pace", (TCP, "else if (s->model.path.delay_floor_ns)\n\t\trate", ";")], on("untold-27g")),
+        ["dcc_tcp_start_pace", (TCP, "else if (s->model.path.delay_floor_ns)\n\t\trate", ";")], on("line-unknown-27g")),
     "line-bursts": ("line: bursts as long as the floor", [
         (TCP, "if (floor_ns && packets < most) {", "if (0) {")],
         [(TCP, "u32 most = (u32)dcc_min_u64(cwnd_q16", ";"), (TCP, "u32 floor_ns = dcc_min_u32(s->model", ";"),
          (TCP, "if (floor_ns && packets", "}")],
-        on("untold-27g")),
+        on("line-unknown-27g")),
 }

@@ -11,7 +11,7 @@ CASES = {
     "prio-join": ("prio-join", [], False, 6),
     "prio-join n = 16": ("prio-join", ["n=16"], False, 6),
     "prio-fig11": ("prio-fig11", [], False, 6),
-    "host-line, nothing told": ("host-line", ["mbps=0"], False, 6),
+    "host-line, line rate unknown": ("host-line", ["mbps=0"], False, 6),
     "host-noise 5 us": ("host-noise", ["noise_ns=5000", "from=hosts", "base=automatic"], False, 6),
     "prio-fig08 on LEDBAT": ("prio-fig08", [], False, 6, ["prioplus_ledbat"]),
     "prio-join on LEDBAT": ("prio-join", [], False, 6, ["prioplus_ledbat"]),
@@ -27,7 +27,7 @@ METRICS = {
 LEVELS = ["prio-fig08", "prio-fig10a"]
 JOIN = ["prio-join", "prio-join n = 16"]
 FLOWS = ["prio-fig11"]
-UNTOLD = ["host-line, nothing told"]
+UNKNOWN = ["host-line, line rate unknown"]
 NOISY = ["host-noise 5 us"]
 LEDBAT = ["prio-fig08 on LEDBAT", "prio-join on LEDBAT"]
 
@@ -122,11 +122,11 @@ MECHANISMS = {
          "(u64)f->started_q8 << 15);\n")], [], LEDBAT),
     "r11": ("R11: where nobody tells the line rate, the window follows the flight, and no aim is above D_target", [
         ("dcc_prioplus.h", "if (s->path.delay_floor_ns && !f->fresh && !(ack->flags & DCC_ACK_APP_LIMITED))", "if (0)"),
-        ("dcc_prioplus.h", "if (DCC_UNLIKELY(s->path.delay_floor_ns))\n\t\tmost = DCC_PRIOPLUS_AIM_MIDDLE;", "")], [], UNTOLD),
+        ("dcc_prioplus.h", "if (DCC_UNLIKELY(s->path.delay_floor_ns))\n\t\tmost = DCC_PRIOPLUS_AIM_MIDDLE;", "")], [], UNKNOWN),
     "r11-flight": ("R11: the window alone", [
-        ("dcc_prioplus.h", "if (s->path.delay_floor_ns && !f->fresh && !(ack->flags & DCC_ACK_APP_LIMITED))", "if (0)")], [], UNTOLD),
+        ("dcc_prioplus.h", "if (s->path.delay_floor_ns && !f->fresh && !(ack->flags & DCC_ACK_APP_LIMITED))", "if (0)")], [], UNKNOWN),
     "r11-aim": ("R11: the aim alone", [
-        ("dcc_prioplus.h", "if (DCC_UNLIKELY(s->path.delay_floor_ns))\n\t\tmost = DCC_PRIOPLUS_AIM_MIDDLE;", "")], [], UNTOLD),
+        ("dcc_prioplus.h", "if (DCC_UNLIKELY(s->path.delay_floor_ns))\n\t\tmost = DCC_PRIOPLUS_AIM_MIDDLE;", "")], [], UNKNOWN),
     "r12": ("R12: a shorter sample over the limit is no second one", [
         ("dcc_prioplus.h", "if (!f->over || delay_ns >= f->high_ns || s->params.paper)\n\t\t\tf->over++;", "f->over++;")], [], NOISY + LEVELS),
     "a-room": ("difference 13: A is at least ten packets' time, or a fifth of the base RTT", [

@@ -10,7 +10,7 @@
  *	CACHE      what earlier connections to the same peer have measured
  *	DATA       the least RTT of full packets
  *	CONFIGURED base_rtt_ns
- *	PROBED     what a probe has found in place of a configured one (probe.h)
+ *	PROBED     what a probe has found instead of a configured one (probe.h)
  *
  *	UNKNOWN -> SMALL --the first full packet--> HANDSHAKE, CACHE if they are shorter, else DATA
  *	HANDSHAKE, CACHE, DATA --a shorter RTT, or a probe: the path is longer--> DATA

@@ -9,7 +9,7 @@
  *
  *	constant	value	reason
  *	SAME_SHIFT	4	a 16th more or less is the same path at another time
- *	TELL_NS		1 s	how often a connection confirms what it knows
+ *	NOTE_NS		1 s	how often a connection confirms what it knows
  */
 #ifndef DCC_PATH_CACHE_H
 #define DCC_PATH_CACHE_H
@@ -17,7 +17,7 @@
 #include "base_rtt.h"
 
 #define DCC_CACHE_SAME_SHIFT 4
-#define DCC_CACHE_TELL_NS DCC_NS_PER_S
+#define DCC_CACHE_NOTE_NS DCC_NS_PER_S
 
 struct dcc_cache_entry {
 	struct dcc_path_metrics metrics;

@@ -88,12 +88,12 @@ static inline void dcc_line_carried(struct dcc_line_rate *l, u32 rtt_ns, u32 fli
 	l->window = dcc_max_u32(l->window, flight + more);
 }
 
-/* A round is closed: does the path carry more than bps? */
+/* A round at rate_bps is closed: does the path carry more than bps? */
 static inline void dcc_line_follow(struct dcc_line_rate *l, const struct dcc_round *r,
-				   u32 base_rtt_ns)
+				   u64 rate_bps, u32 base_rtt_ns)
 {
 	u64 more_bps = dcc_sub_sat_u64(l->bps, l->given_bps);
-	bool used = r->rate_bps >= dcc_div_u64(l->bps, 3) * 2;
+	bool used = rate_bps >= dcc_div_u64(l->bps, 3) * 2;
 	/* A long queue drains for many round trips, in which the rate is low enough. */
 	bool drains = r->min_rtt_ns < l->min_before_ns;
 
@@ -114,8 +114,10 @@ static inline void dcc_line_follow(struct dcc_line_rate *l, const struct dcc_rou
 static DCC_NOINLINE void dcc_line_round(struct dcc_line_rate *l, const struct dcc_round *r,
 					u32 base_rtt_ns)
 {
-	l->best_bps = dcc_max_u64(l->best_bps - (l->best_bps >> DCC_LINE_BEST_SHIFT), r->rate_bps);
-	dcc_line_follow(l, r, base_rtt_ns);
+	u64 rate_bps = dcc_round_rate_bps(r);
+
+	l->best_bps = dcc_max_u64(l->best_bps - (l->best_bps >> DCC_LINE_BEST_SHIFT), rate_bps);
+	dcc_line_follow(l, r, rate_bps, base_rtt_ns);
 }
 
 /* After any change of base RTT, line rate or packet. */

@@ -44,8 +44,8 @@ struct dcc_model {
 	struct dcc_line_rate line;
 	u64 packet_ns; /* of a full packet on the line, at least 1 */
 	u32 target_ns; /* dcc_control.target_ns */
-	u64 tell_ns;   /* when the cache is to hear of the path again; */
-	u32 told_ns;   /* base.ns, as it last heard of it */
+	u64 note_ns;   /* when the cache is to have the path again; */
+	u32 noted_ns;  /* base.ns, as it last had it */
 };
 
 /* What the operator, the device and TCP say. */
@@ -57,10 +57,16 @@ struct dcc_path_config {
 	bool moved;	    /* the route leads over another device than before */
 };
 
+/* The base RTT with noise, as the law gets it. */
+static inline u32 dcc_model_base_rtt_ns(const struct dcc_model *m)
+{
+	return (u32)dcc_min_u64((u64)m->base.ns + m->noise.ns, DCC_PATH_RTT_MAX_NS);
+}
+
 /* The one place that writes m->path, but for its packet. */
 static inline void dcc_model_publish(struct dcc_model *m)
 {
-	m->path.base_rtt_ns = (u32)dcc_min_u64((u64)m->base.ns + m->noise.ns, DCC_PATH_RTT_MAX_NS);
+	m->path.base_rtt_ns = dcc_model_base_rtt_ns(m);
 	m->path.noise_ns = dcc_sub_sat_u32(m->path.base_rtt_ns, m->base.ns);
 	m->path.line_rate_bps = m->line.bps;
 	m->path.delay_floor_ns = m->line.floor_ns;
@@ -77,6 +83,14 @@ static inline void dcc_model_set_packet(struct dcc_model *m, u32 wire_bytes)
 {
 	m->path.wire_bytes =
 		dcc_clamp_u32(wire_bytes, DCC_PATH_WIRE_MIN_BYTES, DCC_PATH_WIRE_MAX_BYTES);
+	dcc_model_set_packet_ns(m);
+}
+
+/* Is there an estimator that reads rounds? */
+static inline bool dcc_model_reads_rounds(const struct dcc_model *m)
+{
+	return !m->line.configured ||
+	       (!dcc_base_is_configured(&m->base) && !m->noise.configured_ns);
 }
 
 /*
@@ -96,10 +110,11 @@ static inline void dcc_model_configure(struct dcc_model *m, const struct dcc_pat
 		dcc_probe_reset(&m->probe);
 		if (!c->line_configured)
 			dcc_base_lose_line(&m->base);
+		dcc_model_set_packet_ns(m);
 	}
-	dcc_model_set_packet_ns(m);
-	dcc_model_publish(m);
-	dcc_line_set_floor(&m->line, m->path.base_rtt_ns, m->path.wire_bytes);
+	if (!dcc_model_reads_rounds(m))
+		dcc_round_drop(&m->round);
+	dcc_line_set_floor(&m->line, dcc_model_base_rtt_ns(m), m->path.wire_bytes);
 	dcc_model_publish(m);
 }
 
@@ -117,21 +132,22 @@ static inline void dcc_model_doubt(struct dcc_model *m, const struct dcc_ack *ac
 		dcc_probe_rest(&m->probe);
 		return;
 	}
-	if (dcc_probe_step(&m->probe, ack, flight_packets, m->base.ns,
-			   m->base.least_ns, m->packet_ns) ==
-	    DCC_PROBE_PATH)
+	if (dcc_probe_step(&m->probe, ack, flight_packets, m->base.ns, m->base.least_ns,
+			   m->packet_ns))
 		dcc_base_replace(&m->base, m->probe.min_ns, ack->now_ns);
 }
 
 /* A round is closed. */
 static DCC_NOINLINE void dcc_model_round(struct dcc_model *m)
 {
+	u32 base_rtt_ns = dcc_model_base_rtt_ns(m); /* in which its packets were sent */
+
 	if (!dcc_base_is_configured(&m->base))
 		dcc_noise_round(&m->noise, &m->round, m->base.ns, m->packet_ns);
 	if (!m->line.configured) {
-		dcc_line_round(&m->line, &m->round, m->path.base_rtt_ns);
+		dcc_line_round(&m->line, &m->round, base_rtt_ns);
 		dcc_model_set_packet_ns(m);
-		dcc_line_set_floor(&m->line, m->path.base_rtt_ns, m->path.wire_bytes);
+		dcc_line_set_floor(&m->line, base_rtt_ns, m->path.wire_bytes);
 	}
 }
 
@@ -148,16 +164,14 @@ static inline void dcc_model_sample(struct dcc_model *m, struct dcc_ack *ack, u3
 	dcc_base_sample(&m->base, ack->measured_rtt_ns, small, ack->now_ns,
 			m->line.configured ? m->packet_ns : 0);
 	if (!m->line.configured) {
-		if (DCC_UNLIKELY(m->base.ns != base_ns)) {
-			dcc_model_publish(m);
-			dcc_line_set_floor(&m->line, m->path.base_rtt_ns, m->path.wire_bytes);
-		}
+		if (DCC_UNLIKELY(m->base.ns != base_ns))
+			dcc_line_set_floor(&m->line, dcc_model_base_rtt_ns(m), m->path.wire_bytes);
 		dcc_line_carried(&m->line, ack->measured_rtt_ns, flight_packets,
-				 m->path.base_rtt_ns, window_max);
+				 dcc_model_base_rtt_ns(m), window_max);
 	}
 	if (!small) {
 		/* What the application made slow says nothing of the hosts. */
-		if (!app_limited && dcc_round_add(&m->round, ack))
+		if (dcc_model_reads_rounds(m) && !app_limited && dcc_round_add(&m->round, ack))
 			dcc_model_round(m);
 		if (m->line.configured) {
 			dcc_model_doubt(m, ack, flight_packets);
@@ -218,17 +232,17 @@ static inline bool dcc_model_knows(const struct dcc_model *m, struct dcc_path_me
 	return true;
 }
 
-/* Is there news for the cache?  Then dcc_model_told() is to follow. */
+/* Is there news for the cache?  Then dcc_model_noted() is to follow. */
 static inline bool dcc_model_has_news(const struct dcc_model *m, u64 now_ns)
 {
-	return now_ns >= m->tell_ns || m->told_ns != m->base.ns;
+	return now_ns >= m->note_ns || m->noted_ns != m->base.ns;
 }
 
-static inline void dcc_model_told(struct dcc_model *m, u64 now_ns)
+static inline void dcc_model_noted(struct dcc_model *m, u64 now_ns)
 {
 	m->base.cache_wrong = 0;
-	m->told_ns = m->base.ns;
-	m->tell_ns = now_ns + DCC_CACHE_TELL_NS;
+	m->noted_ns = m->base.ns;
+	m->note_ns = now_ns + DCC_CACHE_NOTE_NS;
 }
 
 /* Is what a connection has refuted still in the cache? */

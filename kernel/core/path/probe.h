@@ -53,12 +53,6 @@
 #define DCC_PROBE_WAIT_RTTS 4U
 #define DCC_PROBE_WAIT_SHIFT_MAX 9U
 
-enum dcc_probe_answer {
-	DCC_PROBE_NONE,
-	DCC_PROBE_QUEUE,
-	DCC_PROBE_PATH, /* the RTT is min_ns */
-};
-
 struct dcc_probe {
 	u64 since_ns;	  /* of the look; while probing, when that began */
 	u64 sum_ns;	  /* of the look's RTTs */
@@ -100,7 +94,7 @@ static inline void dcc_probe_reset(struct dcc_probe *p)
 	p->passed = 0;
 }
 
-/* Some packets' time: no queue is told from one that is longer by so little. */
+/* Two queues whose difference is less than this count as the same. */
 static inline u32 dcc_probe_band_ns(u32 base_ns, u64 packet_ns)
 {
 	u64 most_ns = dcc_max_u64(base_ns >> DCC_PROBE_BAND_SHIFT, packet_ns);
@@ -133,8 +127,9 @@ static inline u32 dcc_probe_looked_ns(const struct dcc_probe *p)
 	return (u32)dcc_div_u64(p->sum_ns, dcc_max_u32(p->samples, 1));
 }
 
-static inline enum dcc_probe_answer dcc_probe_judge(struct dcc_probe *p, const struct dcc_ack *ack,
-						    u32 flight_packets, u64 packet_ns)
+/* Returns true: PATH. */
+static inline bool dcc_probe_judge(struct dcc_probe *p, const struct dcc_ack *ack,
+				   u32 flight_packets, u64 packet_ns)
 {
 	/* Within a round trip, before others can have answered. */
 	p->extra = (u8)dcc_min_u32(p->extra + p->step, p->most);
@@ -142,25 +137,25 @@ static inline enum dcc_probe_answer dcc_probe_judge(struct dcc_probe *p, const s
 		/* The application had nothing to send. */
 		if (ack->now_ns - p->since_ns > (u64)p->mean_ns * DCC_PROBE_MAX_RTTS)
 			dcc_probe_wait(p, ack->now_ns, DCC_PROBE_WAIT_RTTS);
-		return DCC_PROBE_NONE;
+		return false;
 	}
 	dcc_probe_look(p, ack, true);
 	if (p->samples < DCC_PROBE_LOOK_SAMPLES)
-		return DCC_PROBE_NONE;
+		return false;
 	if (dcc_probe_looked_ns(p) > p->mean_ns + p->most * packet_ns / 2) {
 		p->passed = 0;
 		p->failed = (u8)dcc_min_u32(p->failed + 1U, DCC_PROBE_WAIT_SHIFT_MAX);
 		dcc_probe_wait(p, ack->now_ns, DCC_PROBE_WAIT_RTTS << p->failed);
-		return DCC_PROBE_QUEUE;
+		return false;
 	}
 	p->extra = 0;
 	p->samples = 0;
 	p->looks = DCC_PROBE_LOOKS - 1;
 	if (++p->passed < DCC_PROBE_PASSES)
-		return DCC_PROBE_NONE;
+		return false;
 	p->failed = 0;
 	p->passed = 0;
-	return DCC_PROBE_PATH;
+	return true;
 }
 
 /* A look is complete.  True: RTTs are steady. */
@@ -180,12 +175,12 @@ static inline bool dcc_probe_looked(struct dcc_probe *p, u64 band_ns)
 
 /*
  * A sample of a flow whose base RTT is in doubt, with flight_packets in flight when its packet was
- * sent; 0: the packet had next to no length.  packet_ns, at least 1: a full one on the line.
+ * sent; 0: the packet had next to no length.  least_ns: the least RTT since then.  packet_ns, at
+ * least 1: a full packet on the line.  Returns true: PATH, and the RTT is p->min_ns.
  */
-static DCC_NOINLINE enum dcc_probe_answer dcc_probe_step(struct dcc_probe *p,
-							 const struct dcc_ack *ack,
-							 u32 flight_packets, u32 base_ns,
-							 u32 least_ns, u64 packet_ns)
+static DCC_NOINLINE bool dcc_probe_step(struct dcc_probe *p, const struct dcc_ack *ack,
+					u32 flight_packets, u32 base_ns, u32 least_ns,
+					u64 packet_ns)
 {
 	u32 band_ns = dcc_probe_band_ns(base_ns, packet_ns);
 	u64 most;
@@ -201,7 +196,7 @@ static DCC_NOINLINE enum dcc_probe_answer dcc_probe_step(struct dcc_probe *p,
 	if (p->samples < DCC_PROBE_LOOK_SAMPLES || ack->send_ns < p->since_ns ||
 	    !dcc_probe_looked(p, band_ns) || ack->now_ns < p->next_ns ||
 	    p->mean_ns > (u64)least_ns + band_ns)
-		return DCC_PROBE_NONE;
+		return false;
 	most = dcc_div_u64(base_ns, DCC_PROBE_ROOM_PART * packet_ns);
 	p->most = (u8)dcc_clamp_u64(most, DCC_PROBE_PACKETS_MIN, DCC_PROBE_PACKETS);
 	p->step = (u8)(1 + dcc_div_u64(p->most, dcc_max_u32(flight_packets, 1)));
@@ -211,7 +206,7 @@ static DCC_NOINLINE enum dcc_probe_answer dcc_probe_step(struct dcc_probe *p,
 	/* What has been steady is the RTT of small packets, which is shorter. */
 	if (!flight_packets)
 		p->mean_ns += 2 * (u32)dcc_min_u64(packet_ns, DCC_U32_MAX / 4);
-	return DCC_PROBE_NONE;
+	return false;
 }
 
 /*

@@ -29,7 +29,6 @@ struct dcc_round {
 	u32 samples; /* 0: none is open */
 	/* Of the last round that was closed. */
 	u64 duration_ns; /* at least 1 */
-	u64 rate_bps;
 	u32 mean_rtt_ns;
 	u32 steps; /* samples less one */
 };
@@ -43,11 +42,15 @@ static inline void dcc_round_drop(struct dcc_round *r)
 static DCC_NOINLINE void dcc_round_close(struct dcc_round *r, u64 now_ns)
 {
 	r->duration_ns = dcc_max_u64(now_ns - r->start_ns, 1);
-	r->rate_bps = dcc_muldiv_u64(r->acked_bytes, DCC_BITS_PER_BYTE * DCC_NS_PER_S,
-				     r->duration_ns);
 	r->mean_rtt_ns = (u32)dcc_div_u64(r->sum_rtt_ns, dcc_max_u32(r->samples, 1));
 	r->steps = r->samples - 1;
 	r->samples = 0;
+}
+
+/* Of the round that was closed, on the wire. */
+static inline u64 dcc_round_rate_bps(const struct dcc_round *r)
+{
+	return dcc_muldiv_u64(r->acked_bytes, DCC_BITS_PER_BYTE * DCC_NS_PER_S, r->duration_ns);
 }
 
 /* One sample more.  True: it was the round's last. */

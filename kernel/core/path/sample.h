@@ -201,8 +201,8 @@ static inline bool dcc_sample_is_held(u32 rtt_ns, u32 base_rtt_ns, u32 flight_pa
 }
 
 /*
- * Did this ACK deliver a packet that was not full?  Such a packet takes less time on each link: by
- * 1.2 ms on one of 10 Mbit/s.  acked_bytes is dcc_sampler_delivered_bytes().
+ * Did this ACK deliver a packet that was not full?  It takes less time on each link than a full
+ * one: by 1.2 ms on one of 10 Mbit/s.  acked_bytes is dcc_sampler_delivered_bytes().
  */
 static inline bool dcc_sampler_acked_small(const struct dcc_sampler *s,
 					   const struct dcc_tcp_view *v, u32 acked_bytes)

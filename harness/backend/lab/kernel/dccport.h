@@ -75,7 +75,7 @@ struct tc_dccport_quantile {
 
 /*
  * A wire that becomes longer or shorter: what leaves the server at from_ns
- * (CLOCK_MONOTONIC) or later has this delay in place of the parameters' delay_ns,
+ * (CLOCK_MONOTONIC) or later has this delay instead of the parameters' delay_ns,
  * up to the next from_ns.  from_ns rises.  The wire keeps the order here, too, and
  * what waits while the rate changes keeps the delay that it was to have.
  */

@@ -258,7 +258,7 @@ struct dccport {
 	u32 quantiles; /* of the noise; 0: none */
 	struct tc_dccport_quantile quantile[DCCPORT_QUANTILES_MAX];
 
-	/* Of the wire, in place of parms.delay_ns from a time on. */
+	/* Of the wire, instead of parms.delay_ns from a time on. */
 	u32 delays;
 	struct tc_dccport_delay delay[DCCPORT_DELAYS_MAX];
 
