@@ -61,6 +61,12 @@ struct dcc_ack {
 	u32 flows;          /* active flows as reported by the receiver; 0 if unknown */
 };
 
+/* A packet sent at round_ns or later is acknowledged: a round trip; or the clock went back. */
+static inline bool dcc_round_over(const struct dcc_ack *ack, u64 round_ns)
+{
+	return ack->send_ns >= round_ns || round_ns > ack->now_ns;
+}
+
 /* The bits in which two structs differ at so many bytes from their start; 0 behind their end. */
 static inline unsigned long long dcc_differ_at(const char *a, const char *b, unsigned int at,
 					       unsigned int bytes)
@@ -138,6 +144,8 @@ struct dcc_control {
 	 * RTT that is too short by a part of it must not matter.  0: none that the base RTT sets.
 	 */
 	u32 target_ns;
+	/* 1: its delays have to agree with those of flows of other priorities; else 0. */
+	u32 has_levels;
 };
 
 #endif /* DCC_CC_H */

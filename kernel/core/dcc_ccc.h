@@ -349,6 +349,7 @@ static inline void dcc_ccc_control(const struct dcc_ccc *s, struct dcc_control *
 	out->pacing_bps = dcc_max_u64(dcc_scale_q30(k->line_rate_bps, f->rate_q30), 1000);
 	out->probe_ns = 0;
 	out->target_ns = k->q_b_ns;
+	out->has_levels = 0;
 }
 
 static inline void dcc_ccc_set_basis(struct dcc_ccc_flow *f, u32 share_q30)

@@ -352,6 +352,7 @@ static inline void dcc_ledbat_control(const struct dcc_ledbat *s, struct dcc_con
 	out->pacing_bps = 2 * rate;
 	out->probe_ns = 0;
 	out->target_ns = s->target_ns;
+	out->has_levels = 0;
 }
 
 /* ---- the contract ------------------------------------------------------ */
@@ -426,7 +427,7 @@ static inline bool dcc_ledbat_ack(struct dcc_ledbat *s, const struct dcc_path *p
 	s->last.queue_ns = dcc_sub_sat_u32(s->last.delay_ns, base_ns);
 
 	/* A round ends with the first packet that was sent in it; or the clock went back. */
-	if (ack->send_ns >= s->round_ns || ack->now_ns < s->round_ns) {
+	if (dcc_round_over(ack, s->round_ns)) {
 		s->round_ns = ack->now_ns;
 		s->round_cwnd_q24 = cwnd_q24;
 	}

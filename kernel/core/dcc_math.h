@@ -383,4 +383,12 @@ static inline u32 dcc_log2_segments_q16(u64 v)
 	return (k << 16) + (u32)(((v << (63 - k)) >> 47) & 0xffff);
 }
 
+/* How often whole is halved down to part, Q16, 0 .. most; whole by its logarithm. */
+static inline u32 dcc_halvings_q16(u32 whole_log2_q16, u64 part, u32 most)
+{
+	u32 halvings_q16 = dcc_sub_sat_u32(whole_log2_q16, dcc_log2_segments_q16(part));
+
+	return dcc_min_u32(halvings_q16, most << 16);
+}
+
 #endif /* DCC_MATH_H */

@@ -517,17 +517,16 @@ static inline bool dcc_prioplus_is_settled(const struct dcc_prioplus *s)
 /* The target; of a settled flow it is the longer the smaller its share is, but no idle path's. */
 static inline u32 dcc_prioplus_aim_ns(const struct dcc_prioplus *s)
 {
-	u32 halves_q16, most = DCC_PRIOPLUS_AIM_MAX;
+	u32 halvings_q16, most = DCC_PRIOPLUS_AIM_MAX;
 
 	if (!dcc_prioplus_is_settled(s))
 		return s->target_ns;
-	halves_q16 = dcc_sub_sat_u32(s->window_log2_q16, dcc_log2_segments_q16(s->flow.cwnd_q24));
 	/* R11: n by a device's rate is too large. */
 	if (DCC_UNLIKELY(s->path.delay_floor_ns))
 		most = DCC_PRIOPLUS_AIM_MIDDLE;
-	halves_q16 = dcc_min_u32(halves_q16, most << 16);
+	halvings_q16 = dcc_halvings_q16(s->window_log2_q16, s->flow.cwnd_q24, most);
 	return s->target_ns - DCC_PRIOPLUS_AIM_MIDDLE * s->halving_ns +
-	       (u32)(((u64)s->halving_ns * halves_q16) >> 16);
+	       (u32)(((u64)s->halving_ns * halvings_q16) >> 16);
 }
 
 /* Bytes on the wire as packets, Q16. */
@@ -681,6 +680,7 @@ static inline void dcc_prioplus_control(const struct dcc_prioplus *s, u64 probe_
 	out->pacing_bps = dcc_prioplus_rate_bps(s) - 1;
 	out->probe_ns = probe_ns;
 	out->target_ns = s->target_ns - s->base_ns;
+	out->has_levels = 1;
 }
 
 /* Levels between this one and the one that keeps the queue; 0: it is the next. */
@@ -981,7 +981,7 @@ static inline u64 dcc_prioplus_sample(struct dcc_prioplus *s, const struct dcc_a
 {
 	struct dcc_prioplus_flow *f = &s->flow;
 	u32 delay_ns = ack->rtt_ns;
-	bool round = ack->send_ns >= f->round_ns || f->round_ns > ack->now_ns;
+	bool round = dcc_round_over(ack, f->round_ns);
 	u64 used_q24 = dcc_prioplus_flight_q24(s, ack);
 	u64 window_q24 = f->cwnd_q24;
 	bool grow;
@@ -1070,7 +1070,7 @@ static inline bool dcc_prioplus_ack(struct dcc_prioplus *s, const struct dcc_pat
 		if (s->flow.stopped)
 			return false;
 		/* Sent before; unless the clock went back. */
-		if (ack->send_ns < s->flow.since_ns && s->flow.since_ns <= ack->now_ns)
+		if (!dcc_round_over(ack, s->flow.since_ns))
 			return false;
 		probe_ns = DCC_BPF_SUBPROG(dcc_prioplus_sample)(s, ack);
 	}

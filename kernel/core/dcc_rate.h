@@ -165,6 +165,7 @@ static inline void dcc_rate_control(u64 rate_q8, u32 rtt_ns, u32 wire_bytes,
 	out->pacing_bps = dcc_max_u64(rate_q8 >> DCC_RATE_SHIFT, 1000);
 	out->probe_ns = 0;
 	out->target_ns = 0;
+	out->has_levels = 0;
 }
 
 /* Once per RTT; before_ns: of the last reaction, 0: none yet. */

@@ -527,6 +527,7 @@ static inline void dcc_sqcc_control(const struct dcc_sqcc *s, struct dcc_control
 
 	dcc_rate_control(s->rate_q8, rtt_ns, s->wire_bytes, out);
 	out->target_ns = dcc_sub_sat_u32(s->t_low0_ns, s->base_ns);
+	out->has_levels = 0;
 }
 
 static inline void dcc_sqcc_set_rate(struct dcc_sqcc *s, u64 rate_q8)

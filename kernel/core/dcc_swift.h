@@ -370,7 +370,7 @@ static inline void dcc_swift_watch_idle(struct dcc_swift *s, const struct dcc_ac
 		s->last.target_ns = dcc_max_u32(s->last.target_ns,
 						dcc_swift_least_target_ns(idle_ns));
 	}
-	if (ack->send_ns >= s->round_ns || s->round_ns > ack->now_ns) {
+	if (dcc_round_over(ack, s->round_ns)) {
 		if (!s->samples || dcc_div_u64(s->sum_ns, s->samples) > dcc_swift_idle_ns(s))
 			s->idle_rounds = 0;
 		else if (s->idle_rounds < DCC_SWIFT_HAI_ROUNDS_MAX + DCC_SWIFT_HAI_DOUBLINGS)
@@ -455,6 +455,7 @@ static inline void dcc_swift_control(const struct dcc_swift *s, struct dcc_contr
 	out->pacing_bps = 2 * rate;
 	out->probe_ns = 0;
 	out->target_ns = dcc_sub_sat_u32(s->last.target_ns, s->base_ns);
+	out->has_levels = 0;
 }
 
 /* ---- the contract ------------------------------------------------------ */

@@ -13,7 +13,7 @@
  *		says of base RTT, noise and line rate; of a stopped flow dcc_tcp_came_soon()
  *	loss	dcc_tcp_state_event(), dcc_tcp_saw_loss(), dcc_tcp_takes_loss()
  *	idle	dcc_tcp_restarts()
- *	control	dcc_tcp_note_control(), dcc_tcp_add_probe(), dcc_tcp_stops(), dcc_tcp_pace(),
+ *	control	dcc_model_control(), dcc_tcp_add_probe(), dcc_tcp_stops(), dcc_tcp_pace(),
  *		dcc_tcp_least_pace(), dcc_tcp_burst(), dcc_tcp_window(), dcc_tcp_least_window(),
  *		dcc_tcp_hold_ns(), dcc_tcp_shortened_hold_ns()
  *
@@ -306,12 +306,6 @@ static inline bool dcc_tcp_restarts(struct dcc_tcp *s, const struct dcc_tcp_paus
 }
 
 /* ---- a control ----------------------------------------------------------- */
-
-/* What the law says of base RTTs that are too short.  To be called with each control. */
-static inline void dcc_tcp_note_control(struct dcc_tcp *s, const struct dcc_control *control)
-{
-	s->model.target_ns = control->target_ns;
-}
 
 /* Is the flow to wait for a packet of its own?  Not while the path is probed (path/probe.h). */
 static inline bool dcc_tcp_stops(const struct dcc_tcp *s, const struct dcc_control *control)

@@ -218,6 +218,7 @@ static inline void dcc_thetapowertcp_control(const struct dcc_thetapowertcp *s,
 	out->pacing_bps = dcc_max_u64(dcc_min_u64(rate, s->line_rate_bps), 1000);
 	out->probe_ns = 0;
 	out->target_ns = s->target_ns;
+	out->has_levels = 0;
 }
 
 /* A new window, in force from now_ns on. */
@@ -338,7 +339,7 @@ static inline bool dcc_thetapowertcp_ack(struct dcc_thetapowertcp *s, const stru
 		return false;
 	dcc_thetapowertcp_measure(s, ack);
 	/* The clock went back if the last update is in the future. */
-	if (DCC_LIKELY(ack->send_ns < s->updated_ns && s->updated_ns <= ack->now_ns))
+	if (DCC_LIKELY(!dcc_round_over(ack, s->updated_ns)))
 		return false;
 	if (DCC_UNLIKELY(dcc_thetapowertcp_stale(s, path, p)))
 		DCC_BPF_SUBPROG(dcc_thetapowertcp_derive)(s, path, p);

@@ -340,6 +340,7 @@ struct delaycc_net {
 	struct delaycc_memory memory;
 	struct delaycc_devices devices;
 	atomic64_t probe_ns; /* the next probe leaves no sooner */
+	atomic_t levels_mix; /* that was said */
 };
 
 extern unsigned int delaycc_net_id;

@@ -134,7 +134,7 @@ static void DCC_HOOK(apply)(struct sock *sk, struct hooks_sock *s)
 
 	WRITE_ONCE(ca->line_rate_bps, s->dcc.tcp.model.path.line_rate_bps);
 	WRITE_ONCE(ca->base_rtt_ns, s->dcc.tcp.model.path.base_rtt_ns);
-	dcc_tcp_note_control(&s->dcc.tcp, &s->control);
+	dcc_model_control(&s->dcc.tcp.model, &s->control);
 	if (DCC_HOOK(options).probes && s->probe.stopped) {
 		delaycc_probe_limit_window(sk);
 		return;

@@ -497,6 +497,17 @@ static u32 delaycc_longest_burst(const struct sock *sk,
 	return min_t(u32, segs, ds->max_tso_segs ?: DCC_TCP_FULL_BURST);
 }
 
+/* Logged once per namespace. */
+static void delaycc_log_levels(const struct sock *sk, u32 noise_ns)
+{
+	atomic_t *said = &delaycc_pernet(sock_net(sk))->levels_mix;
+
+	if (likely(atomic_read(said)) || atomic_xchg(said, 1))
+		return;
+	pr_notice_ratelimited("delaycc: %u ns of noise are estimated by a flow with a priority, others estimate theirs, and priorities may mix; set net.ipv4.delaycc.noise_ns on all hosts\n",
+			      noise_ns);
+}
+
 /**
  * delaycc_apply() - window and pacing rate of a control
  * @sk: the socket
@@ -513,6 +524,8 @@ void delaycc_apply(struct sock *sk, struct delaycc_sock *ds,
 	struct dcc_control control = *asked;
 	u64 rate;
 
+	if (unlikely(dcc_model_levels_mix(&ds->tcp.model, asked)))
+		delaycc_log_levels(sk, ds->tcp.model.noise.ns);
 	dcc_tcp_add_probe(&ds->tcp, &control);
 	rate = min_t(u64, dcc_tcp_pace(&ds->tcp, &control),
 		     READ_ONCE(sk->sk_max_pacing_rate));

@@ -129,7 +129,7 @@ void Control(Input& in, dcc_tcp& s) {
                                          : dcc_clamp_u64(in.Take<u64>(), 1000, 2 * kLineRateMaxBps);
   // Of bytes that are taken already: the inputs that are kept stay what they are.
   control.target_ns = static_cast<u32>(control.cwnd_q16) % 2 * static_cast<u32>(control.cwnd_q16);
-  dcc_tcp_note_control(&s, &control);
+  dcc_model_control(&s.model, &control);
   const dcc_control asked = control;
   dcc_tcp_add_probe(&s, &control);
   Require(control.cwnd_q16 <= dcc_max_u64(asked.cwnd_q16, DCC_WINDOW_ONE) +

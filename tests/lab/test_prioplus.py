@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """PrioPlus behind fq and with segmentation offload: a higher priority has the link while it sends, a lower one before and after."""
 
+import ctypes
 import select
 import socket
 import struct
@@ -131,3 +132,34 @@ def test_the_higher_priority_has_the_link_while_it_sends(lab, fq, offload):
     assert sum(during[2:]) > 0.9 * line
     assert sum(during[:2]) < 0.05 * line
     assert sum(after) > 0.9 * line
+
+
+def kernel_log():
+    log = ctypes.create_string_buffer(1 << 20)
+    inlab.libc.klogctl(3, log, len(log))
+    return log.value.decode(errors="replace")
+
+
+def in_lab_noise(configured):
+    """What the log says of priorities once two flows have run in noise of up to 20 us."""
+    path = Path(fq=False, offload=False)
+    for ns in (path.s, path.d):
+        with ns:
+            inlab.write(DCC + "noise_ns", str(configured))
+    with path.s:
+        inlab.write(DCC + "base_rtt_ns", "0")
+    with path.d:
+        inlab.port("d0", change=True, rate_bps=RATE_BPS, delay_ns=DELAY_NS, noise=[(0, 0), (1_000_000, 20_000)])
+    flows = [path.open(priority) for priority in (0, 3)]
+    run(flows, 0.05)
+    return [line for line in kernel_log().splitlines() if "priorities may mix" in line]
+
+
+def test_priorities_in_noise_that_is_not_configured_are_named_once(lab):
+    said = in_lab(lab, "in_lab_noise", 0)
+    assert len(said) == 1
+    assert "set net.ipv4.delaycc.noise_ns on all hosts" in said[0]
+
+
+def test_with_noise_that_is_configured_nothing_is_said(lab):
+    assert in_lab(lab, "in_lab_noise", 10_000) == []

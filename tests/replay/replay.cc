@@ -194,7 +194,7 @@ class UserSpace {
   void Apply(const watched_record& r) {
     const u32 burst = dcc_min_u32(r.sk_gso_max_segs, DCC_TCP_FULL_BURST);
     dcc_control control = control_;
-    dcc_tcp_note_control(&tcp_, &control);
+    dcc_model_control(&tcp_.model, &control);
     dcc_tcp_add_probe(&tcp_, &control);
     out_.rate = dcc_min_u64(dcc_tcp_pace(&tcp_, &control), r.sk_max_pacing_rate);
     out_.cwnd = dcc_tcp_window(&tcp_, &control, r.delivered, burst, r.snd_cwnd_clamp);

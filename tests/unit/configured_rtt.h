@@ -132,7 +132,7 @@ class ConfiguredFlow {
   }
 
   void Apply() {
-    dcc_tcp_note_control(&tcp_, &control_);
+    dcc_model_control(&tcp_.model, &control_);
     if (stopped_) return;
     dcc_control control = control_;
     dcc_tcp_add_probe(&tcp_, &control);

@@ -112,6 +112,16 @@ TEST(Log2, IsWithinItsStatedError) {
   }
 }
 
+TEST(Log2, HalvingsAreBetweenNoneAndTheMost) {
+  for (u32 bit = 0; bit < 40; ++bit)
+    EXPECT_EQ(dcc_halvings_q16(dcc_log2_segments_q16(1ULL << 40), 1ULL << bit, 24),
+              std::min(40 - bit, 24u) << 16);
+  EXPECT_EQ(dcc_halvings_q16(20 << 16, 1ULL << 21, 7), 0u);
+  EXPECT_EQ(dcc_halvings_q16(20 << 16, 0, 7), 7u << 16);
+  // Straight between powers of two: half-way from 2^19 to 2^20.
+  EXPECT_EQ(dcc_halvings_q16(20 << 16, 3ULL << 18, 7), 1u << 15);
+}
+
 TEST(Log2, NeverFallsAsItsArgumentGrows) {
   u32 before = 0;
   for (u64 v = 1; v < 200000; ++v) {

@@ -697,13 +697,13 @@ TEST(TcpControl, SaysWhatQueueTheLawHolds) {
   dcc_tcp s = Socket();
   dcc_control control = Control(10, kLine);
   control.target_ns = 700;
-  dcc_tcp_note_control(&s, &control);
+  dcc_model_control(&s.model, &control);
   // A quarter of it is the tolerance for a base RTT.
   ProbingFlow flow;
   for (const u32 target_ns : {4 * 2400u, 4 * 100u}) {
     dcc_tcp t = Socket(Config(kBase - 200));
     control.target_ns = target_ns;
-    dcc_tcp_note_control(&t, &control);
+    dcc_model_control(&t.model, &control);
     flow.s = t;
     flow.Run(200);
     EXPECT_EQ(flow.extra() != 0, target_ns == 400);

@@ -118,11 +118,21 @@ class PathFlow {
 
   // A law that holds a queue of target_ns.
   void SetTarget(u32 target_ns) { m_.target_ns = target_ns; }
+  // A law that asks for this window, Q16, and publishes what it makes of the path.
+  void Control(u64 cwnd_q16, bool has_levels = false) {
+    dcc_control control = {};
+    control.cwnd_q16 = cwnd_q16;
+    control.target_ns = m_.target_ns;
+    control.has_levels = has_levels;
+    dcc_model_control(&m_, &control);
+    dcc_model_publish(&m_);
+  }
   void SendNothingMore() { sends_more_ = false; }
 
   u32 base_ns() const { return m_.path.base_rtt_ns; }
   u32 noise_ns() const { return m_.path.noise_ns; }
   u32 rtt_min_ns() const { return base_ns() - noise_ns(); }
+  u32 share_ns() const { return m_.share_ns; }
   u32 longest_ns() const { return longest_ns_; }
   u64 now_ns() const { return now_ns_; }
   u32 packet_ns() const { return static_cast<u32>(m_.packet_ns); }

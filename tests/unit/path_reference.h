@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The path model in double precision, written from the formulas and rules that the heads of
-// kernel/core/path/*.h give: round, noise, base RTT, line rate, probe.  What the core holds rounded
+// kernel/core/path/*.h give: round, noise, share, base RTT, line rate, probe.  What the core holds rounded
 // it takes over before each step (Follow()); sources, counts and decisions are its own throughout.
 #ifndef DELAYCC_TESTS_UNIT_PATH_REFERENCE_H_
 #define DELAYCC_TESTS_UNIT_PATH_REFERENCE_H_
@@ -42,6 +42,7 @@ class PathReference {
       seen = -1;
       least_ = kNone;
       noise = noise_configured;
+      share = 0;
       round_.clear();
       ForgetProbes();
     }
@@ -76,6 +77,7 @@ class PathReference {
   // Values that the core holds as whole numbers.
   void Follow(const dcc_model& m) {
     noise = m.noise.ns;
+    share = m.share_ns;
     rate_bps = static_cast<double>(m.line.bps);
     best_ = static_cast<double>(m.line.best_bps);
     floor = m.line.floor_ns;
@@ -87,13 +89,13 @@ class PathReference {
   // An RTT of the path.  *ack becomes what the law is to see.
   void Sample(dcc_ack* ack, u32 flight, bool small, double window_max) {
     const double rtt = ack->measured_rtt_ns, before = base;
-    double path_base = BaseWithNoise();
+    double path_base = PathBase();
     event = Event::kNothing;
     answer = Answer::kNothing;
     knife_edge = false;
     TakeBase(rtt, small, 1.0 * ack->now_ns);
     if (!line_configured && base != before) {
-      path_base = BaseWithNoise();
+      path_base = PathBase();
       SetFloor();
     }
     if (!line_configured) Carry(rtt, std::min(1.0 * flight, window_max), path_base);
@@ -104,6 +106,14 @@ class PathReference {
     Hide(ack);
   }
 
+  // What the base RTT is to have for the share that a window (in packets) is of the line.
+  double Share(double window_packets) const {
+    const double whole = (base + noise) / packet_;
+    return T() * std::clamp(std::log(whole / 2 / window_packets), 0.0, std::log(128));
+  }
+  // The delay for which a law gives up all but 1/e of its rate.
+  double T() const { return std::max(std::min(noise - base / 32, base / 4), 0.0); }
+
   // The reply to a stopped flow's probe: a full packet may take longer by two packets' time.
   void SmallSample(const dcc_ack& ack) {
     event = Event::kNothing;
@@ -112,7 +122,7 @@ class PathReference {
     if (line_configured && extra == 0) Doubt(ack, 0, ack.measured_rtt_ns + 2 * packet_);
   }
 
-  double BaseWithNoise() const { return std::min(base + noise, 1e9); }
+  double PathBase() const { return std::min(base + noise + share, 1e9); }
 
   // The base RTT: exactly.
   double base, configured = 0;
@@ -120,6 +130,7 @@ class PathReference {
   double seen = -1;  // when; -1: never
   // The noise.
   double noise = 0, noise_configured = 0;
+  double share = 0;
   // The line rate.
   bool line_configured = false;
   double rate_bps = 0, floor = 0, window = 0;
@@ -190,11 +201,11 @@ class PathReference {
 
   bool InDoubt(double rtt, double now) {
     if (target == 0) return false;
-    if (source == DCC_BASE_PROBED && rtt <= configured + noise + Tolerance(configured)) {
+    if (source == DCC_BASE_PROBED && rtt <= configured + noise + share + Tolerance(configured)) {
       source = DCC_BASE_CONFIGURED;
       base = Clamp(configured);
     }
-    if (rtt <= base + noise + (seen < 0 ? Tolerance(base) : target)) {
+    if (rtt <= base + noise + share + (seen < 0 ? Tolerance(base) : target)) {
       seen = now;
       least_ = kNone;
       return false;
@@ -271,7 +282,7 @@ class PathReference {
     SetFloor(path_base);
   }
 
-  void SetFloor() { SetFloor(BaseWithNoise()); }
+  void SetFloor() { SetFloor(PathBase()); }
 
   void SetFloor(double path_base) {
     if (line_configured) {

@@ -20,8 +20,8 @@ def on(*names):
     return [f"held-out/{name}" for name in (*names, "no-noise-197g", "together-64g")]
 
 
-BASE, NOISE, PROBE, LINE, MODEL, TCP = (
-    "path/base_rtt.h", "path/noise.h", "path/probe.h", "path/line_rate.h", "path/model.h", "dcc_tcp.h")
+BASE, NOISE, SHARE, PROBE, LINE, MODEL, TCP = (
+    "path/base_rtt.h", "path/noise.h", "path/share.h", "path/probe.h", "path/line_rate.h", "path/model.h", "dcc_tcp.h")
 
 # name: (what goes, [(file below kernel/core, text, text in its place)], what is the rule's own, cases); of its own are functions, structs and
 # constants, and (file, text that it begins with, text that it ends with); nothing: what is edited.
@@ -54,6 +54,19 @@ MECHANISMS = {
     "room": ("room: laws aim for queues that are longer by the noise", [
         (MODEL, "m->path.noise_ns = dcc_sub_sat_u32(m->path.base_rtt_ns, m->base.ns);", "m->path.noise_ns = 0;")], [],
         on("gamma-56g", "timers-16g")),
+    "share": ("share: in noise, a small share of the line makes the base RTT longer", [
+        (SHARE, "if (DCC_LIKELY(!octave_ns))", "if (1)")],
+        [(SHARE, "#define DCC_SHARE_T_SHIFT", "#endif"), (MODEL, "m->share_ns = dcc_share_ns(", ";"),
+         (MODEL, "u32 octave_ns = dcc_share_octave_ns(", ";")], on("gamma-56g", "timers-16g", "some-hosts-34g")),
+    "share-quarter": ("share: T is a quarter of the path at most; in proportion to the noise without end instead", [
+        (SHARE, "rtt_min_ns >> DCC_SHARE_T_SHIFT);", "~0U);")],
+        ["DCC_SHARE_T_SHIFT", (SHARE, "rtt_min_ns >> DCC_SHARE_T_SHIFT);", ";")], on("gamma-56g", "storm-73g")),
+    "share-none": ("share: not for noise of a 32nd of the path", [
+        (SHARE, "rtt_min_ns >> DCC_SHARE_NONE_SHIFT)", "0)")], ["DCC_SHARE_NONE_SHIFT"], on("gamma-56g")),
+    "share-levels": ("share: it is no part of the noise for a law with levels", [
+        (MODEL, "if (m->has_levels)", "if (0)")], [(MODEL, "if (m->has_levels)", ";")], on("gamma-56g")),
+    "share-most": ("share: seven halvings at most; three instead", [
+        (SHARE, "#define DCC_SHARE_OCTAVES 7U", "#define DCC_SHARE_OCTAVES 3U")], ["DCC_SHARE_OCTAVES"], on("gamma-56g", "storm-73g")),
     "probe": ("a base RTT is ever in doubt, and probed", [
         (MODEL, "if (DCC_LIKELY(!dcc_base_in_doubt(", "if (1 || DCC_LIKELY(!dcc_base_in_doubt(")],
         ["dcc_base_in_doubt", "dcc_base_replace", "dcc_model_doubt", "dcc_model_small_sample", "dcc_tcp_add_probe", "dcc_probe",

@@ -156,6 +156,7 @@ static inline void dcc_oscar_control(const struct dcc_oscar *s, struct dcc_contr
 	out->pacing_bps = dcc_max_u64(rate, 1000);
 	out->probe_ns = 0;
 	out->target_ns = c->target_ns - c->base_ns;
+	out->has_levels = 0;
 }
 
 /* ---- the ratio and its history ----------------------------------------- */

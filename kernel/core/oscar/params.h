@@ -186,10 +186,10 @@ static inline u32 dcc_oscar_scaling_ns(const struct dcc_oscar_scale *c)
 static inline u32 dcc_oscar_scaled_target_ns(const struct dcc_oscar_scale *c, u32 scaling_ns,
 					     u32 u_q24)
 {
-	u32 from_q16 = (DCC_RATIO_SHIFT - DCC_OSCAR_FLOW_SCALING_OCTAVES) << 16;
-	u32 octaves_q16 = dcc_sub_sat_u32(dcc_log2_segments_q16(u_q24), from_q16);
+	u32 most = DCC_OSCAR_FLOW_SCALING_OCTAVES;
+	u32 octaves_q16 = (most << 16) - dcc_halvings_q16(DCC_RATIO_SHIFT << 16, u_q24, most);
 	/* < 2^31 (ns) * 2^10; the product with octaves is < 2^57. */
-	u64 part_q10 = ((u64)scaling_ns << 10) / DCC_OSCAR_FLOW_SCALING_OCTAVES;
+	u64 part_q10 = ((u64)scaling_ns << 10) / most;
 
 	return c->base_ns + c->queue_ns - (u32)((part_q10 * octaves_q16) >> 26);
 }

@@ -2,7 +2,8 @@
 /*
  * The path: base RTT, noise, line rate.  Each is configured, or estimated.  Start here.
  *
- *	path.base_rtt_ns = base RTT + noise    path.noise_ns = noise    path.line_rate_bps
+ *	path.base_rtt_ns = base RTT + noise + share
+ *	path.noise_ns = noise + share (a law with levels: noise)	path.line_rate_bps
  *
  *			base RTT measured		base RTT configured
  *	line rate	handshake, cache, minimum;	as configured;
@@ -17,6 +18,7 @@
  *	base_rtt.h	minimum, source, age: is the base RTT in doubt?
  *	noise.h		what hosts add, from how the RTT changes within a round
  *	line_rate.h	what stands for a line rate that nobody has configured
+ *	share.h		in noise: the smaller a flow's share, the longer its base RTT
  *	round.h		the samples of a round trip: one round for all of them
  *	probe.h		some packets more in flight: does the RTT follow?
  *	cache.h		what later connections begin with
@@ -33,6 +35,7 @@
 #include "noise.h"
 #include "probe.h"
 #include "round.h"
+#include "share.h"
 
 /* Zeroed before dcc_base_guess() and dcc_model_configure(). */
 struct dcc_model {
@@ -44,8 +47,10 @@ struct dcc_model {
 	struct dcc_line_rate line;
 	u64 packet_ns; /* of a full packet on the line, at least 1 */
 	u32 target_ns; /* dcc_control.target_ns */
+	u32 share_ns;  /* of the base RTT, for a small share */
 	u64 note_ns;   /* when the cache is to have the path again; */
 	u32 noted_ns;  /* base.ns, as it last had it */
+	bool has_levels; /* dcc_control.has_levels */
 };
 
 /* What the operator, the device and TCP say. */
@@ -57,10 +62,12 @@ struct dcc_path_config {
 	bool moved;	    /* the route leads over another device than before */
 };
 
-/* The base RTT with noise, as the law gets it. */
+/* The base RTT with noise and share, as the law gets it. */
 static inline u32 dcc_model_base_rtt_ns(const struct dcc_model *m)
 {
-	return (u32)dcc_min_u64((u64)m->base.ns + m->noise.ns, DCC_PATH_RTT_MAX_NS);
+	u64 base_rtt_ns = (u64)m->base.ns + m->noise.ns + m->share_ns;
+
+	return (u32)dcc_min_u64(base_rtt_ns, DCC_PATH_RTT_MAX_NS);
 }
 
 /* The one place that writes m->path, but for its packet. */
@@ -68,6 +75,9 @@ static inline void dcc_model_publish(struct dcc_model *m)
 {
 	m->path.base_rtt_ns = dcc_model_base_rtt_ns(m);
 	m->path.noise_ns = dcc_sub_sat_u32(m->path.base_rtt_ns, m->base.ns);
+	/* Levels are multiples of what a law makes of the noise. */
+	if (m->has_levels)
+		m->path.noise_ns = dcc_min_u32(m->path.noise_ns, m->noise.ns);
 	m->path.line_rate_bps = m->line.bps;
 	m->path.delay_floor_ns = m->line.floor_ns;
 }
@@ -104,6 +114,7 @@ static inline void dcc_model_configure(struct dcc_model *m, const struct dcc_pat
 		dcc_noise_reset(&m->noise);
 		dcc_round_drop(&m->round);
 		dcc_probe_reset(&m->probe);
+		m->share_ns = 0;
 	}
 	if (c->line_rate_bps &&
 	    dcc_line_configure(&m->line, c->line_rate_bps, c->line_configured)) {
@@ -127,14 +138,33 @@ static inline void dcc_model_doubt(struct dcc_model *m, const struct dcc_ack *ac
 	/* A small packet is served sooner than a full one at two hops at the least. */
 	if (!flight_packets)
 		rtt_ns += DCC_BASE_HANDSHAKE_LINKS * m->packet_ns;
-	if (DCC_LIKELY(!dcc_base_in_doubt(&m->base, rtt_ns, ack->now_ns, m->noise.ns,
-					  m->target_ns))) {
+	if (DCC_LIKELY(!dcc_base_in_doubt(&m->base, rtt_ns, ack->now_ns,
+					  m->noise.ns + m->share_ns, m->target_ns))) {
 		dcc_probe_rest(&m->probe);
 		return;
 	}
 	if (dcc_probe_step(&m->probe, ack, flight_packets, m->base.ns, m->base.least_ns,
 			   m->packet_ns))
 		dcc_base_replace(&m->base, m->probe.min_ns, ack->now_ns);
+}
+
+/* What the law asks for, each time that it does: how long a queue, and how large a share. */
+static inline void dcc_model_control(struct dcc_model *m, const struct dcc_control *control)
+{
+	u32 octave_ns = dcc_share_octave_ns(m->base.ns, m->noise.ns);
+
+	m->target_ns = control->target_ns;
+	m->has_levels = control->has_levels;
+	m->share_ns = dcc_share_ns(m->share_ns, octave_ns,
+				   dcc_sat_u32((u64)m->base.ns + m->noise.ns), m->packet_ns,
+				   control->cwnd_q16);
+}
+
+/* Does each flow of a law with levels have delays of its own, by the noise that it has found? */
+static inline bool dcc_model_levels_mix(const struct dcc_model *m, const struct dcc_control *control)
+{
+	return control->has_levels && !m->noise.configured_ns &&
+	       dcc_share_octave_ns(m->base.ns, m->noise.ns);
 }
 
 /* A round is closed. */
