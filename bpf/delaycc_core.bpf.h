@@ -43,6 +43,13 @@ DELAYCC_SUBPROG int subprog_tcp_sample(struct dcc_tcp *s, const struct dcc_tcp_v
 	return s && v && ack && dcc_tcp_sample(s, v, noted_ns, ack);
 }
 
+DELAYCC_SUBPROG int subprog_model_control(struct dcc_model *m, const struct dcc_control *control)
+{
+	if (m && control)
+		dcc_model_control(m, control);
+	return 0;
+}
+
 DELAYCC_SUBPROG int subprog_cache_update(struct dcc_cache_entry *m,
 					 const struct dcc_path_metrics *known, u64 now_ns,
 					 u32 lifetime_s)

@@ -314,7 +314,7 @@ static __always_inline void hooks_apply(struct tcp_sock *tp, struct hooks_sock *
 	u64 rate;
 	u32 cwnd;
 
-	dcc_model_control(&s->tcp.model, &control);
+	subprog_model_control(&s->tcp.model, &control);
 	dcc_tcp_add_probe(&s->tcp, &control);
 	rate = dcc_tcp_pace(&s->tcp, &control);
 	cwnd = dcc_tcp_window(&s->tcp, &control, tp->delivered, burst, tp->snd_cwnd_clamp);
