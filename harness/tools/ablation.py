@@ -40,7 +40,7 @@ CORE = ROOT / "kernel" / "core"
 PAGE = ROOT / "docs" / "design" / "ablation.md"
 MAKER = "harness/tools/ablation.py"
 BUILD = pathlib.Path(os.environ.get("DELAYCC_BUILD", ROOT / "build"))
-HEAD = ["rule", "what goes", "lines", "constants", "case: figure", "with", "without", "difference ± 95 %"]
+HEAD = ["rule", "lines", "constants", "case: figure", "with", "without", "difference ± 95 %"]
 FIRST = 1  # trials after which an algorithm that the rule does not change is left out
 
 
@@ -334,14 +334,14 @@ def unit(metric):
     return " KB" if metric.endswith("_bytes") else " us" if metric.endswith("_us") else ""
 
 
-def rows(name, mechanism, counted, comparison, most, failed=None):
+def rows(name, counted, comparison, most, failed=None):
     """Of the table: the trials that failed, and those figures that differ most."""
     found, compared, moved = comparison
-    head, made = [name, mechanism[0], *map(str, counted)], []
+    head, made = [name, *map(str, counted)], []
     for case, algorithms in sorted((failed or {}).items()):
         for algorithm, (count, trials) in sorted(algorithms.items()):
             made.append(head + [f"{short(case)} {algorithm}: trials that failed", "", f"{count} of {trials}", ""])
-            head = ["", "", "", ""]
+            head = ["", "", ""]
     if not found:
         return [*made, head + [f"none of {compared} ({moved} differ in some trial)", "", "", ""]]
     found = sorted(found, key=lambda figure: (not figure[5], -abs(figure[3]) / max(abs(figure[1]), 1e-9)))
@@ -354,7 +354,7 @@ def rows(name, mechanism, counted, comparison, most, failed=None):
         label = " ".join(filter(None, (short(case), parameters, algorithm)))
         made.append(head + [f"{label}: {metric}", number(metric, with_it), number(metric, without) + unit(metric),
                             f"{number(metric, mean, '+')} ± {number(metric, half)}{'*' if sure else ''}"])
-        head = ["", "", "", ""]
+        head = ["", "", ""]
     if len(found) > most:
         made.append(head + [f"and {len(found) - most} more of {compared}", "", "", ""])
     return made
@@ -434,7 +434,7 @@ def main():
                 done.add(case)
                 default.update(measure(as_it_is, case, subject, options))
             values.update(measure(folder, case, subject, options, default))
-        made = rows(name, mechanism, counted, compare(default, values, options.least), options.most, failures(folder))
+        made = rows(name, counted, compare(default, values, options.least), options.most, failures(folder))
         print(page.text(made), flush=True)
         table += made
     if options.page:

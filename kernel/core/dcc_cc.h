@@ -32,9 +32,9 @@
 /* What the flow runs over.  It changes with the route, and with what is measured of the path. */
 struct dcc_path {
 	u64 line_rate_bps; /* of the slowest known link, 1 Mbit/s .. 800 Gbit/s */
-	u32 base_rtt_ns;   /* RTT of a full packet on an idle path, 1 us .. 1 s */
+	u32 base_rtt_ns;   /* RTT of a full packet on an idle path, noise and all, 1 us .. 1 s */
 	u32 wire_bytes;    /* a full packet with headers, 64 .. 65535 */
-	u32 noise_ns;      /* the part of base_rtt_ns that is noise of the hosts */
+	u32 noise_ns;      /* its part that is room: the hosts' noise, the flow's share (path/) */
 	/*
 	 * A shorter queue is no reason for anything: line_rate_bps is a device's, and the path may
 	 * be a thousand times slower.  0: somebody has told the line rate.

@@ -524,7 +524,7 @@ void delaycc_apply(struct sock *sk, struct delaycc_sock *ds,
 	struct dcc_control control = *asked;
 	u64 rate;
 
-	if (unlikely(dcc_model_levels_mix(&ds->tcp.model, asked)))
+	if (unlikely(dcc_model_levels_mix(&ds->tcp.model)))
 		delaycc_log_levels(sk, ds->tcp.model.noise.ns);
 	dcc_tcp_add_probe(&ds->tcp, &control);
 	rate = min_t(u64, dcc_tcp_pace(&ds->tcp, &control),

@@ -157,18 +157,18 @@ def test_among_many_figures_some_are_beyond_their_interval_by_chance():
 def test_a_row_is_a_figure_and_the_surest_come_first():
     found = [(key("queue_mean_bytes"), 100_000, 250_000, 150_000, 9000, False), (key("utilisation"), 0.9, 0.8, -0.1, 0.01, True),
              (key("recover_us", "swift"), 10, 11, 1, 0.5, False)]
-    made = ablation.rows("rule", ("what",), (3, 1), (found, 20, 8), 2, {"held-out/some": {"ccc": (1, 4)}})
+    made = ablation.rows("rule", (3, 1), (found, 20, 8), 2, {"held-out/some": {"ccc": (1, 4)}})
     assert made == [
-        ["rule", "what", "3", "1", "some ccc: trials that failed", "", "1 of 4", ""],
-        ["", "", "", "", "some oscar: utilisation", "0.900", "0.800", "-0.100 ± 0.010*"],
-        ["", "", "", "", "some oscar: queue_mean_bytes", "100", "250 KB", "+150 ± 9.000"],
-        ["", "", "", "", "and 1 more of 20", "", "", ""]]
+        ["rule", "3", "1", "some ccc: trials that failed", "", "1 of 4", ""],
+        ["", "", "", "some oscar: utilisation", "0.900", "0.800", "-0.100 ± 0.010*"],
+        ["", "", "", "some oscar: queue_mean_bytes", "100", "250 KB", "+150 ± 9.000"],
+        ["", "", "", "and 1 more of 20", "", "", ""]]
     # Another algorithm's same figure comes behind other figures.
     found[1:2] = [(key("utilisation", name), 0.9, 0.9 - by, -by, 0.01, True) for name, by in (("swift", 0.2), ("oscar", 0.3))]
-    made = ablation.rows("rule", ("what",), (3, 1), (found, 20, 8), 4)
-    assert [row[4] for row in made] == [
+    made = ablation.rows("rule", (3, 1), (found, 20, 8), 4)
+    assert [row[3] for row in made] == [
         "some oscar: utilisation", "some oscar: queue_mean_bytes", "some swift: recover_us", "some swift: utilisation"]
-    assert ablation.rows("rule", ("what",), (3, 1), ([], 20, 8), 2) == [["rule", "what", "3", "1", "none of 20 (8 differ in some trial)", "", "", ""]]
+    assert ablation.rows("rule", (3, 1), ([], 20, 8), 2) == [["rule", "3", "1", "none of 20 (8 differ in some trial)", "", "", ""]]
 
 
 def test_the_rows_of_other_rules_stay_and_have_the_order_of_the_definitions():

@@ -89,7 +89,7 @@ class Incast {
   u64 late_acks() const { return late_acks_; }
 
   // What each flow's receiver tells it; by default 0.
-  std::function<u32(size_t flow, u64 now_ns)> told = [](size_t, u64) { return 0; };
+  std::function<u32(size_t flow, u64 now_ns)> reported = [](size_t, u64) { return 0; };
 
   void RunUntil(u64 end_ns) {
     while (!events_.empty() && events_.top().at <= end_ns) {
@@ -192,7 +192,7 @@ class Incast {
                          1000 * packets,
                          10000,
                          flags,
-                         told(flow, now_)};
+                         reported(flow, now_)};
     dcc_sqcc_ack(&m.flow.state, &m.flow.path, &m.flow.params, &ack, &m.flow.control);
     if (!m.waiting) Send(flow);
   }
@@ -617,7 +617,7 @@ TEST_P(SqccSources, TwentyFlowsHoldTheQueueAndShareTheLine) {
   dcc_sqcc_params params = Params();
   params.n_source = GetParam();
   Incast incast(std::vector<dcc_sqcc_params>(20, params));
-  incast.told = [](size_t, u64) { return 20; };
+  incast.reported = [](size_t, u64) { return 20; };
   incast.RunUntil(100000000);
   incast.Count();
   incast.RunUntil(150000000);
@@ -634,7 +634,7 @@ TEST_P(SqccSources, DelayedAcksStallNoneOfAThousandFlows) {
   params.start_kbps = 10000;
   Incast incast(std::vector<dcc_sqcc_params>(1000, params));
   incast.delayed_acks = true;
-  incast.told = [](size_t, u64) { return 1000; };
+  incast.reported = [](size_t, u64) { return 1000; };
   incast.RunUntil(150000000);
   incast.Count();
   const u64 late_before = incast.late_acks();
@@ -649,7 +649,7 @@ TEST_P(SqccSources, FlowsOfNearAndFarHostsShareTheLine) {
   dcc_sqcc_params params = Params();
   params.n_source = GetParam();
   Incast incast(std::vector<dcc_sqcc_params>(10, params), 20000);
-  incast.told = [](size_t, u64) { return 10; };
+  incast.reported = [](size_t, u64) { return 10; };
   incast.RunUntil(400000000);
   incast.Count();
   incast.RunUntil(500000000);
@@ -661,7 +661,7 @@ TEST_P(SqccSources, FlowsOfNearAndFarHostsShareTheLine) {
 // A receiver, or who is between, that tells one of ten flows nonsense.
 struct Lie {
   const char* name;
-  std::function<u32(u64 now_ns)> told;
+  std::function<u32(u64 now_ns)> reported;
 };
 class SqccLies : public ::testing::TestWithParam<Lie> {};
 INSTANTIATE_TEST_SUITE_P(
@@ -677,8 +677,8 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST_P(SqccLies, OneMisledFlowKeepsTwoThirdsOfAShareAndTakesNoMoreThanOneAndAHalf) {
   Incast incast(std::vector<dcc_sqcc_params>(10, Params()));
-  const auto lie = GetParam().told;
-  incast.told = [lie](size_t flow, u64 now) { return flow == 3 ? lie(now) : 10; };
+  const auto lie = GetParam().reported;
+  incast.reported = [lie](size_t flow, u64 now) { return flow == 3 ? lie(now) : 10; };
   incast.RunUntil(400000000);
   incast.Count();
   incast.RunUntil(500000000);
@@ -690,8 +690,8 @@ TEST_P(SqccLies, OneMisledFlowKeepsTwoThirdsOfAShareAndTakesNoMoreThanOneAndAHal
 
 TEST_P(SqccLies, FlowsThatAreAllMisledFillTheLineAndShareIt) {
   Incast incast(std::vector<dcc_sqcc_params>(10, Params()));
-  const auto lie = GetParam().told;
-  incast.told = [lie](size_t, u64 now) { return lie(now); };
+  const auto lie = GetParam().reported;
+  incast.reported = [lie](size_t, u64 now) { return lie(now); };
   incast.RunUntil(400000000);
   incast.Count();
   incast.RunUntil(500000000);

@@ -201,9 +201,10 @@ class OscarReference {
     slack_ = std::min(1000.0, std::floor(queue / 4));
     empty_ = base_ + slack_;
     queue_ = queue;
-    told_ = !path.delay_floor_ns;
+    line_known_ = !path.delay_floor_ns;
     own_queue_ = queue;
-    const bool adapts = told_ && !paper_ && !params.target_queue_ns && !params.target_delay_ns;
+    const bool adapts =
+        line_known_ && !paper_ && !params.target_queue_ns && !params.target_delay_ns;
     if (adapts)
       next_queue_ = DefaultQueue(base_ + std::floor((base_ - path.noise_ns) / 3), path.noise_ns);
     flow_scaling_ = paper_ ? 0 : params.flow_scaling_ppm / 1e6;
@@ -612,7 +613,7 @@ class OscarReference {
   static constexpr double kOne = 1 << 24;
 
   bool paper_;
-  bool told_ = false, uses_next_ = false;
+  bool line_known_ = false, uses_next_ = false;
   int near_next_ = 0;
   double own_queue_ = 0, next_queue_ = 0, slack_ = 0;
   double queue_, flow_scaling_, noise_ = 0;

@@ -48,7 +48,7 @@ MECHANISMS = {
         (NOISE, "u64 queue_ns = between_ns / DCC_NOISE_STEP_PART;", "u64 queue_ns = 1ULL << 40;")], [], on("gamma-56g", "timers-16g")),
     "noise-cap": ("noise: at most two base RTTs", [
         (NOISE, "x_ns = dcc_min_u64(x_ns, (u64)DCC_NOISE_BASES_MAX * rtt_min_ns);", "")], [], on("storm-73g")),
-    "noise-spreads": ("noise: up to three spreads; one in their place", [
+    "noise-spreads": ("noise: up to three spreads; one instead", [
         (NOISE, "#define DCC_NOISE_SPREADS 3U", "#define DCC_NOISE_SPREADS 1U")],
         [(NOISE, "x_ns = (u64)DCC_NOISE_SPREADS", ";")], on("gamma-56g", "storm-73g")),
     "room": ("room: laws aim for queues that are longer by the noise", [

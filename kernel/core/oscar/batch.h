@@ -35,7 +35,7 @@
  *     that the clock jumped back: the batch starts anew.
  *
  * Differences from the paper: send times are 64-bit, so the wrap-around of
- * appendix A.1 does not exist; bytes acknowledged are summed in place of
+ * appendix A.1 does not exist; bytes acknowledged are summed instead of
  * counts * MTU, which is the same without coalescing and right with it; the
  * rules of the last paragraph.
  */

@@ -161,10 +161,9 @@ static inline void dcc_model_control(struct dcc_model *m, const struct dcc_contr
 }
 
 /* Does each flow of a law with levels have delays of its own, by the noise that it has found? */
-static inline bool dcc_model_levels_mix(const struct dcc_model *m,
-					const struct dcc_control *control)
+static inline bool dcc_model_levels_mix(const struct dcc_model *m)
 {
-	return control->has_levels && !m->noise.configured_ns &&
+	return m->has_levels && !m->noise.configured_ns &&
 	       dcc_share_octave_ns(m->base.ns, m->noise.ns);
 }
 
