@@ -14,6 +14,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import socket
 import struct
 import subprocess
@@ -550,6 +551,25 @@ def test_without_permission_it_says_what_is_needed():
     done = subprocess.run(["setpriv", "--reuid", "65534", "--clear-groups", "--bounding-set", "-all", DELAYCC, "load", "oscar", *LINE],
                           capture_output=True, text=True, check=False)
     assert done.returncode == 1 and "run it as root" in done.stderr, done.stderr
+
+
+def test_what_a_killed_session_of_tests_had_registered_is_unloaded_by_the_next(tmp_path):
+    if not (BUILD / "bpf" / "oscar.bpf.o").exists() or os.geteuid():
+        pytest.skip("needs the BPF programs, and root")
+    import conftest
+    import owned
+
+    file = tmp_path / "held"
+    killed = ("import os, conftest, programs\n"
+              f"with conftest.kernel_held({str(file)!r}):\n"
+              f"    programs.delaycc('load', 'oscar', *{LINE})\n"
+              "    os.kill(os.getpid(), 9)\n")
+    done = owned.run([sys.executable, "-c", killed], cwd=pathlib.Path(__file__).parent)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert status()
+    with conftest.kernel_held(file):
+        assert status() is None
+    assert file.read_text(encoding="utf-8") == ""
 
 
 if __name__ == "__main__":
