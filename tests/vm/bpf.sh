@@ -7,15 +7,17 @@
 #
 #   PASS bpf_NAME instructions=N acks=N load_ms=N
 #   PASS cost_NAME module=N bpf=N module_send=N bpf_send=N
+#   PASS cost_NAME module=N module_send=N               the kernel's own: bbr, cubic
 #   PASS backend_host SUMMARY     summary.json: OSCAR as program and module by `delaycc run --backend host`
 #
 # instructions and load_ms are the verifier's, and the machine's time for the whole of `delaycc
 # load`.  The second line has the processor's instructions for a call of .cong_control (an ACK; the
-# mean) and of .min_tso_segs (an attempt to send; the median), of the module and of the BPF program:
-# the machine's time stamp counter counts 8 for each instruction (tests/replay/watched).
+# mean; of cubic .cong_avoid and .pkts_acked) and of .min_tso_segs (an attempt to send; the median),
+# of the module and of the BPF program: the machine's time stamp counter counts 8 for each
+# instruction (tests/replay/watched).
 #
 # programs: delaycc delaycc-host-runner
-# modules: sch_ingress cls_bpf sch_tbf sch_red af_packet
+# modules: sch_ingress cls_bpf sch_tbf sch_red af_packet tcp_bbr
 # files: build/bpf/*.bpf.o:/usr/lib/delaycc/bpf
 #
 # Functions are called by their names:
@@ -62,8 +64,12 @@ instructions_of() # NAME
 {
 	in_a sysctl -q -w net.ipv4.tcp_congestion_control="$1" && in_a sh -c 'echo 1 >/proc/tcp_watched' && transfer watched 3000000 || return 1
 	in_a sysctl -q -w net.ipv4.tcp_congestion_control=cubic
-	ack=$(($(sed -n 's/^cong_control [0-9]* \([0-9]*\) .*/\1/p' /proc/tcp_watched_cycles) / 8))
-	send=$(($(sed -n 's/^min_tso_segs [0-9]* [0-9]* //p' /proc/tcp_watched_cycles) / 8))
+	ack=0
+	for mean in $(sed -n 's/^\(cong_control\|cong_avoid\|pkts_acked\) [0-9]* \([0-9]*\) .*/\2/p' /proc/tcp_watched_cycles); do
+		ack=$((ack + mean / 8))
+	done
+	send=$(sed -n 's/^min_tso_segs [0-9]* [0-9]* //p' /proc/tcp_watched_cycles)
+	send=$((${send:-0} / 8))
 	[ "$ack" -gt 0 ] || no "nothing was counted: $(cat /proc/tcp_watched_cycles)"
 }
 
@@ -114,6 +120,14 @@ for object in /usr/lib/delaycc/bpf/*.bpf.o; do
 	else
 		echo "FAIL $name: ${why:-its last command failed}: $(tail -n 8 "$out" | tr '\n' ' ')"
 		delaycc unload "$name" >/dev/null 2>&1
+	fi
+done
+modprobe tcp_bbr
+for name in bbr cubic; do
+	if instructions_of "$name" >"$out" 2>&1; then
+		echo "PASS cost_$name module=$ack module_send=$send"
+	else
+		echo "FAIL cost_$name: ${why:-$(tail -n 8 "$out" | tr '\n' ' ')}"
 	fi
 done
 mkdir /sys/fs/cgroup/some

@@ -27,6 +27,8 @@ MACHINES = {"6.1": "", "6.12": "trixie", "7.3": "trixie"}
 COST = "6.1"
 ALGORITHMS = ("ledbat", "thetapowertcp", "swift", "timely", "prioplus", "prioplus_ledbat", "oscar", "sqcc", "ccc")
 KERNEL_NAMES = {"thetapowertcp": "bpf_thetapower", "prioplus_ledbat": "bpf_prioledbat"}
+# Beside them, of the kernel.
+KERNELS = ("bbr", "cubic")
 STAMPS = ("oscar", "swift", "ccc", "sqcc")
 
 
@@ -69,14 +71,14 @@ def tables():
     release = ".".join(os.uname().release.split(".")[:2])
     verified = {**machines, release: of_running_kernel()}
     cost = machines[COST]
-    per_call = [(f"{what}, {who}", [f"{cost['cost_' + a][key]:,}" for a in ALGORITHMS])
+    per_call = [(f"{what}, {who}", [f"{number:,}" if number else "" for number in (cost["cost_" + a].get(key) for a in ALGORITHMS + KERNELS)])
                 for what, who, key in (("ACK", "module", "module"), ("ACK", "program", "bpf"), ("attempt to send", "module", "module_send"),
                                        ("attempt to send", "program", "bpf_send"))]
-    per_call.append(("`delaycc load`, seconds", [f"{cost[kernel_name(a)]['load_ms'] / 1000:.1f}" for a in ALGORITHMS]))
+    per_call.append(("`delaycc load`, seconds", [f"{cost[kernel_name(a)]['load_ms'] / 1000:.1f}" for a in ALGORITHMS] + [""] * len(KERNELS)))
     return {
         "verified": table("kernel", ALGORITHMS, [(series, [f"{of[kernel_name(a)]['instructions']:,}" for a in ALGORITHMS])
                                                  for series, of in verified.items()]),
-        "cost": table("", ALGORITHMS, per_call),
+        "cost": table("", ALGORITHMS + KERNELS, per_call),
         "stamps": table("", STAMPS, [(title, [str(cost["stamps_" + a][key]) for a in STAMPS])
                                      for title, key in (("a quiet host", "quiet_ms"), ("a noisy one, by TCP's clock", "tcp_ms"),
                                                         ("a noisy one, by stamps", "stamps_ms"))]),

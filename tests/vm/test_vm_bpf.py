@@ -47,9 +47,11 @@ def test_the_verifier_is_done_within_seconds(lines):
 
 def test_an_acknowledgment_costs_a_bounded_number_of_instructions(lines):
     """About twice today's most; docs/operate/bpf.md has the table."""
-    costs = [dict(re.findall(r"(\w+)=(\d+)", line)) for line in lines if line.startswith("PASS cost_")]
+    costs = {line.split()[1]: dict(re.findall(r"(\w+)=(\d+)", line)) for line in lines if line.startswith("PASS cost_")}
+    bbr, cubic = costs.pop("cost_bbr"), costs.pop("cost_cubic")
+    assert 0 < int(cubic["module"]) < int(bbr["module"]) < 1000, (bbr, cubic)
     assert len(costs) == len([line for line in lines if line.startswith("PASS bpf_")])
-    for cost in costs:
+    for cost in costs.values():
         assert 0 < int(cost["module"]) < 2000 and 0 < int(cost["bpf"]) < 3000, cost
         assert 0 < int(cost["bpf_send"]) < 700, cost
 

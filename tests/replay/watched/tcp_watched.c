@@ -3,8 +3,8 @@
  * Records the calls of another algorithm's hooks, as struct watched_record.
  *
  * A write of anything to /proc/tcp_watched chooses the algorithm that is the
- * default of the writer's network namespace, a module of delaycc's or a BPF
- * program; it has to stay the default.  The next socket that takes the algorithm
+ * default of the writer's network namespace, a module of delaycc's, a BPF
+ * program, bbr or cubic; it has to stay the default.  The next socket that takes the algorithm
  * "watched" runs that one, and is recorded; a read gives the records.  Another
  * write forgets them.  /proc/tcp_watched_cycles has a line of text for each hook:
  * its name, the number of calls, and mean and median of a call's cycles.  Interrupts
@@ -25,6 +25,7 @@
 #define WATCHED_MAX 65536
 
 static const struct tcp_congestion_ops *watched_inner;
+static bool watched_is_kernels; /* bbr or cubic */
 static const struct sock *watched_sk; /* that is recorded */
 static struct watched_record *watched_records;
 static unsigned int watched_n;
@@ -33,9 +34,11 @@ static u64 watched_empty_cycles; /* of a call that does nothing */
 
 static_assert(sizeof(struct watched_record) == 256);
 
-/* A module's state; NULL: a BPF program, which has its own elsewhere. */
+/* A module's state; NULL: a BPF program, which has its own elsewhere, or the kernel's algorithm. */
 static const struct delaycc_sock *watched_state(const struct sock *sk)
 {
+	if (watched_is_kernels)
+		return NULL;
 	/* The state begins with it, and TCP's bytes with a pointer to the state. */
 	return *(void **)inet_csk_ca(sk);
 }
@@ -135,7 +138,7 @@ static void watched_end(const struct sock *sk, struct watched_record *r,
 	r->base_rtt_ns = ds->tcp.model.path.base_rtt_ns;
 }
 
-static struct tcp_congestion_ops watched_ops;
+static struct tcp_congestion_ops watched_ops, watched_avoid_ops;
 
 static void watched_init(struct sock *sk)
 {
@@ -149,7 +152,8 @@ static void watched_init(struct sock *sk)
 	WRITE_ONCE(icsk->icsk_ca_ops, watched_inner);
 	watched_inner->init(sk);
 	if (icsk->icsk_ca_ops == watched_inner)
-		WRITE_ONCE(icsk->icsk_ca_ops, &watched_ops);
+		WRITE_ONCE(icsk->icsk_ca_ops,
+			   watched_inner->cong_control ? &watched_ops : &watched_avoid_ops);
 	watched_end(sk, r, 0);
 }
 
@@ -157,7 +161,8 @@ static void watched_release(struct sock *sk)
 {
 	struct watched_record *r = watched_begin(sk, WATCHED_RELEASE, 0, NULL);
 
-	watched_inner->release(sk);
+	if (watched_inner->release)
+		watched_inner->release(sk);
 	watched_end(sk, r, 0);
 	if (watched_sk == sk)
 		watched_sk = ERR_PTR(-ENOENT);
@@ -248,6 +253,44 @@ static u32 watched_undo_cwnd(struct sock *sk)
 	return result;
 }
 
+static void watched_cong_avoid(struct sock *sk, u32 ack, u32 acked)
+{
+	struct watched_record *r;
+	unsigned long irqs;
+
+	local_irq_save(irqs);
+	r = watched_begin(sk, WATCHED_CONG_AVOID, acked, NULL);
+	watched_inner->cong_avoid(sk, ack, acked);
+	watched_end(sk, r, 0);
+	local_irq_restore(irqs);
+}
+
+static void watched_pkts_acked(struct sock *sk, const struct ack_sample *sample)
+{
+	struct watched_record *r;
+	unsigned long irqs;
+
+	local_irq_save(irqs);
+	r = watched_begin(sk, WATCHED_PKTS_ACKED, sample->pkts_acked, NULL);
+	watched_inner->pkts_acked(sk, sample);
+	watched_end(sk, r, 0);
+	local_irq_restore(irqs);
+}
+
+/* Of cubic, which has no .cong_control; tcp_register_congestion_control() asks for one of the two. */
+static struct tcp_congestion_ops watched_avoid_ops = {
+	.flags = TCP_CONG_NON_RESTRICTED,
+	.name = "watched_avoid",
+	.owner = THIS_MODULE,
+	.release = watched_release,
+	.cong_avoid = watched_cong_avoid,
+	.pkts_acked = watched_pkts_acked,
+	.set_state = watched_set_state,
+	.cwnd_event = watched_cwnd_event,
+	.ssthresh = watched_ssthresh,
+	.undo_cwnd = watched_undo_cwnd,
+};
+
 static struct tcp_congestion_ops watched_ops = {
 	.flags = TCP_CONG_NON_RESTRICTED,
 	.name = "watched",
@@ -270,10 +313,12 @@ static ssize_t watched_write(struct file *file, const char __user *from,
 	const struct tcp_congestion_ops *ops =
 		current->nsproxy->net_ns->ipv4.tcp_congestion_control;
 
-	if (ops == &watched_ops || !ops->cong_control || !ops->min_tso_segs ||
-	    !ops->set_state || !ops->cwnd_event || !ops->undo_cwnd)
+	if (ops == &watched_ops || ops == &watched_avoid_ops || !ops->init || !ops->set_state ||
+	    !ops->cwnd_event || !ops->undo_cwnd ||
+	    (ops->cong_control ? !ops->min_tso_segs : !ops->pkts_acked))
 		return -EINVAL;
 	watched_inner = ops;
+	watched_is_kernels = !strcmp(ops->name, "bbr") || !strcmp(ops->name, "cubic");
 	watched_sk = NULL;
 	watched_n = 0;
 	return size;
@@ -311,6 +356,8 @@ static int watched_show_cycles(struct seq_file *m, void *unused)
 		[WATCHED_SSTHRESH] = "ssthresh",
 		[WATCHED_UNDO_CWND] = "undo_cwnd",
 		[WATCHED_IN_ACK_EVENT] = "in_ack_event",
+		[WATCHED_CONG_AVOID] = "cong_avoid",
+		[WATCHED_PKTS_ACKED] = "pkts_acked",
 	};
 	unsigned int call, i, n;
 	u64 *cycles, sum;
@@ -354,8 +401,13 @@ static int __init watched_module_init(void)
 	err = tcp_register_congestion_control(&watched_ops);
 	if (err)
 		goto no_algorithm;
+	err = tcp_register_congestion_control(&watched_avoid_ops);
+	if (err)
+		goto no_avoid;
 	return 0;
 
+no_avoid:
+	tcp_unregister_congestion_control(&watched_ops);
 no_algorithm:
 	remove_proc_entry("tcp_watched_cycles", NULL);
 no_text:
@@ -367,6 +419,7 @@ no_file:
 
 static void __exit watched_module_exit(void)
 {
+	tcp_unregister_congestion_control(&watched_avoid_ops);
 	tcp_unregister_congestion_control(&watched_ops);
 	remove_proc_entry("tcp_watched_cycles", NULL);
 	remove_proc_entry("tcp_watched", NULL);

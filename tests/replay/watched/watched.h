@@ -18,6 +18,8 @@ enum watched_call {
   WATCHED_SSTHRESH,
   WATCHED_UNDO_CWND,
   WATCHED_IN_ACK_EVENT,
+  WATCHED_CONG_AVOID,
+  WATCHED_PKTS_ACKED,
 };
 
 /* 256 bytes without padding. */
