@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""harness/tools/held_out.py: pairs of trials, goals, and what it refuses; the commands it runs are those of sweep.py."""
+"""harness/tools/family.py: pairs of trials, goals, and what it refuses; the commands it runs are those of sweep.py."""
 
 import json
 import pathlib
@@ -11,11 +11,12 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "harness" / "tools"))
-import held_out  # noqa: E402
+import family  # noqa: E402
 import sweep  # noqa: E402
 
 UNITS = {"utilisation": "", "queue_mean_bytes": "bytes", "recover_us": "us"}
-NAME = held_out.SCENARIOS[0]
+SCENARIOS = family.scenarios("held-out")
+NAME = SCENARIOS[0]
 GOAL = {"algorithm": "oscar", "metric": "utilisation", "text": ">= 0.9", "met": False, "value": 0.85, "ci95": 0.02, "unit": "",
         "case": {"noise": 1}}
 
@@ -48,8 +49,8 @@ def printed(monkeypatch, capsys, *arguments):
         return subprocess.CompletedProcess(command, 0, "")
 
     monkeypatch.setattr(sweep.subprocess, "run", ran)
-    monkeypatch.setattr(sys, "argv", ["held_out.py", *map(str, arguments), NAME])
-    held_out.main()
+    monkeypatch.setattr(sys, "argv", ["family.py", *map(str, arguments), "held-out", NAME])
+    family.main()
     return capsys.readouterr().out.splitlines()
 
 
@@ -83,9 +84,9 @@ def test_trials_are_paired_and_an_interval_without_0_is_marked(monkeypatch, caps
 
 def test_one_trial_has_a_difference_and_no_interval():
     figures = {"mean": 0.5, "unit": ""}
-    assert held_out.cell(figures, {"mean": 0.4, "unit": ""}, {0: 0.4}, {0: 0.5}) == "0.400 → 0.500 (+0.100)"
-    assert held_out.cell(figures, {"mean": 0.4, "unit": ""}, {0: 0.4}, {1: 0.5}) == "0.400 → 0.500"
-    assert held_out.cell(None) == held_out.cell(None, None) == "-"
+    assert family.cell(figures, {"mean": 0.4, "unit": ""}, {0: 0.4}, {0: 0.5}) == "0.400 → 0.500 (+0.100)"
+    assert family.cell(figures, {"mean": 0.4, "unit": ""}, {0: 0.4}, {1: 0.5}) == "0.400 → 0.500"
+    assert family.cell(None) == family.cell(None, None) == "-"
 
 
 def test_other_trials_than_the_summary_s_are_refused(monkeypatch, capsys, tmp_path):
@@ -99,9 +100,21 @@ def test_other_trials_than_the_summary_s_are_refused(monkeypatch, capsys, tmp_pa
 
 
 def test_an_unknown_scenario_is_refused_with_those_that_are_there(monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["held_out.py", "none"])
+    monkeypatch.setattr(sys, "argv", ["family.py", "held-out", "none"])
     with pytest.raises(SystemExit, match=f"none: there are {NAME}, "):
-        held_out.main()
+        family.main()
+
+
+@pytest.mark.parametrize("words", [["held-out", "--page"], ["path", "--page", "clean"]])
+def test_a_page_is_of_the_whole_family_path(monkeypatch, words):
+    monkeypatch.setattr(sys, "argv", ["family.py", *words])
+    with pytest.raises(SystemExit, match="--page is for all scenarios of path"):
+        family.main()
+
+
+def test_a_page_has_utilisation_jain_and_queue_in_a_cell():
+    cells = {"oscar": {"utilisation": "0.998", "jain": "0.95", "queue_mean_bytes": "124", "recover_us": "20"}, "ccc": {"utilisation": "0.9"}}
+    assert family.page_table([("gamma", cells)]).splitlines()[2] == "| gamma | 0.998, 0.95, 124 | 0.9, -, - |"
 
 
 def test_a_run_has_the_options_and_stops_where_the_command_fails(monkeypatch, tmp_path):
@@ -122,4 +135,4 @@ def test_a_run_has_the_options_and_stops_where_the_command_fails(monkeypatch, tm
 
 def test_every_scenario_of_the_folder_is_on_the_page():
     text = (ROOT / "docs" / "research" / "held-out.md").read_text()
-    assert all(f"`{name}`" in text for name in held_out.SCENARIOS) and 12 <= len(held_out.SCENARIOS) <= 16
+    assert all(f"`{name}`" in text for name in SCENARIOS) and 12 <= len(SCENARIOS) <= 16

@@ -1,15 +1,17 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the scenarios held-out/* and prints their tables and which of their goals are reached.
+"""Runs a family of scenarios, harness/scenarios/FAMILY, and prints its tables and which of its goals are reached.
 
-usage: held_out.py [--trials N] [--jobs N] [--seed N] [--cc NAME,...] [--lab DIR] [--out DIR] [--against DIR] [SCENARIO ...]
+usage: family.py held-out|path [--trials N] [--jobs N] [--seed N] [--cc NAME,...] [--lab DIR] [--out DIR] [--against DIR] [--page] [SCENARIO ...]
 
 A table per metric: a row for each case, a column for each algorithm, a cell with the mean over the trials.  With --against, the --out of an
 earlier run (of another law: --lab) with the same --seed, a cell has that mean, this one, and in brackets the mean difference of the same trials
 with its 95 % interval; * marks one that does not reach 0.  > is a lower bound: something has not recovered before the end.  The goals are the
 scenarios' expectations.  A scenario that was run before, with the same words, is read and not run again.
 
-No rule and no constant is to be chosen by these figures (docs/research/held-out.md).
+held-out: no rule and no constant is to be chosen by these figures (docs/research/held-out.md).
+path: what the path model's rules are tried on; --page writes one table of it into docs/design/path-model.md: utilisation, Jain's index and mean
+queue in KB.
 """
 
 import statistics
@@ -18,8 +20,13 @@ import sys
 import page
 import sweep
 
-SCENARIOS = sorted(file.stem for file in (sweep.ROOT / "harness" / "scenarios" / "held-out").glob("*.toml"))
+FAMILIES = ["held-out", "path"]
+PAGE = sweep.ROOT / "docs" / "design" / "path-model.md"
 METRICS = ["utilisation", "jain", "queue_mean_bytes", "recover_us"]
+
+
+def scenarios(family):
+    return sorted(file.stem for file in (sweep.ROOT / "harness" / "scenarios" / family).glob("*.toml"))
 
 
 def digits(value, unit):
@@ -67,7 +74,7 @@ def of_these_trials(values, summary, name):
                 if not figures or len(by_trial) > figures["n"]:
                     continue
                 if len(by_trial) < figures["n"] or abs(statistics.mean(by_trial) - figures["mean"]) > 1e-9 * abs(figures["mean"]):
-                    sys.exit(f"held_out.py: {name}: the store has trials of several laws: give each an --out of its own")
+                    sys.exit(f"family.py: {name}: the store has trials of several laws: give each an --out of its own")
     return values
 
 
@@ -81,7 +88,7 @@ def read(options, scenario, summary):
     new = old = {}
     if before:
         if before["seed"] != summary["seed"]:
-            sys.exit(f"held_out.py: {scenario}: --against has seed {before['seed']}, allowed is that of --seed, {summary['seed']}")
+            sys.exit(f"family.py: {scenario}: --against has seed {before['seed']}, allowed is that of --seed, {summary['seed']}")
         new = of_these_trials(sweep.trials(options.out, scenario, options.seed), summary, f"{options.out}/{scenario}")
         old = of_these_trials(sweep.trials(options.against, scenario, options.seed), before, f"{options.against}/{scenario}")
     was = sweep.cases(before) if before else {}
@@ -117,24 +124,43 @@ def tables(rows):
         yield f"## {metric}{unit}\n" + page.table(["case", *names], body)
 
 
+def page_table(rows):
+    """One table of what a page shows: in each cell utilisation, Jain's index, mean queue."""
+    names = list(dict.fromkeys(name for _, cells in rows for name in cells))
+    body = [[case, *(", ".join(cells.get(name, {}).get(metric, "-") for metric in METRICS[:3]) for name in names)] for case, cells in rows]
+    return page.table(["case", *names], body)
+
+
 def main():
-    parser = sweep.parser(__doc__, "4", "held-out")
-    parser.add_argument("scenario", nargs="*", default=SCENARIOS, help="names without held-out/ (default: all)")
+    parser = sweep.parser(__doc__, "4", "FAMILY")
+    parser.add_argument("family", choices=FAMILIES)
+    parser.add_argument("scenario", nargs="*", help="names without FAMILY/ (default: all)")
+    parser.add_argument("--page", action="store_true", help="of path, all scenarios: write the page's table")
     options = parser.parse_args()
+    known = scenarios(options.family)
+    for scenario in options.scenario:
+        if scenario not in known:
+            sys.exit(f"family.py: {scenario}: there are {', '.join(known)}")
+    if options.page and (options.family != "path" or options.scenario or options.against):
+        sys.exit("family.py: --page is for all scenarios of path, without --against")
+    if options.out.name == "FAMILY":
+        options.out = options.out.with_name(options.family)
     rows, reached = [], []
-    for scenario in options.scenario:
-        if scenario not in SCENARIOS:
-            sys.exit(f"held_out.py: {scenario}: there are {', '.join(SCENARIOS)}")
-    for scenario in options.scenario:
-        summary = sweep.run(options, f"held-out/{scenario}")
+    for scenario in options.scenario or known:
+        summary = sweep.run(options, f"{options.family}/{scenario}")
         rows += read(options, scenario, summary)
         reached += goals(scenario, summary)
     for table in tables(rows):
         print(f"{table}\n")
     missed = [text for text, met in reached if not met]
-    print(f"## Goals: {len(reached) - len(missed)} of {len(reached)} reached")
+    if reached:
+        print(f"## Goals: {len(reached) - len(missed)} of {len(reached)} reached")
     for text in missed:
         print(f"- NOT REACHED: {text}")
+    if options.page:
+        shown = page.Page(PAGE)
+        shown.put("family", "harness/tools/family.py path --page", page_table(rows))
+        shown.save()
 
 
 if __name__ == "__main__":
