@@ -30,7 +30,8 @@ DELAYCC_SUBPROG int subprog_dcc_ccc_adjust(struct dcc_ccc *s, u64 now_ns, u32 it
 }
 
 #define DELAYCC_TIMES_RETRANS 1
-#define DELAYCC_BPF_PARAMS(X) DCC_CCC_PARAMS(X)
+/* The paper's listing is an algorithm of its own as a module. */
+#define DELAYCC_BPF_PARAMS(X) DCC_CCC_PARAMS(X) X(paper, 0, 1, true)
 #define DELAYCC_BPF_DESCRIBE(state, out)                                                           \
 	do {                                                                                       \
 		(out)->gradient_q16 = (state)->flow.gradient_q16;                                  \

@@ -18,7 +18,7 @@ u64 subprog_dcc_prioplus_sample(struct dcc_prioplus *s, const struct dcc_ack *ac
 u64 subprog_dcc_prioplus_over_limit(struct dcc_prioplus *s, const struct dcc_ack *ack);
 int subprog_dcc_prioplus_derive_delays(struct dcc_prioplus *s);
 int subprog_dcc_prioplus_derive_windows(struct dcc_prioplus *s);
-int subprog_dcc_prioplus_settle(struct dcc_prioplus *s, u32 delay_ns, u64 used_q24);
+int subprog_dcc_prioplus_settle(struct dcc_prioplus *s, u32 delay_ns, bool unused);
 int subprog_dcc_prioplus_linear(struct dcc_prioplus *s, u64 now_ns);
 int subprog_dcc_prioplus_adapt(struct dcc_prioplus *s, u32 delay_ns);
 int subprog_dcc_prioplus_follow_flight(struct dcc_prioplus *s, const struct dcc_ack *ack);
@@ -82,10 +82,10 @@ DELAYCC_SUBPROG u64 subprog_dcc_prioplus_over_limit(struct dcc_prioplus *s,
 	return s && ack ? dcc_prioplus_over_limit(s, ack) : 0;
 }
 
-DELAYCC_SUBPROG int subprog_dcc_prioplus_settle(struct dcc_prioplus *s, u32 delay_ns, u64 used_q24)
+DELAYCC_SUBPROG int subprog_dcc_prioplus_settle(struct dcc_prioplus *s, u32 delay_ns, bool unused)
 {
 	if (s)
-		dcc_prioplus_settle(s, delay_ns, used_q24);
+		dcc_prioplus_settle(s, delay_ns, unused);
 	return 0;
 }
 

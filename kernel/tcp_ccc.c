@@ -8,7 +8,7 @@
  *   Control in Datacenter Networks", USENIX NSDI 2026
  *
  * One module, two algorithms with the same parameters: `ccc`, and `ccc_paper`,
- * the paper's rules alone (features = 0).
+ * the paper's rules alone.
  *
  * What it does
  *   Queueing delay q and its change q_v are a point in a plane.  A curve through
@@ -49,8 +49,7 @@ static const struct delaycc_options ccc_options = {
 static void ccc_adjust(const struct sock *sk, unsigned int variant,
 		       struct dcc_ccc_params *params)
 {
-	if (variant)
-		params->features = 0;
+	params->paper = variant;
 }
 
 static void ccc_describe(const struct dcc_ccc *core,

@@ -170,6 +170,16 @@ def stamp(texts):
     return digest.hexdigest()
 
 
+def own(entry, subject):
+    """Is this entry of a lab a module of the edited sources?"""
+    return entry.removesuffix(".ko") in subject.MODULES
+
+
+def fits(entry, subject):
+    """Modules of the path model that was edited do not fit those of the other one."""
+    return own(entry, subject) or not ("delaycc" in subject.MODULES and entry.startswith("tcp_"))
+
+
 def build(name, edits, subject, out):
     """The folder of a rule, with a lab whose modules are of the edited sources, in out."""
     folder = out / name
@@ -191,10 +201,8 @@ def build(name, edits, subject, out):
         sys.exit(f"ablation.py: {name}:\n{done.stdout}")
     lab.mkdir(parents=True)
     for entry in sorted(os.listdir(BUILD / "lab")):
-        own = entry.removesuffix(".ko") in subject.MODULES
-        # Modules of the path model that was edited do not fit those of the other one.
-        if own or entry != "delaycc.ko" and not ("delaycc" in subject.MODULES and entry.startswith("tcp_")):
-            (lab / entry).symlink_to(modules / entry if own else (BUILD / "lab" / entry).resolve())
+        if fits(entry, subject):
+            (lab / entry).symlink_to(modules / entry if own(entry, subject) else (BUILD / "lab" / entry).resolve())
     (folder / "stamp").write_text(made, encoding="utf-8")
     return folder
 

@@ -45,7 +45,8 @@ struct dcc_path {
 /* Reasons that an acknowledgment is not an ordinary sample. */
 #define DCC_ACK_APP_LIMITED 0x2U /* the sample was sent while the application had too little */
 #define DCC_ACK_DELAYED 0x4U	 /* the receiver held this ACK back: RTT is too long */
-#define DCC_ACK_NO_RTT 0x8U	 /* rtt_ns and send_ns are not valid (Karn, SACK only) */
+/* rtt_ns and send_ns are not valid (Karn, SACK only), or behind packets of a probe of the path. */
+#define DCC_ACK_NO_RTT 0x8U
 #define DCC_ACK_PROBE 0x10U	 /* reply to a probe, whose RTT it has; nothing was acknowledged */
 #define DCC_ACK_PROBE_DATA 0x20U /* with DCC_ACK_PROBE: the probe was a packet of data */
 
@@ -53,8 +54,7 @@ struct dcc_path {
 struct dcc_ack {
 	u64 now_ns;         /* arrival of the ACK, monotonic clock */
 	u64 send_ns;        /* when the newest packet that it acknowledges was sent */
-	u32 rtt_ns;         /* as the law is to see it: without the queue of a probe of the path */
-	u32 measured_rtt_ns; /* now - send, up to 2^32 - 1 */
+	u32 rtt_ns;         /* now - send, up to 2^32 - 1 */
 	u32 acked_bytes;    /* newly delivered by this ACK */
 	u32 inflight_bytes; /* in flight when that packet was sent, that packet included */
 	u32 flags;          /* DCC_ACK_* */

@@ -29,40 +29,29 @@
  *
  *   acknowledgment -> q, q_v, delta -> region -> r -> window r * RTT_min and pace r
  *
- * Differences from the paper
- *   The parameter "features" is the sum of the numbers of those that are in force; 0 is the
- *   paper's algorithm as read below (ccc_paper).  docs/research/results.md has what the default
- *   loses without each, docs/design/rules.md the rest of the figures.
- *     1 WINDOW  A window below one packet is one packet, and the pace alone limits the flow.
- *       The share of 100 flows is 0.4 packets per RTT; windows below a packet make such
- *       flows starve one another.  At r_min with an RTT above two RTT_min the window is that
- *       of r_min, doubled: so many flows then share the link that r_min of each is too much.
- *     2 SHARE   While there is a queue the link is full, so the rate at which packets are
- *       acknowledged is the flow's share of it.  A decrease stops at 7/8 of that share, a
- *       step in Ai at 5/4; with fewer than two packets per RTT_min, a step in H1i or H2i
- *       at twice the share.  Equation 8 relies on several acknowledgments per RTT_min of each
- *       flow; 100 flows have one in 2.4 RTT_min, and a step of M / RTT_min is two and a
- *       half times the whole rate.
- *     4 DRIFT   A rate above Irr loses 0.2 (r / R_l) (r - Irr) per RTT_min, in every region,
- *       while there is a queue.  Windows of r * RTT_min clock flows by their
- *       acknowledgments: the queue then stands below q_B where all rates are above Irr,
- *       f(k) = 0 for all, and no share changes.  The pull towards Irr, which is the same for
- *       all, ends that; the factor r / R_l, about 1/N, keeps the sum independent of N.
- *     8 BASIS   S is r at each increase until the first one behind a decrease; the paper
- *       does not say where S starts.  With sparse acknowledgments a flow may never see an A
- *       region, and a basis left at line rate is a burst.
- *    16 START   A flow whose whole first window was lost has seen no delay, and starts again
- *       at r_min.  There is no other reaction to a loss: a queue that overflows has shown
- *       its delay.
- *    32 SLOPE   w_md = -0.125 min(|q - q_B| / q_B, 2): the same limit, half the slope near
- *       the goal.
- *    64 FLOOR   The logarithm's argument in Ai is at least 5 % of RTT_min.  Not in the
- *       default: SHARE makes it superfluous.
- *   128 SLACK   A window of r (RTT_min + 0.85 min(q, q_B)).  Not in the default: it ends the
- *       standstill that DRIFT ends, but by a limit cycle.
- *   256 STAY    v_ai stays what it is while q is between 5 % of RTT_min and q_B / 2.  A
- *       microsecond of the hosts' noise now and then is no end of an idle link, and a flow that
- *       starts over each time needs milliseconds from r_min to the line.
+ * The algorithms
+ *   ccc_paper	the paper's rules as read below
+ *   ccc	in addition the rules that follow
+ *
+ * Differences from the paper (docs/design/ablation.md has what each carries)
+ *   Window: one below one packet is one packet, and the pace alone limits the flow.  The share of
+ *     100 flows is 0.4 packets per RTT; windows below a packet make such flows starve one another.
+ *   Share: while there is a queue the link is full, so the rate at which packets are acknowledged
+ *     is the flow's share of it.  A decrease stops at 7/8 of that share, a step in Ai at 5/4.
+ *     Equation 8 relies on several acknowledgments per RTT_min of each flow; 100 flows have one in
+ *     2.4 RTT_min, and a step of M / RTT_min is two and a half times the whole rate.
+ *   Drift: a rate above Irr loses 0.2 (r / R_l) (r - Irr) per RTT_min, in every region, while there
+ *     is a queue.  Windows of r * RTT_min clock flows by their acknowledgments: the queue then
+ *     stands below q_B where all rates are above Irr, f(k) = 0 for all, and no share changes.  The
+ *     pull towards Irr, which is the same for all, ends that; the factor r / R_l, about 1/N, keeps
+ *     the sum independent of N.
+ *   Basis: S is r at each increase until the first one behind a decrease; the paper does not say
+ *     where S starts.  With sparse acknowledgments a flow may never see an A region, and a basis
+ *     left at line rate is a burst.
+ *   Slope: w_md = -0.125 min(|q - q_B| / q_B, 2): the same limit, half the slope near the goal.
+ *   Stay: v_ai stays what it is while q is between 5 % of RTT_min and q_B / 2.  A microsecond of
+ *     the hosts' noise now and then is no end of an idle link, and a flow that starts over each
+ *     time needs milliseconds from r_min to the line.
  *
  * How the paper is read
  *   1. Ai is Equation 8 as proved in Appendix A, with M; Algorithm 1, line 7 leaves M out. M is
@@ -81,10 +70,11 @@
  *      falls to 1 otherwise. S * v_ai is at most R_l.
  *   9. A rate is at least r_min, a packet in six RTT_min if not given. The paper has no such
  *      limit; flows of an incast do not recover from much smaller rates.
- *  10. q_B is at least the time of two packets on the line: 240 us with 100 Mbit/s, 1 us with
- *      25 Gbit/s. The delay has steps of a packet. And at least the path's grain. The hosts'
- *      noise, where it is measured, is added: the base RTT has it on average, and single RTTs
- *      differ by as much.
+ *  10. q_B is 5 us, or a quarter of RTT_min where that is longer and nothing is configured: what
+ *      is probed for in one RTT_min has to fit. It is at least the time of two packets on the line:
+ *      240 us with 100 Mbit/s, 1 us with 25 Gbit/s; the delay has steps of a packet. And at least
+ *      dcc_path.delay_floor_ns. The hosts' noise is added: the base RTT has it on average, and
+ *      single RTTs differ by as much.
  *  11. After idle time a flow starts anew, at line rate with a window of one BDP. A timeout
  *      leaves a packet per RTT_min.
  */
@@ -94,24 +84,11 @@
 #include "dcc_cc.h"
 #include "dcc_math.h"
 
-/* Bits of "features". */
-#define DCC_CCC_FEATURE_WINDOW 1U
-#define DCC_CCC_FEATURE_SHARE 2U
-#define DCC_CCC_FEATURE_DRIFT 4U
-#define DCC_CCC_FEATURE_BASIS 8U
-#define DCC_CCC_FEATURE_START 16U
-#define DCC_CCC_FEATURE_SLOPE 32U
-#define DCC_CCC_FEATURE_FLOOR 64U
-#define DCC_CCC_FEATURE_SLACK 128U
-#define DCC_CCC_FEATURE_STAY 256U
-#define DCC_CCC_FEATURE_MAX 511U
-/* What measured best: FLOOR and SLACK are not needed beside the others. */
-#define DCC_CCC_FEATURE_DEFAULT 319U
-
 /* Parameters, with their ranges. */
 #define DCC_CCC_Q_B_MIN_NS 500U
 #define DCC_CCC_Q_B_MAX_NS 250000000U
 #define DCC_CCC_Q_B_NS 5000U
+#define DCC_CCC_Q_B_BASE_PART 4U
 /* Less would be a queue that a single packet in front makes, and its sender would brake for it. */
 #define DCC_CCC_Q_B_PACKETS 2U
 #define DCC_CCC_GAMMA_MAX_PPM 990000U
@@ -137,21 +114,14 @@
 
 /* Automatic r_min: a packet in so many base RTTs. */
 #define DCC_CCC_R_MIN_RTTS 6U
-/* Longer RTTs than so many base RTTs stretch it. */
-#define DCC_CCC_R_MIN_STRETCH 2U
 
 /* What the flow gets of a busy link: no decrease below 7/8, no increase above 5/4 of it in Ai. */
 #define DCC_CCC_KEEP_Q16 57344U
 #define DCC_CCC_REACH_Q16 81920U
-/* Without a queue, for flows with fewer than two packets per RTT: twice what was delivered. */
-#define DCC_CCC_PROBE_Q16 131072U
 #define DCC_CCC_RHO_MAX 4U
 
 /* In one RTT a rate above Irr loses a fifth of its excess, times r / R_l. */
 #define DCC_CCC_DRIFT_Q16 13107U
-
-/* A window of r * (RTT_min + 0.85 min(q, q_B)). */
-#define DCC_CCC_SLACK_Q16 55706U
 
 /* Numbered as in the tracepoint. */
 enum dcc_ccc_region {
@@ -162,15 +132,14 @@ enum dcc_ccc_region {
 	DCC_CCC_H2I = 4,
 	DCC_CCC_H1D = 5,
 	DCC_CCC_H2D = 6,
-	DCC_CCC_LOSS = 7, /* the whole first window was lost */
 	DCC_CCC_RTO = 8,
 };
 
 struct dcc_ccc_params {
-	u32 q_b_ns;	/* queueing delay to hold, at least two packets' time; 0: base RTT / 4 */
+	u32 q_b_ns;	/* queueing delay to hold; 0: 5 us, at least a quarter of the base RTT */
 	u32 gamma_ppm;	/* weight of the old gradient, 0 .. 990000 */
 	u32 r_min_kbps; /* no rate below; 0: a packet in six base RTTs */
-	u32 features;	/* DCC_CCC_FEATURE_* */
+	u32 paper;	/* not a sysctl: 1: ccc_paper, without the rules above */
 };
 
 /* 1 / d for products: n * value >> shift is n / d. */
@@ -194,7 +163,6 @@ struct dcc_ccc_scale {
 	u32 q_b_ns;
 	u32 log_q_b_q16;
 	u32 empty_ns; /* 5 % of RTT_min: below it there is no queue */
-	u32 slack_q16; /* 0.85 q_B / RTT_min, at most 1; 0: none */
 	u32 step_q30; /* M / RTT_min as a share of the line */
 	u32 min_q30;
 	u32 gamma_q24;
@@ -234,20 +202,19 @@ static_assert(sizeof(struct dcc_ccc_flow) * 8 < 1000, "section 5: less than 1000
 #define DCC_CCC_PARAMS(X)                                       \
 	X(q_b_ns, DCC_CCC_Q_B_MIN_NS, DCC_CCC_Q_B_MAX_NS, true) \
 	X(gamma_ppm, 0, DCC_CCC_GAMMA_MAX_PPM, true)            \
-	X(r_min_kbps, 1, DCC_CCC_R_MIN_MAX_KBPS, true)          \
-	X(features, 0, DCC_CCC_FEATURE_MAX, true)
+	X(r_min_kbps, 1, DCC_CCC_R_MIN_MAX_KBPS, true)
 
 static inline void dcc_ccc_params_default(struct dcc_ccc_params *p)
 {
-	p->q_b_ns = DCC_CCC_Q_B_NS;
+	p->q_b_ns = 0;
 	p->gamma_ppm = DCC_CCC_GAMMA_PPM;
 	p->r_min_kbps = 0;
-	p->features = DCC_CCC_FEATURE_DEFAULT;
+	p->paper = 0;
 }
 
 static inline bool dcc_ccc_params_valid(const struct dcc_ccc_params *p)
 {
-	return DCC_CCC_PARAMS(DCC_PARAM_FITS) true;
+	return DCC_CCC_PARAMS(DCC_PARAM_FITS) p->paper <= 1;
 }
 
 static inline bool dcc_ccc_stale(const struct dcc_ccc_scale *k, const struct dcc_path *path,
@@ -255,7 +222,7 @@ static inline bool dcc_ccc_stale(const struct dcc_ccc_scale *k, const struct dcc
 {
 	return !dcc_same_path(&k->path, path) || k->params.q_b_ns != p->q_b_ns ||
 	       k->params.gamma_ppm != p->gamma_ppm || k->params.r_min_kbps != p->r_min_kbps ||
-	       k->params.features != p->features;
+	       k->params.paper != p->paper;
 }
 
 static inline void dcc_ccc_set_reciprocal(struct dcc_ccc_reciprocal *r, u32 d)
@@ -290,8 +257,11 @@ static inline void dcc_ccc_derive(struct dcc_ccc_scale *k, const struct dcc_path
 	k->params = *p;
 	k->line_rate_bps = rate;
 	k->base_ns = dcc_clamp_u32(path->base_rtt_ns, DCC_PATH_RTT_MIN_NS, DCC_PATH_RTT_MAX_NS);
-	k->q_b_ns = dcc_clamp_u32(p->q_b_ns ? p->q_b_ns : k->base_ns / 4, DCC_CCC_Q_B_MIN_NS,
-				  DCC_CCC_Q_B_MAX_NS);
+	k->q_b_ns = p->q_b_ns;
+	if (!k->q_b_ns)
+		k->q_b_ns = dcc_max_u32(DCC_CCC_Q_B_NS, dcc_sub_sat_u32(k->base_ns, path->noise_ns) /
+								DCC_CCC_Q_B_BASE_PART);
+	k->q_b_ns = dcc_clamp_u32(k->q_b_ns, DCC_CCC_Q_B_MIN_NS, DCC_CCC_Q_B_MAX_NS);
 	k->q_b_ns = dcc_max_u32(k->q_b_ns, (u32)dcc_min_u64((packet_ns_q8 * DCC_CCC_Q_B_PACKETS) >>
 							    8, DCC_CCC_Q_B_MAX_NS));
 	k->q_b_ns = dcc_max_u32(k->q_b_ns, dcc_min_u32(path->delay_floor_ns, DCC_CCC_Q_B_MAX_NS));
@@ -299,10 +269,6 @@ static inline void dcc_ccc_derive(struct dcc_ccc_scale *k, const struct dcc_path
 	k->empty_ns = dcc_min_u32(k->base_ns / 20, k->q_b_ns / 2);
 	k->log_q_b_q16 = dcc_log2_segments_q16(k->q_b_ns);
 	k->gamma_q24 = dcc_ppm_to_q24(dcc_min_u32(p->gamma_ppm, DCC_CCC_GAMMA_MAX_PPM));
-	k->slack_q16 = 0;
-	if (p->features & DCC_CCC_FEATURE_SLACK)
-		k->slack_q16 = (u32)dcc_min_u64(dcc_div_u64((u64)k->q_b_ns * DCC_CCC_SLACK_Q16,
-							    k->base_ns), 1U << 16);
 	dcc_ccc_set_reciprocal(&k->per_rtt, k->base_ns);
 	dcc_ccc_set_reciprocal(&k->per_q_b, k->q_b_ns);
 
@@ -322,29 +288,14 @@ static inline void dcc_ccc_derive(struct dcc_ccc_scale *k, const struct dcc_path
 	k->min_q30 = (u32)dcc_clamp_u64(min_q30, DCC_CCC_SHARE_MIN, DCC_CCC_SHARE_ONE);
 }
 
-static inline bool dcc_ccc_has(const struct dcc_ccc_scale *k, u32 what)
-{
-	return (k->params.features & what) != 0;
-}
-
 static inline void dcc_ccc_control(const struct dcc_ccc *s, struct dcc_control *out)
 {
 	const struct dcc_ccc_scale *k = &s->scale;
 	const struct dcc_ccc_flow *f = &s->flow;
 	u64 window = dcc_scale_q30(k->bdp_q16, f->rate_q30);
 
-	if (DCC_UNLIKELY(k->slack_q16)) {
-		u32 filled_q24 = dcc_ccc_over_q24(dcc_min_u32(f->q_ns, k->q_b_ns), &k->per_q_b);
-		u32 more_q24 = (u32)(((u64)filled_q24 * k->slack_q16) >> 16);
-
-		window += dcc_scale_q24(window, dcc_min_u32(more_q24, DCC_RATIO_ONE));
-	}
-	if (dcc_ccc_has(k, DCC_CCC_FEATURE_WINDOW) && window < DCC_WINDOW_ONE) {
-		if (f->rate_q30 <= k->min_q30 && f->rtt_ns >> 1 > k->base_ns)
-			window *= DCC_CCC_R_MIN_STRETCH;
-		else
-			window = DCC_WINDOW_ONE;
-	}
+	if (!k->params.paper)
+		window = dcc_max_u64(window, DCC_WINDOW_ONE);
 	out->cwnd_q16 = dcc_max_u64(window, 1);
 	out->pacing_bps = dcc_max_u64(dcc_scale_q30(k->line_rate_bps, f->rate_q30), 1000);
 	out->probe_ns = 0;
@@ -473,7 +424,7 @@ static inline void dcc_ccc_update_basis(struct dcc_ccc *s)
 	struct dcc_ccc_flow *f = &s->flow;
 	u64 sum;
 
-	if (!f->raised && dcc_ccc_has(&s->scale, DCC_CCC_FEATURE_BASIS)) {
+	if (!f->raised && !s->scale.params.paper) {
 		dcc_ccc_set_basis(f, f->rate_q30);
 		f->raised = f->braked;
 	} else if (f->in_a) {
@@ -490,8 +441,7 @@ static inline void dcc_ccc_update_doublings(struct dcc_ccc *s, u64 now_ns)
 	struct dcc_ccc_flow *f = &s->flow;
 
 	if (f->q_ns >= s->scale.empty_ns) {
-		if (f->empty && f->q_ns < (s->scale.q_b_ns >> 1) &&
-		    dcc_ccc_has(&s->scale, DCC_CCC_FEATURE_STAY))
+		if (f->empty && f->q_ns < (s->scale.q_b_ns >> 1) && !s->scale.params.paper)
 			return;
 		f->empty = false;
 		f->doublings = 0;
@@ -512,8 +462,7 @@ static inline u32 dcc_ccc_analytical_step(const struct dcc_ccc *s, u32 itv_ns)
 	const struct dcc_ccc_flow *f = &s->flow;
 	u32 falling_q16 = (u32)-f->gradient_q16; /* q_v < 0 here: delta > 0 and q >= q_B */
 	u32 fall_ns = dcc_sat_u32(((u64)itv_ns * falling_q16) >> 16);
-	u32 floor_ns = dcc_ccc_has(k, DCC_CCC_FEATURE_FLOOR) ? k->empty_ns : 1;
-	u32 ahead_ns = dcc_max_u32(dcc_sub_sat_u32(f->q_ns, fall_ns), floor_ns);
+	u32 ahead_ns = dcc_max_u32(dcc_sub_sat_u32(f->q_ns, fall_ns), 1);
 	s32 log_q16 = (s32)k->log_q_b_q16 - (s32)dcc_log2_segments_q16(ahead_ns);
 	s32 gap_q16 = (log_q16 >> 1) + (s32)falling_q16;
 
@@ -538,31 +487,26 @@ static inline u32 dcc_ccc_probing_step(const struct dcc_ccc *s, u32 irr_q30, u32
 	return (u32)((((basis_q30 * weight_q30) >> 30) * itv_q24) >> 24);
 }
 
-/* What the flow may add: up to reach times what is delivered to it. */
-static inline u32 dcc_ccc_limit_step(const struct dcc_ccc *s, u32 step_q30, u32 reach_q16)
+/* What the flow may add: up to 5/4 of what is delivered to it. */
+static inline u32 dcc_ccc_limit_step(const struct dcc_ccc *s, u32 step_q30)
 {
-	u32 room_q16 = dcc_sub_sat_u32(reach_q16, dcc_ccc_rho_q16(s));
+	u32 room_q16 = dcc_sub_sat_u32(DCC_CCC_REACH_Q16, dcc_ccc_rho_q16(s));
 
 	/* r (reach - rho) is below the true room, (reach / rho - 1) r, but for rho near 1. */
 	return (u32)dcc_min_u64(step_q30, ((u64)s->flow.rate_q30 * room_q16) >> 16);
 }
 
 /* delta > 0, no long queue. */
-static inline u32 dcc_ccc_probe_up(struct dcc_ccc *s, u64 now_ns, u32 itv_ns, u32 itv_q24,
-				   u32 irr_q30)
+static inline u32 dcc_ccc_probe_up(struct dcc_ccc *s, u64 now_ns, u32 itv_q24, u32 irr_q30)
 {
-	const struct dcc_ccc_scale *k = &s->scale;
 	struct dcc_ccc_flow *f = &s->flow;
-	u32 step_q30;
 
 	dcc_ccc_update_basis(s);
 	dcc_ccc_update_doublings(s, now_ns);
 	if (f->rate_q30 >= irr_q30)
 		return f->rate_q30;
-	step_q30 = dcc_ccc_probing_step(s, irr_q30, itv_q24);
-	if (itv_ns > k->base_ns >> 1 && dcc_ccc_has(k, DCC_CCC_FEATURE_SHARE))
-		step_q30 = dcc_ccc_limit_step(s, step_q30, DCC_CCC_PROBE_Q16);
-	return f->rate_q30 + step_q30; /* each at most the line rate, 2^30 */
+	/* Each is at most the line rate, 2^30. */
+	return f->rate_q30 + dcc_ccc_probing_step(s, irr_q30, itv_q24);
 }
 
 /* delta <= 0: r * w_md * Itv / RTT_min, with q / q_B in over_q24. */
@@ -576,12 +520,12 @@ static inline u32 dcc_ccc_probe_down(const struct dcc_ccc *s, u32 itv_q24, u32 i
 
 	if (f->rate_q30 <= irr_q30)
 		return f->rate_q30;
-	if (dcc_ccc_has(&s->scale, DCC_CCC_FEATURE_SLOPE))
+	if (!s->scale.params.paper)
 		weight_q24 = dcc_min_u32(off_q24, 2 * DCC_RATIO_ONE) >> 3;
 	else
 		weight_q24 = dcc_min_u32(off_q24, DCC_RATIO_ONE) >> 2;
 	weight_q24 = (u32)(((u64)weight_q24 * itv_q24) >> 24);
-	if (f->region != DCC_CCC_H1D && dcc_ccc_has(&s->scale, DCC_CCC_FEATURE_SHARE))
+	if (f->region != DCC_CCC_H1D && !s->scale.params.paper)
 		weight_q24 = dcc_min_u32(weight_q24, dcc_sub_sat_u32(dcc_ccc_rho_q16(s),
 								     DCC_CCC_KEEP_Q16) << 8);
 	return f->rate_q30 - (u32)(((u64)f->rate_q30 * weight_q24) >> 24);
@@ -593,8 +537,7 @@ static inline u32 dcc_ccc_drift(const struct dcc_ccc *s, u32 irr_q30, u32 itv_q2
 	const struct dcc_ccc_flow *f = &s->flow;
 	u64 drift_q30;
 
-	if (f->rate_q30 <= irr_q30 || f->q_ns < s->scale.empty_ns ||
-	    !dcc_ccc_has(&s->scale, DCC_CCC_FEATURE_DRIFT))
+	if (f->rate_q30 <= irr_q30 || f->q_ns < s->scale.empty_ns || s->scale.params.paper)
 		return 0;
 	drift_q30 = ((u64)(f->rate_q30 - irr_q30) * f->rate_q30) >> 30;
 	drift_q30 = (drift_q30 * itv_q24) >> 24;
@@ -629,7 +572,7 @@ static inline void dcc_ccc_adjust(struct dcc_ccc *s, u64 now_ns, u32 itv_ns)
 		f->record_q30[0] = f->rate_q30;
 	}
 	if (f->region == DCC_CCC_H1I || f->region == DCC_CCC_H2I) {
-		rate_q30 = dcc_ccc_probe_up(s, now_ns, itv_ns, itv_q24, irr_q30);
+		rate_q30 = dcc_ccc_probe_up(s, now_ns, itv_q24, irr_q30);
 	} else {
 		f->empty = false;
 		f->doublings = 0;
@@ -638,8 +581,8 @@ static inline void dcc_ccc_adjust(struct dcc_ccc *s, u64 now_ns, u32 itv_ns)
 		if (f->region == DCC_CCC_AI) {
 			u32 step_q30 = dcc_ccc_analytical_step(s, itv_ns);
 
-			if (dcc_ccc_has(k, DCC_CCC_FEATURE_SHARE))
-				step_q30 = dcc_ccc_limit_step(s, step_q30, DCC_CCC_REACH_Q16);
+			if (!k->params.paper)
+				step_q30 = dcc_ccc_limit_step(s, step_q30);
 			rate_q30 = f->rate_q30 + step_q30;
 		} else {
 			f->braked = true;
@@ -692,7 +635,7 @@ static inline bool dcc_ccc_ack(struct dcc_ccc *s, const struct dcc_path *path,
 
 /*
  * A loss was found at now_ns.  out is set in any case.  A queue that overflows has shown its delay
- * before, and that has been answered; but not to a flow whose whole first window was lost.
+ * before, and that has been answered.
  */
 static inline void dcc_ccc_loss(struct dcc_ccc *s, const struct dcc_path *path,
 				const struct dcc_ccc_params *p, u64 now_ns,
@@ -701,10 +644,6 @@ static inline void dcc_ccc_loss(struct dcc_ccc *s, const struct dcc_path *path,
 	(void)path;
 	(void)p;
 	(void)now_ns;
-	if (!s->flow.have_rtt && dcc_ccc_has(&s->scale, DCC_CCC_FEATURE_START)) {
-		s->flow.region = DCC_CCC_LOSS;
-		dcc_ccc_set_rate(s, s->scale.min_q30);
-	}
 	dcc_ccc_control(s, out);
 }
 

@@ -25,63 +25,53 @@
  *
  * The algorithms
  *   prioplus_paper: Algorithm 1 with the differences below.
- *   prioplus: in addition the rules R1 to R12.  A flow of Algorithm 1 estimates N
- *     from its window when it yields.  The delay that makes it yield has squeezed
- *     that window, so N comes out many times too large, and the flow comes back
- *     many times too slowly.
- *     R1  A flow is settled after four RTTs within its channel (above the limit of the
- *         level below).  w_hold is the largest window of its last 16 RTTs then, and N is
- *         D_target rate / w_hold.  A flow that its own line limits, so that it does not use
- *         its window, is settled at what it uses.
- *     R2  Over the limit:
- *         a) A flow that was never settled may be one of many that started at once.  It
- *         cuts its window to w D_target / d and waits for the effect, up to three times in
- *         a row, before it stops.  From the second time on it also takes N from that
- *         delay; at the first, a part of what is in flight is the lower levels', which
- *         are yielding.
- *         b) A settled flow yields: a higher level has come.  w_hold and N stay.
- *         c) A flow that was settled once, and whose window is at most w_hold, yields too,
- *         but N grows by a fifth and w_hold falls by a sixth.  If its own level is the
- *         cause, that ends it.
- *         d) Else N is estimated as in the listing.
- *     R3  A flow that has yielded does not resume in the middle of a queue, unless eight
- *         probes in a row find one: then a lower level keeps it.  And it lets the levels
- *         between it and the yielded-to level go first.  If the last long delay was that of
- *         the next level, one probe without a queue is enough.  Else a second probe must
- *         confirm it, the later the further away that delay was; the last but one long
- *         delay counts if the last was shorter, for then the queue was draining.  If the
- *         very first probe finds no queue, an RTT later another must confirm that: the
- *         flow's own leaving has emptied the queue, which the higher level is about to
- *         fill.  For each level in between, three at most, probes are two RTTs further apart.
- *     R4  It resumes with its part of what fills the queue to half its D_target, or with
- *         80 % of the part of w_hold that stood in the queue.
- *     R5  Without a queue the window doubles up to what w_hold is without a queue.
- *     R6  The adaptive increase is at least half of the flow's part of the gap, and doubles
- *         each time that it did not reach the channel, or what a settled flow aims at (R9):
- *         lower levels that are not over their limits yield slowly.  A flow that knows
- *         nothing of N at most doubles.
- *     R7  A probe that finds a queue below D_target lets the flow resume with half of its
- *         part of the gap, at most W_LS.
- *     R8  The first of two samples over the limit does not shrink the window.
- *     R9  W_AI / N, with N from the flow's own window, and the adaptive increase grow with
- *         the window as the decrease does: then nothing makes the shares of a level equal,
- *         and a flow whose base RTT is longer by a tenth of a microsecond takes them all.
- *         The base core and the adaptive increase of a settled flow aim at
- *         D_target + A/10 (log2 n - 4), n = D_target rate / window, at most 2^7: larger
- *         shares give way at shorter queues.  Its W_AI is window A / (16 D_target), so that
- *         a level grows by a sixteenth of A per RTT, however many flows it has.
- *     R10 The decrease is of at most what the line holds at the delay.  A flow that is alone,
- *         paced at its line's rate, uses no more; the decrease of a window above that would
- *         come to nothing, and the flow would fill its channel and stop.
- *     R11 Where nobody has told the line rate, it is a device's, and the path may have a hundredth
- *         of it.  Then W_LS is more than the path holds, neither a cut nor N says anything of
- *         a window that nobody can use, and a flow that is alone takes itself for one of a
- *         hundred.  So the window is at most four times what was in flight an RTT ago, or an
- *         eighth more in a queue; and nobody aims higher than D_target.
- *     R12 Of samples over the limit only one that is at least as long as the one before counts as
- *         the second.  A packet that a host holds back holds back all behind it; they come
- *         together then, and their RTTs fall by the time between them.  A level that takes the
- *         queue makes it longer.
+ *   prioplus: in addition the rules below.  A flow of Algorithm 1 estimates N from its window when
+ *     it yields.  The delay that makes it yield has squeezed that window, so N comes out many
+ *     times too large, and the flow comes back many times too slowly.
+ *
+ * States
+ *   SENDS	--four RTTs within the channel--> SETTLED
+ *   SETTLED	--an RTT below the channel, or a window out of use--> SENDS
+ *   both	--over the limit--> STOPPED or YIELDED, or a cut
+ *   STOPPED	--a probe below D_limit--> SENDS
+ *   YIELDED	--a probe that finds no queue--> SENDS, or ASKED where levels in between go first
+ *		--the eighth probe in a row that finds a queue below D_limit--> SENDS
+ *   ASKED	--a second probe that finds no queue--> SENDS; else --> YIELDED
+ *
+ * The rules of prioplus (docs/design/ablation.md has what each carries)
+ *   settle: w_hold is the window of a settled flow, and N is D_target rate / w_hold.
+ *   cut: a flow that was never settled may be one of many that started at once.  Over the limit it
+ *     cuts its window to w D_target / d and waits for the effect, up to three times in a row,
+ *     before it stops.  From the second time on it also takes N from that delay; at the first, a
+ *     part of what is in flight is the lower levels', which are yielding.
+ *   yield: a settled flow yields, since a higher level has come.  w_hold and N stay.  A flow that
+ *     was settled once, and whose window is at most w_hold, yields too, but N grows by a fifth and
+ *     w_hold falls by a sixth: if its own level is the cause, that ends it.  Else N is estimated
+ *     as in the listing, and the flow stops.
+ *   wait: a flow that has yielded does not resume in the middle of a queue, unless eight probes in
+ *     a row find one: then a lower level keeps it.
+ *   away: levels between it and the one that it has yielded to go first.  If the last long delay
+ *     was that of the next level, one probe without a queue is enough; else a second one has to
+ *     confirm it, and probes are two RTTs further apart for each level in between, three at most.
+ *     The last but one long delay counts if the last was shorter: the queue was draining.
+ *   resume: with 80 % of the part of w_hold that stood in the queue.
+ *   gap: the adaptive increase is at least half of the flow's part of the gap, and doubles each
+ *     time that it did not reach the channel, or what a settled flow aims at: lower levels that
+ *     are not over their limits yield slowly.  A flow that knows nothing of N at most doubles.  A
+ *     probe that finds a queue below D_target lets the flow resume with as much, at most W_LS.
+ *   aim: W_AI / N, with N from the flow's own window, and the adaptive increase grow with the
+ *     window as the decrease does: then nothing makes the shares of a level equal, and a flow whose
+ *     base RTT is longer by a tenth of a microsecond takes them all.  A settled flow aims at
+ *     D_target + A/10 (log2 n - 4), n = D_target rate / window, at most 2^7: larger shares give way
+ *     at shorter queues.  Its W_AI is window A / (16 D_target), so that a level grows by a
+ *     sixteenth of A per RTT, however many flows it has.
+ *   line: the decrease is of at most what the line holds at the delay.  A flow that is alone, paced
+ *     at its line's rate, uses no more; the decrease of a window above that would come to nothing,
+ *     and the flow would fill its channel and stop.
+ *   flight: where the line rate is not configured, it is a device's, and the path may have a
+ *     hundredth of it.  Then W_LS is more than the path holds, neither a cut nor N says anything of
+ *     a window that nobody can use, and a flow that is alone takes itself for one of a hundred.  So
+ *     the window is at most four times what was in flight an RTT ago, or an eighth more in a queue.
  *
  * A path that is longer than its base RTT says
  *   D_target and D_limit go by the base RTT, and all levels have to agree on it.  Where a probe of
@@ -119,9 +109,9 @@
  *      the next level's queue for one below its own limit, and resumes into it.
  *      Data sent in place of a probe (DCC_ACK_PROBE_DATA) counts as it is.
  *  13. A is at least two packets' time on the line: a delay moves in steps of a
- *      packet, and a channel below that stops a flow that is alone.  In prioplus it also
- *      is at least ten packets' time, or a fifth of the base RTT if that is less: windows
- *      are whole packets, and two or three of a level's flows may grow within one RTT.
+ *      packet, and a channel below that stops a flow that is alone.  Where A is not configured,
+ *      prioplus has a fifth of the base RTT at least: the linear start of a low level adds an
+ *      eighth in one RTT, which has to end below D_limit.
  *  14. Where the hosts' noise is measured (dcc_path.noise_ns), B has it in addition.
  *      Flows that measure unlike noise have unlike channels: priorities in a noisy
  *      network need a base RTT and a B that are told.
@@ -129,8 +119,6 @@
  *      tolerance a quarter of it.
  *  16. prioplus_ledbat: the window falls at most to a half in a RTT, as in dcc_ledbat.h: W_AI is
  *      a part of the line's BDP, and of a device's line it may be more than the window.
- * docs/design/rules.md has the figures behind the last parts of R3, 10 and 12, and behind paths
- * that are longer than told.
  */
 #ifndef DCC_PRIOPLUS_H
 #define DCC_PRIOPLUS_H
@@ -185,12 +173,10 @@
 #define DCC_PRIOPLUS_CWND_HALF (DCC_PRIOPLUS_CWND_ONE / 2)
 
 #define DCC_PRIOPLUS_FLOWS_ONE 256U /* Q8 */
-#define DCC_PRIOPLUS_SETTLED 4U
+#define DCC_PRIOPLUS_SETTLED_RTTS 4U
 #define DCC_PRIOPLUS_CUTS 3U
-/* w_hold is the largest window of this many RTTs and the ones of the period before. */
-#define DCC_PRIOPLUS_HOLD_ROUNDS 8U
 /*
- * R9: such a part of A for a share of half the size, from so many halves on below and up to so many
+ * Aim: such a part of A for a share of half the size, from so many halves on below and up to so many
  * at most; and what a level grows by in a RTT, of A.
  */
 #define DCC_PRIOPLUS_AIM_PART 10U
@@ -198,17 +184,16 @@
 #define DCC_PRIOPLUS_AIM_MAX 7U
 #define DCC_PRIOPLUS_GROW_PART 16U
 #define DCC_PRIOPLUS_AWAY_MAX 3U
-/* So many packets of a window may be out of use; R11: and such a part of what is in flight. */
+/* So many packets of a window may be out of use, and such a part of what is in flight. */
 #define DCC_PRIOPLUS_UNUSED (2 * DCC_PRIOPLUS_CWND_ONE)
 #define DCC_PRIOPLUS_FLIGHTS 4U
 #define DCC_PRIOPLUS_FLIGHT_SHIFT 3
 #define DCC_PRIOPLUS_MIDDLE_MAX 8U
 #define DCC_PRIOPLUS_TRIES_MAX 8U
 #define DCC_PRIOPLUS_HOPS_MAX 6U
-/* A: at least two packets' time, and ten packets' or a fifth of the base RTT, the shorter one. */
+/* A: two packets' time at least; automatically also a fifth of the base RTT. */
 #define DCC_PRIOPLUS_A_PACKETS 2U
-#define DCC_PRIOPLUS_A_ROOM_PACKETS 10U
-#define DCC_PRIOPLUS_A_ROOM_PART 5U
+#define DCC_PRIOPLUS_A_BASE_PART 5U
 #define DCC_PRIOPLUS_IDLE_FLOOR_PART 4U
 #define DCC_PRIOPLUS_NO_LIMIT 0xffffffffU
 
@@ -218,9 +203,9 @@ enum dcc_prioplus_branch {
 	DCC_PRIOPLUS_CHANNEL = 1,  /* the base core's law */
 	DCC_PRIOPLUS_LINEAR = 2,   /* no queue: linear start */
 	DCC_PRIOPLUS_ADAPTIVE = 3, /* below the target: an adaptive increase begins */
-	DCC_PRIOPLUS_CUT = 4,	   /* R2a */
-	DCC_PRIOPLUS_YIELD = 5,	   /* stopped: a higher level has come (R2b, R2c) */
-	DCC_PRIOPLUS_STOP = 6,	   /* stopped: too many flows, or the listing's rule */
+	DCC_PRIOPLUS_CUT = 4,
+	DCC_PRIOPLUS_YIELD = 5,	   /* YIELDED: a higher level has come */
+	DCC_PRIOPLUS_STOP = 6,	   /* STOPPED: too many flows, or the listing's rule */
 	DCC_PRIOPLUS_WAIT = 7,	   /* the probe's reply: stay stopped */
 	DCC_PRIOPLUS_RESUME = 8,   /* the probe's reply: no queue */
 	DCC_PRIOPLUS_RESUME_LOW = 9, /* the probe's reply: a queue below the target */
@@ -230,7 +215,7 @@ enum dcc_prioplus_branch {
 
 struct dcc_prioplus_params {
 	u32 levels;	    /* priorities from levels - 1 on are the highest level */
-	u32 channel_a_ns;   /* A: swing of the base core */
+	u32 channel_a_ns;   /* A: swing of the base core; 0: 3.2 us, at least base RTT / 5 */
 	u32 channel_b_ns;   /* B: noise of the delay */
 	u32 unlimited_from; /* levels from here on never yield; 0: all do */
 	u32 medium_from;    /* levels of medium and high class; 0: automatic */
@@ -246,9 +231,17 @@ struct dcc_prioplus_params {
 	u32 beta_ppm;	    /* Swift's */
 	u32 max_mdf_ppm;
 	/* Not sysctls: the algorithm's name, and the socket's. */
-	u32 paper;	    /* 1: prioplus_paper, without the rules R1 to R12 */
+	u32 paper;	    /* 1: prioplus_paper, Algorithm 1 alone */
 	u32 priority;	    /* sk_priority */
 	u32 seed;
+};
+
+enum dcc_prioplus_state {
+	DCC_PRIOPLUS_SENDS = 0,
+	DCC_PRIOPLUS_SETTLED = 1, /* for four RTTs within its channel */
+	DCC_PRIOPLUS_STOPPED = 2, /* probes until the queue is below D_limit */
+	DCC_PRIOPLUS_YIELDED = 3, /* probes: a higher level has the queue */
+	DCC_PRIOPLUS_ASKED = 4,	  /* YIELDED, and one probe has found no queue */
 };
 
 /* The last decision, for the tracepoint and ss. */
@@ -265,8 +258,6 @@ struct dcc_prioplus_flow {
 	u64 since_ns;	  /* packets sent before say nothing: resumed, or cut */
 	u64 step_q24;	  /* the adaptive increase, packets per RTT */
 	u64 hold_q24;	  /* w_hold; 0: never settled */
-	u64 largest_q24;  /* window, in this period of rounds and in the one before */
-	u64 largest_before_q24;
 	u32 flows_q8;	  /* N */
 	u32 high_ns;	  /* last delay above the limit; once, the longer one before */
 	u32 probe_ns;	  /* RTT of a probe without a queue */
@@ -274,19 +265,15 @@ struct dcc_prioplus_flow {
 	u32 started_before_q8;
 	u32 random;
 	u16 countdown;
-	u8 rounds;	  /* of this period */
-	u8 settled;	  /* RTTs in the channel, up to DCC_PRIOPLUS_SETTLED */
+	u8 state;	  /* enum dcc_prioplus_state */
+	u8 calm;	  /* RTTs in the channel in a row, up to DCC_PRIOPLUS_SETTLED_RTTS */
 	u8 over;	  /* samples in a row above the limit */
 	u8 odd;		  /* dualRttPass */
-	u8 stopped;
-	u8 yielded;	  /* stopped for a higher level */
-	u8 cuts;	  /* R2a, since an RTT last ended below the limit */
-	u8 tries;	  /* R6: adaptive increases that did not reach the channel */
+	u8 cuts;	  /* since an RTT last ended below the limit */
+	u8 tries;	  /* adaptive increases that did not reach the channel */
 	u8 fresh;	  /* first RTT after a stop */
-	u8 middle;	  /* R3: probes that found a queue below the limit */
-	u8 asked;	  /* R3: one probe has found no queue */
-	u8 seen;	  /* R3: a probe has seen the higher level's queue */
-	u8 falling;	  /* R3: the last delay above the limit was less than high_ns */
+	u8 middle;	  /* YIELDED: probes that found a queue below the limit */
+	u8 falling;	  /* the last delay above the limit was less than high_ns */
 };
 
 static_assert(sizeof(struct dcc_prioplus_flow) <= 104, "as little as TCP's own bytes");
@@ -299,7 +286,6 @@ struct dcc_prioplus {
 	u64 max_cwnd_q24;
 	u64 bdp_q24;
 	u64 ls_q24;	    /* W_LS */
-	u64 fill_q24;	    /* R4: half of the queue of D_target */
 	u64 ai_q24;
 	u32 base_ns;
 	u32 idle_ns;	    /* delays below are "no queue" */
@@ -310,11 +296,10 @@ struct dcc_prioplus {
 	u32 limit_ns;
 	u32 channel_ns;
 	u32 low_ns;	    /* lower edge of the channel */
-	u32 halving_ns;	    /* R9: what a settled flow of half the share aims higher by */
-	u32 window_log2_q16; /* R9: of the packets that the line sends in D_target */
-	u32 grow_q24;	    /* R9: the increase, of the window */
-	u32 hold_idle_q24;  /* parts of w_hold: base / D_target */
-	u32 hold_resume_q24; /* 80 % of (D_target - base) / D_target */
+	u32 halving_ns;	    /* what a settled flow of half the share aims higher by */
+	u32 window_log2_q16; /* of the packets that the line sends in D_target */
+	u32 grow_q24;	    /* its increase, of the window */
+	u32 hold_resume_q24; /* of w_hold: 80 % of (D_target - base) / D_target */
 	u32 beta_q24;
 	u32 max_mdf_q24;
 	u32 wire_bytes;
@@ -333,7 +318,7 @@ static_assert(sizeof(struct dcc_prioplus) <= 384, "state is one object of at mos
  */
 #define DCC_PRIOPLUS_PARAMS(X)                                                               \
 	X(levels, 1, DCC_PRIOPLUS_LEVELS_MAX, false)                                         \
-	X(channel_a_ns, DCC_PRIOPLUS_CHANNEL_MIN_NS, DCC_PRIOPLUS_CHANNEL_MAX_NS, false)     \
+	X(channel_a_ns, DCC_PRIOPLUS_CHANNEL_MIN_NS, DCC_PRIOPLUS_CHANNEL_MAX_NS, true)      \
 	X(channel_b_ns, 0, DCC_PRIOPLUS_CHANNEL_MAX_NS, true)                                \
 	X(unlimited_from, 1, DCC_PRIOPLUS_LEVELS_MAX, true)                                  \
 	X(medium_from, 1, DCC_PRIOPLUS_LEVELS_MAX + 1, true)                                 \
@@ -352,7 +337,7 @@ static_assert(sizeof(struct dcc_prioplus) <= 384, "state is one object of at mos
 static inline void dcc_prioplus_params_default(struct dcc_prioplus_params *p)
 {
 	p->levels = DCC_PRIOPLUS_LEVELS;
-	p->channel_a_ns = DCC_PRIOPLUS_A_NS;
+	p->channel_a_ns = 0;
 	p->channel_b_ns = DCC_PRIOPLUS_B_NS;
 	p->unlimited_from = 0;
 	p->medium_from = 0;
@@ -419,14 +404,15 @@ static inline void dcc_prioplus_derive_delays(struct dcc_prioplus *s)
 	u64 least_ns = dcc_max_u64(DCC_PRIOPLUS_A_PACKETS * packet_ns, s->path.delay_floor_ns);
 	u32 level = dcc_prioplus_level(s);
 	u32 tolerance_ns = dcc_min_u32(p->tolerance_ns, DCC_PRIOPLUS_TOLERANCE_MAX_NS);
-	u32 a_ns, b_ns, queue_ns;
+	u32 a_ns = p->channel_a_ns, b_ns, queue_ns;
 
-	if (!p->paper)
-		least_ns = dcc_max_u64(least_ns,
-				       dcc_min_u64(DCC_PRIOPLUS_A_ROOM_PACKETS * packet_ns,
-						   s->base_ns / DCC_PRIOPLUS_A_ROOM_PART));
-	a_ns = dcc_clamp_u32(p->channel_a_ns, DCC_PRIOPLUS_CHANNEL_MIN_NS,
-			     DCC_PRIOPLUS_CHANNEL_MAX_NS);
+	if (!a_ns) {
+		a_ns = DCC_PRIOPLUS_A_NS;
+		if (!p->paper)
+			a_ns = dcc_max_u32(a_ns, dcc_sub_sat_u32(s->base_ns, s->path.noise_ns) /
+							 DCC_PRIOPLUS_A_BASE_PART);
+	}
+	a_ns = dcc_clamp_u32(a_ns, DCC_PRIOPLUS_CHANNEL_MIN_NS, DCC_PRIOPLUS_CHANNEL_MAX_NS);
 	a_ns = (u32)dcc_clamp_u64(least_ns, a_ns, DCC_PRIOPLUS_CHANNEL_MAX_NS);
 	b_ns = dcc_min_u32(dcc_add_sat_u32(p->channel_b_ns, s->path.noise_ns),
 			   DCC_PRIOPLUS_CHANNEL_MAX_NS);
@@ -480,8 +466,6 @@ static inline void dcc_prioplus_derive_windows(struct dcc_prioplus *s)
 	s->unprobed = level >= high;
 	s->ls_q24 = dcc_prioplus_part_q24(s->bdp_q24, ls_ppm);
 	s->countdown = (u16)dcc_div_u64(DCC_PRIOPLUS_PPM_MAX, ls_ppm);
-	s->fill_q24 = dcc_min_u64(dcc_prioplus_packets_q24(s, queue_ns / 2), DCC_PRIOPLUS_CWND_MAX);
-	s->hold_idle_q24 = dcc_ratio_q24(s->base_ns, s->target_ns);
 	s->hold_resume_q24 = (u32)dcc_prioplus_part_q24(dcc_ratio_q24(queue_ns, s->target_ns),
 							800000);
 	s->ai_q24 = dcc_max_u64(dcc_prioplus_part_q24(s->bdp_q24,
@@ -508,23 +492,25 @@ static inline void dcc_prioplus_derive(struct dcc_prioplus *s, const struct dcc_
 
 /* ---- the base core ----------------------------------------------------- */
 
-/* R9 holds for a flow that is settled. */
 static inline bool dcc_prioplus_is_settled(const struct dcc_prioplus *s)
 {
-	return !s->params.paper && s->flow.settled >= DCC_PRIOPLUS_SETTLED;
+	return s->flow.state == DCC_PRIOPLUS_SETTLED;
+}
+
+static inline bool dcc_prioplus_probes(const struct dcc_prioplus_flow *f)
+{
+	return f->state >= DCC_PRIOPLUS_STOPPED;
 }
 
 /* The target; of a settled flow it is the longer the smaller its share is, but no idle path's. */
 static inline u32 dcc_prioplus_aim_ns(const struct dcc_prioplus *s)
 {
-	u32 halvings_q16, most = DCC_PRIOPLUS_AIM_MAX;
+	u32 halvings_q16;
 
 	if (!dcc_prioplus_is_settled(s))
 		return s->target_ns;
-	/* R11: n by a device's rate is too large. */
-	if (DCC_UNLIKELY(s->path.delay_floor_ns))
-		most = DCC_PRIOPLUS_AIM_MIDDLE;
-	halvings_q16 = dcc_halvings_q16(s->window_log2_q16, s->flow.cwnd_q24, most);
+	halvings_q16 = dcc_halvings_q16(s->window_log2_q16, s->flow.cwnd_q24,
+					DCC_PRIOPLUS_AIM_MAX);
 	return s->target_ns - DCC_PRIOPLUS_AIM_MIDDLE * s->halving_ns +
 	       (u32)(((u64)s->halving_ns * halvings_q16) >> 16);
 }
@@ -665,7 +651,7 @@ static inline u64 dcc_prioplus_ls_step_q24(const struct dcc_prioplus *s)
 	return dcc_max_u64(dcc_prioplus_per_flow_q24(s, s->ls_q24), DCC_PRIOPLUS_CWND_HALF);
 }
 
-/* R6, R7: half of this flow's part of what the queue lacks to D_target, doubled so many times. */
+/* Half of this flow's part of what the queue lacks to D_target, doubled so many times. */
 static inline u64 dcc_prioplus_half_gap_q24(const struct dcc_prioplus *s, u32 gap_ns, u32 times)
 {
 	/* < 2^56 << 8, for 800 Gbit/s and 64 channels of 20 ms */
@@ -689,7 +675,7 @@ static inline u32 dcc_prioplus_away(const struct dcc_prioplus *s)
 	u32 above_ns = dcc_sub_sat_u32(dcc_min_u32(s->flow.high_ns, s->highest_ns),
 				       s->target_ns), away;
 
-	if (!s->flow.yielded || above_ns <= s->channel_ns + s->channel_ns / 2)
+	if (s->flow.state < DCC_PRIOPLUS_YIELDED || above_ns <= s->channel_ns + s->channel_ns / 2)
 		return 0;
 	away = (u32)dcc_div_u64((u64)above_ns + s->channel_ns / 2, s->channel_ns);
 	return dcc_min_u32(away - 1, DCC_PRIOPLUS_AWAY_MAX);
@@ -719,13 +705,10 @@ static inline u64 dcc_prioplus_stop(struct dcc_prioplus *s, u32 delay_ns, u32 br
 {
 	struct dcc_prioplus_flow *f = &s->flow;
 
-	f->stopped = 1;
-	f->yielded = branch == DCC_PRIOPLUS_YIELD;
-	f->asked = 0;
-	f->seen = 0;
+	f->state = branch == DCC_PRIOPLUS_YIELD ? DCC_PRIOPLUS_YIELDED : DCC_PRIOPLUS_STOPPED;
 	f->middle = 0;
 	f->over = 0;
-	f->settled = 0;
+	f->calm = 0;
 	f->step_q24 = 0;
 	f->high_ns = delay_ns;
 	f->falling = 0;
@@ -738,10 +721,7 @@ static inline void dcc_prioplus_resume(struct dcc_prioplus *s, u64 now_ns, u64 c
 {
 	struct dcc_prioplus_flow *f = &s->flow;
 
-	f->stopped = 0;
-	f->yielded = 0;
-	f->asked = 0;
-	f->seen = 0;
+	f->state = DCC_PRIOPLUS_SENDS;
 	f->falling = 0;
 	f->middle = 0;
 	f->over = 0;
@@ -749,10 +729,7 @@ static inline void dcc_prioplus_resume(struct dcc_prioplus *s, u64 now_ns, u64 c
 	f->cuts = 0;
 	f->fresh = 2;
 	f->tries = 0;
-	f->settled = 0;
-	f->rounds = 0;
-	f->largest_q24 = 0;
-	f->largest_before_q24 = 0;
+	f->calm = 0;
 	f->step_q24 = 0;
 	f->round_ns = now_ns;
 	f->since_ns = now_ns;
@@ -762,32 +739,28 @@ static inline void dcc_prioplus_resume(struct dcc_prioplus *s, u64 now_ns, u64 c
 	s->last.branch = branch;
 }
 
-/* R1, once per RTT. */
-static inline void dcc_prioplus_settle(struct dcc_prioplus *s, u32 delay_ns, u64 used_q24)
+/* Once per RTT: has the flow found its share of the channel? */
+static inline void dcc_prioplus_settle(struct dcc_prioplus *s, u32 delay_ns, bool unused)
 {
 	struct dcc_prioplus_flow *f = &s->flow;
 
-	if (delay_ns < s->limit_ns)
-		f->cuts = 0;
-	if (!used_q24 && (delay_ns < s->low_ns || delay_ns >= s->limit_ns)) {
-		f->settled = 0;
+	/* Whose queue that is the next sample says. */
+	if (delay_ns >= s->limit_ns)
+		return;
+	f->cuts = 0;
+	if (unused || delay_ns < s->low_ns) {
+		f->calm = 0;
+		f->state = DCC_PRIOPLUS_SENDS;
 		return;
 	}
-	if (used_q24 || !dcc_prioplus_is_settled(s) || delay_ns >= dcc_prioplus_aim_ns(s))
+	if (!dcc_prioplus_is_settled(s) || delay_ns >= dcc_prioplus_aim_ns(s))
 		f->tries = 0;
-	if (++f->rounds >= DCC_PRIOPLUS_HOLD_ROUNDS) {
-		f->rounds = 0;
-		f->largest_before_q24 = f->largest_q24;
-		f->largest_q24 = 0;
-	}
-	f->largest_q24 = dcc_max_u64(f->largest_q24, used_q24 ? used_q24 : f->cwnd_q24);
-	if (f->settled < DCC_PRIOPLUS_SETTLED)
-		f->settled++;
-	if (f->settled < DCC_PRIOPLUS_SETTLED)
+	f->calm = (u8)dcc_min_u32(f->calm + 1U, DCC_PRIOPLUS_SETTLED_RTTS);
+	if (f->calm < DCC_PRIOPLUS_SETTLED_RTTS)
 		return;
-	f->hold_q24 = dcc_max_u64(f->largest_q24, f->largest_before_q24);
-	dcc_prioplus_set_flows(s, dcc_prioplus_count_q8(s, used_q24 ? delay_ns : s->target_ns,
-							f->hold_q24));
+	f->state = DCC_PRIOPLUS_SETTLED;
+	f->hold_q24 = f->cwnd_q24;
+	dcc_prioplus_set_flows(s, dcc_prioplus_count_q8(s, s->target_ns, f->hold_q24));
 }
 
 /* The second sample above D_limit: the time to the probe, 0: go on. */
@@ -828,12 +801,8 @@ static inline u64 dcc_prioplus_over_limit(struct dcc_prioplus *s, const struct d
 static inline void dcc_prioplus_linear(struct dcc_prioplus *s, u64 now_ns)
 {
 	struct dcc_prioplus_flow *f = &s->flow;
-	u64 cwnd_q24 = f->cwnd_q24 + dcc_prioplus_ls_step_q24(s);
-	u64 idle_q24 = dcc_scale_q24(f->hold_q24, s->hold_idle_q24);
 
-	if (!s->params.paper)
-		cwnd_q24 = dcc_max_u64(cwnd_q24, dcc_min_u64(2 * f->cwnd_q24, idle_q24));
-	dcc_prioplus_set_cwnd(s, now_ns, cwnd_q24);
+	dcc_prioplus_set_cwnd(s, now_ns, f->cwnd_q24 + dcc_prioplus_ls_step_q24(s));
 	dcc_prioplus_count_down(f);
 	s->last.branch = DCC_PRIOPLUS_LINEAR;
 }
@@ -866,7 +835,7 @@ static inline u64 dcc_prioplus_flight_q24(const struct dcc_prioplus *s, const st
 			   dcc_max_u32(s->wire_bytes, 1));
 }
 
-/* R11, once per RTT. */
+/* Where the line rate is not configured, once per RTT. */
 static inline void dcc_prioplus_follow_flight(struct dcc_prioplus *s, const struct dcc_ack *ack)
 {
 	u64 flight_q24 = dcc_prioplus_flight_q24(s, ack);
@@ -882,7 +851,7 @@ static inline void dcc_prioplus_follow_flight(struct dcc_prioplus *s, const stru
 static inline u64 dcc_prioplus_reply(struct dcc_prioplus *s, const struct dcc_ack *ack)
 {
 	struct dcc_prioplus_flow *f = &s->flow;
-	u32 delay_ns = dcc_prioplus_probed_delay(s, ack), away;
+	u32 delay_ns = dcc_prioplus_probed_delay(s, ack);
 	u64 cwnd_q24;
 
 	s->last.branch = DCC_PRIOPLUS_WAIT;
@@ -891,15 +860,16 @@ static inline u64 dcc_prioplus_reply(struct dcc_prioplus *s, const struct dcc_ac
 		f->falling = !f->falling && delay_ns < f->high_ns;
 		if (!f->falling)
 			f->high_ns = delay_ns;
-		f->asked = 0;
-		f->seen = 1;
+		if (f->state == DCC_PRIOPLUS_ASKED)
+			f->state = DCC_PRIOPLUS_YIELDED;
 		f->middle = 0;
 		return dcc_prioplus_probe_ns(s, delay_ns);
 	}
 	if (delay_ns >= s->idle_ns) {
-		f->asked = 0;
+		if (f->state == DCC_PRIOPLUS_ASKED)
+			f->state = DCC_PRIOPLUS_YIELDED;
 		/* A higher level on its way up; if it never gets there, it is a lower one. */
-		if (f->yielded && ++f->middle < DCC_PRIOPLUS_MIDDLE_MAX)
+		if (f->state == DCC_PRIOPLUS_YIELDED && ++f->middle < DCC_PRIOPLUS_MIDDLE_MAX)
 			return dcc_prioplus_probe_ns(s, delay_ns);
 		cwnd_q24 = dcc_div_u64(dcc_clamp_u32(s->params.resume_milli,
 						     DCC_PRIOPLUS_RESUME_MIN_MILLI,
@@ -914,20 +884,14 @@ static inline u64 dcc_prioplus_reply(struct dcc_prioplus *s, const struct dcc_ac
 		dcc_prioplus_resume(s, ack->now_ns, cwnd_q24, DCC_PRIOPLUS_RESUME_LOW);
 		return 0;
 	}
-	away = dcc_prioplus_away(s);
-	if (f->yielded && !f->asked && (away || !f->seen)) {
-		f->asked = 1;
-		return 1 + dcc_prioplus_random(f, s->base_ns / 3) +
-		       (away ? 2ULL * s->base_ns * away : s->base_ns);
+	if (f->state == DCC_PRIOPLUS_YIELDED && dcc_prioplus_away(s)) {
+		f->state = DCC_PRIOPLUS_ASKED;
+		return 1 + dcc_prioplus_random(f, s->base_ns / 3) + 2ULL * s->base_ns;
 	}
 	dcc_prioplus_count_down(f);
 	cwnd_q24 = dcc_prioplus_ls_step_q24(s);
-	/* For the level as a whole; not for a flow that knows nothing of N. */
-	if (!s->params.paper &&
-	    (f->hold_q24 || f->flows_q8 > DCC_PRIOPLUS_FLOWS_ONE)) {
-		cwnd_q24 = dcc_max_u64(cwnd_q24, dcc_prioplus_per_flow_q24(s, s->fill_q24));
+	if (!s->params.paper)
 		cwnd_q24 = dcc_max_u64(cwnd_q24, dcc_scale_q24(f->hold_q24, s->hold_resume_q24));
-	}
 	dcc_prioplus_resume(s, ack->now_ns, cwnd_q24, DCC_PRIOPLUS_RESUME);
 	return 0;
 }
@@ -941,7 +905,8 @@ static inline void dcc_prioplus_forget(struct dcc_prioplus_flow *f, u16 countdow
 	f->flows_q8 = DCC_PRIOPLUS_FLOWS_ONE;
 	f->countdown = countdown;
 	f->high_ns = 0;
-	f->yielded = 0;
+	if (dcc_prioplus_probes(f))
+		f->state = DCC_PRIOPLUS_STOPPED;
 }
 
 static inline u64 dcc_prioplus_begin(struct dcc_prioplus *s)
@@ -953,9 +918,10 @@ static inline u64 dcc_prioplus_begin(struct dcc_prioplus *s)
 	dcc_prioplus_forget(f, s->countdown);
 	f->probe_ns = s->probe_start_ns;
 	dcc_prioplus_resume(s, 0, s->ls_q24, DCC_PRIOPLUS_START);
-	f->stopped = !s->unprobed;
+	if (!s->unprobed)
+		f->state = DCC_PRIOPLUS_STOPPED;
 	s->last.delay_ns = s->base_ns;
-	return f->stopped;
+	return dcc_prioplus_probes(f);
 }
 
 static inline void dcc_prioplus_init(struct dcc_prioplus *s, const struct dcc_path *path,
@@ -1008,15 +974,9 @@ static inline u64 dcc_prioplus_sample(struct dcc_prioplus *s, const struct dcc_a
 	}
 	if (delay_ns < s->limit_ns) {
 		f->over = 0;
-	} else {
-		if (!f->over || delay_ns >= f->high_ns || s->params.paper)
-			f->over++;
-		f->high_ns = delay_ns;
-	}
-	if (f->over >= 2)
+	} else if (++f->over >= 2) {
 		return DCC_BPF_SUBPROG(dcc_prioplus_over_limit)(s, ack);
-	if (f->over && !s->params.paper)
-		return 0;
+	}
 	if (f->cwnd_q24 < DCC_PRIOPLUS_CWND_STOP && delay_ns >= s->target_ns &&
 	    s->limit_ns != DCC_PRIOPLUS_NO_LIMIT) {
 		dcc_prioplus_set_flows(s, dcc_max_u64(f->flows_q8,
@@ -1025,7 +985,8 @@ static inline u64 dcc_prioplus_sample(struct dcc_prioplus *s, const struct dcc_a
 		return dcc_prioplus_stop(s, delay_ns, DCC_PRIOPLUS_STOP);
 	}
 	if (round) {
-		DCC_BPF_SUBPROG(dcc_prioplus_settle)(s, delay_ns, used_q24);
+		if (!s->params.paper)
+			DCC_BPF_SUBPROG(dcc_prioplus_settle)(s, delay_ns, used_q24 != 0);
 		if (delay_ns <= s->target_ns && grow) {
 			if (delay_ns < s->idle_ns)
 				DCC_BPF_SUBPROG(dcc_prioplus_linear)(s, ack->now_ns);
@@ -1059,20 +1020,21 @@ static inline bool dcc_prioplus_ack(struct dcc_prioplus *s, const struct dcc_pat
 		if (s->base_ns != base_ns)
 			s->flow.probe_ns = s->probe_start_ns;
 		/* What has stopped it was the path, not a queue. */
-		if (s->flow.stopped && s->base_ns > base_ns + s->channel_ns / 2)
+		if (dcc_prioplus_probes(&s->flow) && s->base_ns > base_ns + s->channel_ns / 2)
 			dcc_prioplus_forget(&s->flow, s->countdown);
 	}
-	if (ack->flags & DCC_ACK_PROBE) {
-		if (!s->flow.stopped)
-			return false;
-		probe_ns = DCC_BPF_SUBPROG(dcc_prioplus_reply)(s, ack);
-	} else {
-		if (s->flow.stopped)
-			return false;
+	switch (s->flow.state) {
+	case DCC_PRIOPLUS_SENDS:
+	case DCC_PRIOPLUS_SETTLED:
 		/* Sent before; unless the clock went back. */
-		if (!dcc_round_over(ack, s->flow.since_ns))
+		if (ack->flags & DCC_ACK_PROBE || !dcc_round_over(ack, s->flow.since_ns))
 			return false;
 		probe_ns = DCC_BPF_SUBPROG(dcc_prioplus_sample)(s, ack);
+		break;
+	default:
+		if (!(ack->flags & DCC_ACK_PROBE))
+			return false;
+		probe_ns = DCC_BPF_SUBPROG(dcc_prioplus_reply)(s, ack);
 	}
 	s->last.delay_ns = ack->rtt_ns;
 	dcc_prioplus_control(s, probe_ns, out);
@@ -1087,12 +1049,12 @@ static inline void dcc_prioplus_cut(struct dcc_prioplus *s, u64 now_ns, u32 bran
 	u32 rtt_ns = dcc_max_u32(s->last.delay_ns, s->base_ns);
 
 	/* While stopped nothing of it leaves; the probe decides. */
-	if (!f->stopped && (!f->decreased_ns || now_ns - f->decreased_ns >= rtt_ns)) {
+	if (!dcc_prioplus_probes(f) && (!f->decreased_ns || now_ns - f->decreased_ns >= rtt_ns)) {
 		dcc_prioplus_set_cwnd(s, now_ns,
 				      dcc_scale_q24(f->cwnd_q24, DCC_RATIO_ONE - s->max_mdf_q24));
 		s->last.branch = branch;
 	}
-	dcc_prioplus_control(s, f->stopped ? dcc_max_u64(out->probe_ns, 1) : 0, out);
+	dcc_prioplus_control(s, dcc_prioplus_probes(f) ? dcc_max_u64(out->probe_ns, 1) : 0, out);
 }
 
 /* A loss was found at now_ns (fast recovery).  out is set in any case. */

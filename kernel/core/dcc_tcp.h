@@ -193,13 +193,11 @@ static inline bool dcc_tcp_sample(struct dcc_tcp *s, const struct dcc_tcp_view *
 	if (!send_ns) {
 		ack->send_ns = v->now_ns;
 		ack->rtt_ns = 0;
-		ack->measured_rtt_ns = 0;
 		ack->flags |= DCC_ACK_NO_RTT;
 		return true;
 	}
 	ack->send_ns = send_ns;
 	ack->rtt_ns = dcc_sat_u32(v->now_ns - send_ns);
-	ack->measured_rtt_ns = ack->rtt_ns;
 
 	held = dcc_sample_is_held(ack->rtt_ns, s->model.path.base_rtt_ns, packets, may_be_held);
 	if (held)

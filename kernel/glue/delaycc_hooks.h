@@ -204,7 +204,7 @@ static __always_inline void DCC_HOOK(decide)(struct sock *sk,
 				       ack, &s->control);
 
 	if (answered)
-		DCC_HOOK(show)(sk, s, ack->measured_rtt_ns);
+		DCC_HOOK(show)(sk, s, ack->rtt_ns);
 	s->dcc.tcp.last_ack_ns = ack->now_ns;
 	DCC_HOOK(stop_or_go)(sk, s, answered);
 }

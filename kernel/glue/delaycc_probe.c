@@ -437,7 +437,6 @@ static void delaycc_probe_fill(struct sock *sk, struct delaycc_sock *ds,
 	ack->now_ns = now_ns;
 	ack->send_ns = now_ns - rtt_ns;
 	ack->rtt_ns = clamp_t(u64, rtt_ns, 1, U32_MAX);
-	ack->measured_rtt_ns = ack->rtt_ns;
 	ack->flags = DCC_ACK_PROBE;
 	ack->flows = READ_ONCE(ds->flows);
 

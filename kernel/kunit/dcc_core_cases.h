@@ -44,7 +44,6 @@ static void CORE_OWN(ack)(struct core_flow *f, u32 rtt_ns, u64 after_ns)
 	u64 window = f->control.cwnd_q16 * f->path.wire_bytes >> DCC_WINDOW_SHIFT;
 	struct dcc_ack ack = {
 		.rtt_ns = rtt_ns,
-		.measured_rtt_ns = rtt_ns,
 		.acked_bytes = f->path.wire_bytes,
 		.inflight_bytes = min_t(u64, window, 1U << 30),
 	};

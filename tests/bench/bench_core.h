@@ -154,8 +154,7 @@ class Flow {
   __attribute__((always_inline)) dcc_ack Next(int i) {
     const u32 rtt_ns = delays_[static_cast<u32>(i) % delays_.size()];
     send_ns_ += trace_.spacing_ns;
-    return {send_ns_ + rtt_ns,     send_ns_,     rtt_ns, rtt_ns, 1500,
-            trace_.inflight_bytes, trace_.flags, 0};
+    return {send_ns_ + rtt_ns, send_ns_, rtt_ns, 1500, trace_.inflight_bytes, trace_.flags, 0};
   }
 
   __attribute__((always_inline)) bool Ack(int i) {

@@ -25,7 +25,7 @@ struct Ccc {
     if (which & 1) p.q_b_ns = in.Take<u32>();
     if (which & 2) p.gamma_ppm = in.Take<u32>();
     if (which & 4) p.r_min_kbps = in.Take<u32>();
-    if (which & 8) p.features = in.Take<u8>();
+    if (which & 8) p.paper = in.Take<u8>();
     return p;  // valid or not: the core cuts what it cannot use
   }
 

@@ -62,7 +62,6 @@ struct PacketAcks {
     *now_ns += in.Take<u16>();
     ack->now_ns = *now_ns;
     ack->rtt_ns = what < 240 ? in.Take<u16>() : in.Take<u32>();
-    ack->measured_rtt_ns = ack->rtt_ns;
     ack->send_ns = what % 16 == 5 ? in.Take<u64>() : *now_ns - ack->rtt_ns;
     ack->acked_bytes = what < 240 ? path.wire_bytes : in.Take<u32>();
     ack->inflight_bytes = in.Take<u32>();

@@ -49,9 +49,9 @@ struct Prioplus {
     Require(f.cwnd_q24 >= DCC_PRIOPLUS_CWND_MIN && f.cwnd_q24 <= DCC_PRIOPLUS_CWND_MAX);
     Require(f.flows_q8 >= DCC_PRIOPLUS_FLOWS_ONE);
     Require(f.flows_q8 <= DCC_PRIOPLUS_FLOWS_MAX * DCC_PRIOPLUS_FLOWS_ONE);
-    Require(f.settled <= DCC_PRIOPLUS_SETTLED && f.over < 2);
+    Require(f.state <= DCC_PRIOPLUS_ASKED && f.calm <= DCC_PRIOPLUS_SETTLED_RTTS && f.over < 2);
     Require(f.cuts <= DCC_PRIOPLUS_CUTS && f.middle <= DCC_PRIOPLUS_MIDDLE_MAX);
-    Require((v.probe_ns != 0) == (f.stopped != 0));
+    Require((v.probe_ns != 0) == dcc_prioplus_probes(&f));
     Require(v.probe_ns < 100000000000ULL);
     Require(v.cwnd_q16 >= 1);
     Require(v.pacing_bps >= 1000 && v.pacing_bps < DCC_PATH_RATE_MAX_BPS);

@@ -75,19 +75,15 @@ void Sample(Input& in, dcc_tcp* s, dcc_tcp_view* v) {
   if (v->is_retrans)
     noted_ns = dcc_sample_retrans_ns(in.Take<u64>(), in.Take<u16>(), v->now_us, v->now_ns);
   dcc_ack ack;
-  const u32 base_ns = s->model.base.ns;
   if (!dcc_tcp_sample(s, v, noted_ns, &ack)) return;
   Require(ack.now_ns == v->now_ns && ack.flows == 0);
   const u32 rtt_ns = dcc_sat_u32(ack.now_ns - ack.send_ns);
   const dcc_model& m = s->model;
-  if (ack.flags & DCC_ACK_NO_RTT) {
-    Require(ack.rtt_ns == 0 && ack.measured_rtt_ns == 0 && ack.send_ns == ack.now_ns);
-  } else {
-    Require(ack.measured_rtt_ns == rtt_ns && ack.rtt_ns <= rtt_ns);
-    // Without a probe's own packets an RTT is no shorter than the base RTT of before.
-    const u32 least_ns = m.probe.own ? dcc_min_u32(base_ns, m.base.ns) : rtt_ns;
-    Require(ack.rtt_ns >= dcc_min_u32(least_ns, rtt_ns));
-  }
+  const bool probed = (ack.flags & DCC_ACK_NO_RTT) && ack.rtt_ns;
+  if ((ack.flags & DCC_ACK_NO_RTT) && !probed)
+    Require(ack.send_ns == ack.now_ns);
+  else
+    Require(ack.rtt_ns == rtt_ns && (!probed || m.probe.own));
   Require(ack.inflight_bytes >= m.path.wire_bytes);
   // A configured base RTT stays, but for a probe. A measured one is a full packet's.
   const bool sampled = !(ack.flags & (DCC_ACK_NO_RTT | DCC_ACK_DELAYED)) &&
@@ -111,11 +107,10 @@ void Sample(Input& in, dcc_tcp* s, dcc_tcp_view* v) {
 // The reply to a stopped flow's probe.
 void Reply(Input& in, dcc_tcp* s, const dcc_tcp_view& v) {
   dcc_ack ack = {};
-  ack.measured_rtt_ns = in.Take<u32>();
-  ack.rtt_ns = ack.measured_rtt_ns;
+  ack.rtt_ns = in.Take<u32>();
   ack.now_ns = v.now_ns;
   ack.send_ns = v.now_ns - ack.rtt_ns;
-  if (ack.measured_rtt_ns % 4)
+  if (ack.rtt_ns % 4)
     dcc_model_small_sample(&s->model, &ack);
   else
     dcc_model_guess(&s->model, ack.rtt_ns);

@@ -284,7 +284,7 @@ const Algorithm& AlgorithmOf(const std::string& name) {
       {"prioledb_paper", {As<Prioplus>(&dcc_prioplus_params::paper, 1), "paper", 1}},
 #else
       {"ccc", {As<Ccc>()}},
-      {"ccc_paper", {As<Ccc>(&dcc_ccc_params::features, 0), "features", 0}},
+      {"ccc_paper", {As<Ccc>(&dcc_ccc_params::paper, 1), "paper", 1}},
       {"ledbat", {As<Ledbat>()}},
       {"oscar", {As<Oscar>()}},
       {"oscar_paper", {As<Oscar>(&dcc_oscar_params::paper, 1), "paper", 1}},

@@ -45,8 +45,15 @@ def test_cases_have_scenarios_and_figures(subject):
 
 def test_each_rule_of_the_path_model_has_the_guards():
     for name, (_, _, _, cases) in ablation.definitions("path").MECHANISMS.items():
-        assert cases[-2:] == ["held-out/no-noise-197g", "held-out/together-64g"], name
+        assert cases[-2:] == ["path/clean", "path/together"], name
         assert 3 <= len(cases) <= 5
+
+
+@pytest.mark.parametrize("subject, entry, fits", [
+    ("oscar", "delaycc.ko", True), ("oscar", "tcp_oscar.ko", True), ("oscar", "tcp_ccc.ko", True), ("path", "delaycc.ko", True),
+    ("path", "tcp_oscar.ko", True), ("path", "tcp_timely.ko", False), ("path", "linux", True)])
+def test_a_rule_s_lab_has_what_fits_its_path_model(subject, entry, fits):
+    assert ablation.fits(entry, ablation.definitions(subject)) is fits
 
 
 CODE = """/* A comment with DCC_OWN. */
@@ -226,7 +233,7 @@ def test_a_run_goes_on_where_trials_failed_and_notes_them(monkeypatch, tmp_path)
 def test_rules_go_together():
     what, edits, owns, cases = ablation.together("noise-cap+noise-turn", ablation.definitions("path"))
     assert what == "together" and len(edits) == 2 and not owns
-    assert cases == [f"held-out/{name}" for name in ("storm-73g", "no-noise-197g", "together-64g", "gamma-56g", "two-values-23g")]
+    assert cases == [f"path/{name}" for name in ("receiver", "clean", "together", "gamma", "two-values")]
     with pytest.raises(SystemExit, match='no rule "none"'):
         ablation.together("none", ablation.definitions("path"))
 

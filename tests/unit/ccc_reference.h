@@ -15,12 +15,15 @@ namespace delaycc_test {
 
 class CccReference {
  public:
-  CccReference(const dcc_path& path, const dcc_ccc_params& p) : features_(p.features) {
+  CccReference(const dcc_path& path, const dcc_ccc_params& p) : paper_(p.paper) {
     line_ = static_cast<double>(path.line_rate_bps);
     base_ = path.base_rtt_ns;
     wire_ = path.wire_bytes;
     // Whole nanoseconds, as they are compared.
-    q_b_ = std::max<double>(p.q_b_ns ? p.q_b_ns : path.base_rtt_ns / 4, DCC_CCC_Q_B_MIN_NS);
+    q_b_ = p.q_b_ns;
+    if (!p.q_b_ns)
+      q_b_ = std::max(5000.0, std::floor(std::max(base_ - 1.0 * path.noise_ns, 0.0) / 4));
+    q_b_ = std::clamp<double>(q_b_, DCC_CCC_Q_B_MIN_NS, DCC_CCC_Q_B_MAX_NS);
     q_b_ = std::max(q_b_, std::min(std::floor(2 * wire_ * 8e9 / line_),
                                    static_cast<double>(DCC_CCC_Q_B_MAX_NS)));
     q_b_ = std::max(q_b_, std::min(1.0 * path.delay_floor_ns, 1.0 * DCC_CCC_Q_B_MAX_NS));
@@ -43,12 +46,8 @@ class CccReference {
   }
 
   double window() const {  // packets
-    double window = rate_ * base_ / packet_;
-    if (Has(DCC_CCC_FEATURE_SLACK))
-      window *= 1 + std::min(1.0, 0.85 * q_b_ / base_) * std::min(1.0, q_ / q_b_);
-    if (Has(DCC_CCC_FEATURE_WINDOW) && window < 1)
-      window = rate_ <= min_ && rtt_ >= 2 * base_ + 2 ? 2 * window : 1;
-    return window;
+    const double window = rate_ * base_ / packet_;
+    return paper_ ? window : std::max(window, 1.0);
   }
   double rate_bps() const { return std::max(1000.0, rate_ * line_); }
   bool at_least_rate() const { return rate_ <= min_; }
@@ -85,10 +84,6 @@ class CccReference {
     return true;
   }
 
-  void Loss() {
-    if (have_rtt_ || !Has(DCC_CCC_FEATURE_START)) return;
-    SetRate(min_);
-  }
   void Rto() {
     doublings_ = 0;
     empty_seen_ = false;
@@ -116,7 +111,6 @@ class CccReference {
  private:
   static constexpr double kUnits = 65536;
   static double Share(u32 q30) { return q30 / 1073741824.0; }
-  bool Has(u32 what) const { return features_ & what; }
   void SetRate(double rate) { rate_ = std::clamp(rate, min_, 1.0); }
 
   // Equation 10: straight lines between the powers of two.
@@ -142,8 +136,8 @@ class CccReference {
 
   double Rho() const { return std::min(4.0, rate_ * spacing_ / packet_); }
 
-  double Limited(double step, double reach) const {
-    return std::min(step, rate_ * std::max(0.0, reach - Rho()));
+  double Limited(double step) const {
+    return paper_ ? step : std::min(step, rate_ * std::max(0.0, 1.25 - Rho()));
   }
 
   void Adjust(u64 now, double itv) {
@@ -168,9 +162,7 @@ class CccReference {
       if (rate_ < irr) {
         const double w_ai =
             region_ == DCC_CCC_H1I ? 0.5 * irr * std::max(0.0, 1 - 2 * rate_) : 0.1 * irr;
-        double u = std::min(1.0, std::ldexp(basis_, doublings_)) * w_ai * share;
-        if (itv > std::floor(base_ / 2) && Has(DCC_CCC_FEATURE_SHARE)) u = Limited(u, 2);
-        next += u;
+        next += std::min(1.0, std::ldexp(basis_, doublings_)) * w_ai * share;
       }
     } else {
       doublings_ = 0;
@@ -178,35 +170,31 @@ class CccReference {
       if (delta > 0) {
         region_ = DCC_CCC_AI;
         in_a_ = true;
-        const double least = Has(DCC_CCC_FEATURE_FLOOR) ? std::max(1.0, empty_) : 1;
-        const double ahead = std::max(least, std::floor(q_ + itv * gradient_));
+        const double ahead = std::max(1.0, std::floor(q_ + itv * gradient_));
         // Where the logarithm is steep, a nanosecond more or less is not the core's error.
         if (ahead < 200) knife_edge_ = true;
-        double u = (0.5 * (Log2(q_b_) - Log2(ahead)) - gradient_) * step_;
-        if (Has(DCC_CCC_FEATURE_SHARE)) u = Limited(u, 1.25);
-        next += std::clamp(u, 0.0, 1.0);
+        const double u = (0.5 * (Log2(q_b_) - Log2(ahead)) - gradient_) * step_;
+        next += std::clamp(Limited(u), 0.0, 1.0);
       } else {
         region_ = !queue ? DCC_CCC_H1D : falls_ ? DCC_CCC_AD : DCC_CCC_H2D;
         if (region_ == DCC_CCC_AD) in_a_ = true;
         braked_ = true;
         if (rate_ > irr) {
           const double off = std::fabs(q_ - q_b_) / q_b_;
-          double w_md =
-              Has(DCC_CCC_FEATURE_SLOPE) ? 0.125 * std::min(off, 2.0) : 0.25 * std::min(off, 1.0);
+          double w_md = paper_ ? 0.25 * std::min(off, 1.0) : 0.125 * std::min(off, 2.0);
           w_md *= share;
-          if (region_ != DCC_CCC_H1D && Has(DCC_CCC_FEATURE_SHARE))
+          if (region_ != DCC_CCC_H1D && !paper_)
             w_md = std::min(w_md, std::max(0.0, Rho() - 0.875));
           next -= rate_ * w_md;
         }
       }
     }
-    if (rate_ > irr && q_ >= empty_ && Has(DCC_CCC_FEATURE_DRIFT))
-      next -= 0.2 * (rate_ - irr) * rate_ * share;
+    if (rate_ > irr && q_ >= empty_ && !paper_) next -= 0.2 * (rate_ - irr) * rate_ * share;
     SetRate(next);
   }
 
   void UpdateBasis() {
-    if (!raised_ && Has(DCC_CCC_FEATURE_BASIS)) {
+    if (!raised_ && !paper_) {
       basis_ = rate_;
       records_.fill(rate_);
       raised_ = braked_;
@@ -219,7 +207,7 @@ class CccReference {
 
   void UpdateDoublings(u64 now) {
     if (q_ >= empty_) {
-      if (Has(DCC_CCC_FEATURE_STAY) && empty_seen_ && q_ < std::floor(q_b_ / 2)) return;
+      if (!paper_ && empty_seen_ && q_ < std::floor(q_b_ / 2)) return;
       empty_seen_ = false;
       doublings_ = 0;
     } else if (!empty_seen_) {
@@ -231,7 +219,7 @@ class CccReference {
     }
   }
 
-  u32 features_;
+  bool paper_;
   double line_, base_, wire_, q_b_, empty_, gamma_, packet_, step_, min_;
   double gradient_ = 0, q_ = 0, rtt_ = 0, spacing_ = 0;
   double rate_ = 1, basis_ = 1;

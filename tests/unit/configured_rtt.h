@@ -115,7 +115,6 @@ class ConfiguredFlow {
       ack.now_ns = now_ns_;
       ack.send_ns = p.sent_ns;
       ack.rtt_ns = static_cast<u32>(now_ns_ - p.sent_ns);
-      ack.measured_rtt_ns = ack.rtt_ns;
       ack.flags = DCC_ACK_PROBE;
       dcc_model_small_sample(&tcp_.model, &ack);
       tcp_.sampler.rtt_ns = std::max(ack.rtt_ns, tcp_.model.path.base_rtt_ns);

@@ -55,7 +55,7 @@ class Flow {
     if (control.probe_ns) flags |= DCC_ACK_PROBE;
     const u64 window = control.cwnd_q16 * path.wire_bytes >> DCC_WINDOW_SHIFT;
     const u32 acked_bytes = flags & DCC_ACK_PROBE ? 0 : path.wire_bytes;
-    return Take({now_ns, now_ns - rtt_ns, rtt_ns, rtt_ns, acked_bytes,
+    return Take({now_ns, now_ns - rtt_ns, rtt_ns, acked_bytes,
                  static_cast<u32>(dcc_min_u64(window, 1u << 30)), flags, flows});
   }
   int Acks(int count, u32 rtt_ns, u64 after_ns = kPacketNs) {
@@ -241,7 +241,7 @@ TYPED_TEST_P(CoreContract, SumsOfBytesMayWrap) {
   for (int i = 0; i < 3000; ++i) {
     flow.now_ns += kPacketNs;
     const u32 rtt = kBaseNs + static_cast<u32>(i % 100 * 100);
-    flow.Take({flow.now_ns, flow.now_ns - rtt, rtt, rtt, i % 3 ? kMax32 : u32{1} << 31,
+    flow.Take({flow.now_ns, flow.now_ns - rtt, rtt, i % 3 ? kMax32 : u32{1} << 31,
                i % 2 ? kMax32 : 1500, flow.control.probe_ns ? DCC_ACK_PROBE : 0, 0});
     ASSERT_TRUE(InBounds(flow.control, flow.path)) << i;
   }
@@ -333,7 +333,7 @@ TYPED_TEST_P(CoreContract, SplitAcksGainNothingOverWholeOnes) {
       split.now_ns += kPacketNs;
       const bool stopped = split.control.probe_ns;
       const u64 window = split.control.cwnd_q16 * split.path.wire_bytes >> DCC_WINDOW_SHIFT;
-      split.Take({split.now_ns, split.now_ns - rtt, rtt, rtt, stopped ? 0u : 66 + 145u,
+      split.Take({split.now_ns, split.now_ns - rtt, rtt, stopped ? 0u : 66 + 145u,
                   static_cast<u32>(dcc_min_u64(window, 1u << 30)), stopped ? DCC_ACK_PROBE : 0u,
                   0});
     }

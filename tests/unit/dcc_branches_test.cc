@@ -30,8 +30,8 @@ TEST(Branches, OfOscarAreThoseOfItsPage) {
 
 TEST(Branches, OfCccAreThoseOfItsPage) {
   EXPECT_EQ((Numbers{DCC_CCC_START, DCC_CCC_AI, DCC_CCC_AD, DCC_CCC_H1I, DCC_CCC_H2I, DCC_CCC_H1D,
-                     DCC_CCC_H2D, DCC_CCC_LOSS, DCC_CCC_RTO}),
-            (Numbers{0, 1, 2, 3, 4, 5, 6, 7, 8}));
+                     DCC_CCC_H2D, DCC_CCC_RTO}),
+            (Numbers{0, 1, 2, 3, 4, 5, 6, 8}));
 }
 
 TEST(Branches, OfSwiftAreThoseOfItsPage) {

@@ -6,15 +6,15 @@
 namespace {
 
 CONTRACT_CORE(Ccc, dcc_ccc);
-CONTRACT_CORE(CccPaper, dcc_ccc, p.features = 0);
+CONTRACT_CORE(CccPaper, dcc_ccc, p.paper = 1);
 CONTRACT_OF(Ccc, CccPaper);
 
 // clang-format off
 PARAMETERS_OF(Ccc, DCC_CCC_PARAMS,
-  PARAMETER(q_b_ns, 500, 250000000, true, 5000),
+  PARAMETER(q_b_ns, 500, 250000000, true, 0),
   PARAMETER(gamma_ppm, 0, 990000, false, 200000),
   PARAMETER(r_min_kbps, 1, 800000000, true, 0),
-  PARAMETER(features, 0, 511, false, 319, {}, kChoice));
+  PARAMETER(paper, 0, 1, false, 0, {}, kRange, false));
 // clang-format on
 
 }  // namespace

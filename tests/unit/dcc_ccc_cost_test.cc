@@ -146,13 +146,13 @@ TEST(CccCost, CountsWhatItIsTold) {
   EXPECT_EQ(operations.divisions, 2);
 }
 
-class CccCostOf : public ::testing::TestWithParam<unsigned> {};
+class CccCostOf : public ::testing::TestWithParam<bool> {};
 
 TEST_P(CccCostOf, OneDivisionAndAtMostSeventeenMultiplicationsPerAcknowledgment) {
   const dcc_path path = {25000000000ULL, 20000, 1514, 0, 0};
   dcc_ccc_params params;
   dcc_ccc_params_default(&params);
-  params.features = GetParam();
+  params.paper = GetParam();
   dcc_ccc core;
   dcc_control control;
   operations = {};
@@ -180,8 +180,7 @@ TEST_P(CccCostOf, OneDivisionAndAtMostSeventeenMultiplicationsPerAcknowledgment)
   EXPECT_EQ(cost.of(DCC_CCC_AI).divisions, 1) << "nothing was counted";
 }
 
-INSTANTIATE_TEST_SUITE_P(PaperAndDefault, CccCostOf,
-                         ::testing::Values(0u, DCC_CCC_FEATURE_DEFAULT));
+INSTANTIATE_TEST_SUITE_P(DefaultAndPaper, CccCostOf, ::testing::Bool());
 
 TEST(CccCost, StateIsLessThanAThousandBitsPerFlow) {
   EXPECT_EQ(sizeof(u64), 8u) << "a counting integer is as large as a plain one";

@@ -30,8 +30,7 @@ class Flow {
 
   bool Ack(u32 rtt_ns, u32 acked_bytes = 1500, u32 flags = 0, u32 inflight_bytes = 0xffffffff) {
     now_ns += 120;
-    const dcc_ack ack = {now_ns,      now_ns - rtt_ns, rtt_ns, rtt_ns,
-                         acked_bytes, inflight_bytes,  flags,  0};
+    const dcc_ack ack = {now_ns, now_ns - rtt_ns, rtt_ns, acked_bytes, inflight_bytes, flags, 0};
     return dcc_ledbat_ack(&state, &path, &params, &ack, &control);
   }
   void Loss() { dcc_ledbat_loss(&state, &path, &params, now_ns, &control); }

@@ -33,8 +33,7 @@ class Flow {
   bool Ack(u32 rtt_ns, u64 spacing_ns, u32 inflight_bytes, u32 flags = 0) {
     send_ns += spacing_ns;
     now_ns = send_ns + rtt_ns;
-    const dcc_ack ack = {now_ns,          send_ns,        rtt_ns, rtt_ns,
-                         path.wire_bytes, inflight_bytes, flags,  0};
+    const dcc_ack ack = {now_ns, send_ns, rtt_ns, path.wire_bytes, inflight_bytes, flags, 0};
     return dcc_oscar_ack(&state, &path, &params, &ack, &control);
   }
 

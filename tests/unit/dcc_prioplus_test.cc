@@ -33,7 +33,7 @@ class Flow {
 
   bool Ack(u32 rtt_ns, u32 flags = 0, u32 inflight_bytes = 0xffffffff) {
     now_ns += 120;
-    const dcc_ack ack = {now_ns, now_ns - rtt_ns, rtt_ns, rtt_ns, 1500, inflight_bytes, flags, 0};
+    const dcc_ack ack = {now_ns, now_ns - rtt_ns, rtt_ns, 1500, inflight_bytes, flags, 0};
     return dcc_prioplus_ack(&state, &path, &params, &ack, &control);
   }
   // One acknowledgment that ends an RTT of this delay.
@@ -64,7 +64,7 @@ class Flow {
   double hold() const { return static_cast<double>(state.flow.hold_q24) / 16777216.0; }
   double step() const { return static_cast<double>(state.flow.step_q24) / 16777216.0; }
   double flows() const { return state.flow.flows_q8 / 256.0; }
-  bool stopped() const { return state.flow.stopped; }
+  bool stopped() const { return dcc_prioplus_probes(&state.flow); }
 
   dcc_path path;
   dcc_prioplus_params params;
@@ -152,22 +152,23 @@ TEST(PrioplusChannels, AreNotNarrowerThanThePathsGrain) {
   EXPECT_EQ(Flow(told, path).state.target_ns, 5000000u + 2000800u);
 }
 
-TEST(PrioplusChannels, HaveRoomForTenPacketsOrAFifthOfThePath) {
+TEST(PrioplusChannels, AreAFifthOfThePathAndTwoPacketsAtLeast) {
   dcc_prioplus_params paper = Params(0);
   paper.paper = 1;
   dcc_path path = {};
   path.wire_bytes = 1250;
   path.line_rate_bps = 1000000000;  // 10 us a packet
   path.base_rtt_ns = 1000000;
-  EXPECT_EQ(Flow(Params(0), path).state.channel_ns, 100000u + 800u);
+  EXPECT_EQ(Flow(Params(0), path).state.channel_ns, 200000u + 800u);
   EXPECT_EQ(Flow(paper, path).state.channel_ns, 20000u + 800u) << "as listed";
-  path.base_rtt_ns = 400000;
-  EXPECT_EQ(Flow(Params(0), path).state.channel_ns, 80000u + 800u) << "a fifth of the base RTT";
+  path.noise_ns = 100000;
+  EXPECT_EQ(Flow(Params(0), path).state.channel_ns, 180000u + 100800u) << "noise is no path";
+  path.noise_ns = 0;
   path.base_rtt_ns = 40000;
   EXPECT_EQ(Flow(Params(0), path).state.channel_ns, 20000u + 800u) << "two packets at least";
   path.base_rtt_ns = 12000;
   path.line_rate_bps = 100000000000;
-  EXPECT_EQ(Flow(Params(0), path).state.channel_ns, 3200u + 800u) << "as told";
+  EXPECT_EQ(Flow(Params(0), path).state.channel_ns, 3200u + 800u) << "as configured";
 }
 
 TEST(PrioplusStart, AHighLevelSendsAtOnceALowOneProbes) {
@@ -314,18 +315,6 @@ TEST(PrioplusStop, TwoLongDelaysInARowStopTheFlow) {
   EXPECT_TRUE(flow.stopped());
   EXPECT_GE(flow.control.probe_ns, 16000u);
   EXPECT_LE(flow.control.probe_ns, 28001u);
-}
-
-// Packets that a host held back come together: each RTT is shorter than the one before.
-TEST(PrioplusStop, LongDelaysThatFallAreNoReasonToStop) {
-  Flow flow;
-  flow.Settle(10);
-  flow.Round(51000);
-  for (const u32 rtt_ns : {50880, 50760, 50640, 46500}) flow.Ack(rtt_ns);
-  EXPECT_FALSE(flow.stopped());
-  EXPECT_EQ(flow.cwnd(), 10);
-  flow.Ack(46500);
-  EXPECT_TRUE(flow.stopped());
 }
 
 TEST(PrioplusPaper, LongDelaysThatFallStopTheFlow) {
@@ -494,21 +483,6 @@ TEST(PrioplusHold, FourRttsInTheChannelAreSettled) {
   EXPECT_NEAR(flow.flows(), 366.7 / 12, 0.3) << "D_target rate / w_hold";
 }
 
-TEST(PrioplusHold, KeepsTheLargestWindowOfTheLastRtts) {
-  Flow flow;
-  flow.Settle(12);
-  for (int i = 0; i < 5; ++i) {
-    flow.Set(8);
-    flow.Round(44000);
-  }
-  EXPECT_NEAR(flow.hold(), 12, 0.1);
-  for (int i = 0; i < 20; ++i) {
-    flow.Set(8);
-    flow.Round(44000);
-  }
-  EXPECT_NEAR(flow.hold(), 8, 0.1);
-}
-
 TEST(PrioplusHold, YieldingLeavesTheEstimateAlone) {
   Flow flow(Params(5));
   flow.Reply(11900);
@@ -528,11 +502,12 @@ TEST(PrioplusHold, ANewFlowCutsItsWindowBeforeItStops) {
   flow.Set(100);
   flow.Over(88000);
   EXPECT_FALSE(flow.stopped());
-  EXPECT_NEAR(flow.cwnd(), 50, 0.01);
+  // The first of two long delays is the base core's: 1 - 0.8 * 44 / 88 of the window.
+  EXPECT_NEAR(flow.cwnd(), 60 * 44. / 88, 0.01);
   EXPECT_EQ(flow.flows(), 1) << "in part the lower levels' packets";
   EXPECT_FALSE(flow.Ack(88000)) << "sent before the cut";
   flow.Over(88000);
-  EXPECT_NEAR(flow.flows(), 733.3 / 50, 0.1);
+  EXPECT_GT(flow.flows(), 733.3 / 30);
   flow.Over(88000);
   EXPECT_FALSE(flow.stopped());
   flow.Over(88000);
@@ -587,22 +562,10 @@ TEST(PrioplusHold, WaitsForThoseBetweenItAndALevelFarAbove) {
   flow.Over(44000);  // six levels above
   flow.Reply(11900);
   EXPECT_TRUE(flow.stopped());
-  EXPECT_GE(flow.control.probe_ns, 3 * 24000u);
-  EXPECT_LE(flow.control.probe_ns, 3 * 24000u + 4001u);
+  EXPECT_GE(flow.control.probe_ns, 24000u);
+  EXPECT_LE(flow.control.probe_ns, 24000u + 4001u);
   flow.Reply(11900);
   EXPECT_FALSE(flow.stopped()) << "confirmed";
-}
-
-TEST(PrioplusHold, AsksTwiceWhetherTheHigherLevelFailedToCome) {
-  Flow flow(Params(5));
-  flow.Reply(11900);
-  flow.Settle(10);
-  flow.Over(40000);
-  flow.Reply(11900);
-  EXPECT_TRUE(flow.stopped()) << "its own leaving has emptied the queue";
-  EXPECT_GE(flow.control.probe_ns, 12000u);
-  flow.Reply(11900);
-  EXPECT_FALSE(flow.stopped());
 }
 
 TEST(PrioplusHold, AsksTheLessOftenTheFurtherTheHighestLevelIs) {
@@ -630,19 +593,6 @@ TEST(PrioplusHold, TheDelayOfAQueueThatIsEmptyingDoesNotTellWhoKeptIt) {
   }
 }
 
-TEST(PrioplusHold, DoublesAtNoQueueUpToItsWindowWithoutOne) {
-  Flow flow(Params(5));
-  flow.Reply(11900);
-  flow.Settle(36);
-  flow.Over(40000);
-  flow.Reply(40000);
-  flow.Reply(11900);
-  flow.Set(4);
-  flow.Round(12000);
-  EXPECT_NEAR(flow.cwnd(), 8, 3);
-  EXPECT_GE(flow.cwnd(), 8);
-}
-
 TEST(PrioplusHold, IncreasesMoreEachTimeThatItDidNotReachTheChannel) {
   Flow flow(Params(5));
   flow.Reply(11900);
@@ -656,13 +606,6 @@ TEST(PrioplusHold, IncreasesMoreEachTimeThatItDidNotReachTheChannel) {
     last = flow.step();
   }
   EXPECT_GT(last, 1) << "half of the window, which the listing would add at most";
-}
-
-TEST(PrioplusHold, TheFirstLongDelayDoesNotShrinkTheWindow) {
-  Flow flow;
-  flow.Set(50);
-  flow.Round(60000);
-  EXPECT_EQ(flow.cwnd(), 50);
 }
 
 TEST(PrioplusHold, ALevelGrowsByASixteenthOfA) {
@@ -777,8 +720,7 @@ void Share(std::vector<Flow>& flows, int rtts) {
       each.now_ns += static_cast<u64>(delay_ns);
       const auto rtt_ns = static_cast<u32>(delay_ns);
       const auto bytes = static_cast<u32>(each.cwnd() * 1500);
-      const dcc_ack ack = {each.now_ns, each.now_ns - rtt_ns, rtt_ns, rtt_ns,
-                           bytes,       0xffffffff,           0,      0};
+      const dcc_ack ack = {each.now_ns, each.now_ns - rtt_ns, rtt_ns, bytes, 0xffffffff, 0, 0};
       dcc_prioplus_ack(&each.state, &each.path, &each.params, &ack, &each.control);
       ASSERT_FALSE(each.stopped()) << i;
     }
@@ -810,7 +752,7 @@ Flow UnknownLineFlow(dcc_prioplus_params params = Params()) {
   dcc_path path = {10000000000ULL, 80000000, 1500, 0, 0};
   path.delay_floor_ns = 10000000;
   Flow flow(params, path);
-  flow.state.flow.stopped = 0;
+  flow.state.flow.state = DCC_PRIOPLUS_SENDS;
   flow.state.flow.fresh = 0;
   flow.Set(8000);
   return flow;
@@ -841,15 +783,6 @@ TEST(PrioplusUnknownLine, TheFirstFlightAfterAStopSaysNothing) {
   Flow flow = UnknownLineFlow();
   flow.state.flow.fresh = 2;
   EXPECT_GE(After(flow, 80000000, 1), 8000);
-}
-
-TEST(PrioplusUnknownLine, ASmallShareDoesNotAimHigher) {
-  Flow flow = UnknownLineFlow();
-  flow.Settle(1000);
-  EXPECT_EQ(dcc_prioplus_aim_ns(&flow.state), flow.state.target_ns);
-  flow.path.delay_floor_ns = 0;
-  flow.Settle(1000);
-  EXPECT_GT(dcc_prioplus_aim_ns(&flow.state), flow.state.target_ns);
 }
 
 TEST(PrioplusUnknownLine, OnAConfiguredLineTheWindowIsKept) {

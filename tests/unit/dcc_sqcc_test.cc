@@ -42,7 +42,7 @@ class Flow {
 
   bool Ack(u32 rtt_ns, u64 after_ns, u32 flows = 0, u32 flags = 0, u32 bytes = 1000) {
     now_ns += after_ns;
-    const dcc_ack ack = {now_ns, now_ns - rtt_ns, rtt_ns, rtt_ns, bytes, 10000, flags, flows};
+    const dcc_ack ack = {now_ns, now_ns - rtt_ns, rtt_ns, bytes, 10000, flags, flows};
     return dcc_sqcc_ack(&state, &path, &params, &ack, &control);
   }
   // The next decision that is due, on an acknowledgment with this RTT.
@@ -187,7 +187,6 @@ class Incast {
     m.flow.now_ns = now_;
     const dcc_ack ack = {now_,
                          sent_at,
-                         static_cast<u32>(now_ - sent_at),
                          static_cast<u32>(now_ - sent_at),
                          1000 * packets,
                          10000,

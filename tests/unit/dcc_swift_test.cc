@@ -24,8 +24,7 @@ class Flow {
 
   bool Ack(u32 rtt_ns, u32 acked_bytes = 1500, u32 flags = 0) {
     now_ns += 120;
-    const dcc_ack ack = {now_ns,      now_ns - rtt_ns, rtt_ns, rtt_ns,
-                         acked_bytes, inflight_bytes,  flags,  0};
+    const dcc_ack ack = {now_ns, now_ns - rtt_ns, rtt_ns, acked_bytes, inflight_bytes, flags, 0};
     return dcc_swift_ack(&state, &path, &params, &ack, &control);
   }
   void Loss() { dcc_swift_loss(&state, &path, &params, now_ns, &control); }

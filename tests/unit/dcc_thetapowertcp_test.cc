@@ -25,7 +25,7 @@ class Flow {
 
   bool Ack(u32 rtt_ns, u64 spacing_ns = 120, u32 flags = 0) {
     now_ns += spacing_ns;
-    const dcc_ack ack = {now_ns, now_ns - rtt_ns, rtt_ns, rtt_ns, path.wire_bytes, 15000, flags, 0};
+    const dcc_ack ack = {now_ns, now_ns - rtt_ns, rtt_ns, path.wire_bytes, 15000, flags, 0};
     return dcc_thetapowertcp_ack(&state, &path, &params, &ack, &control);
   }
   // Constant delay for so long; returns the number of decisions.

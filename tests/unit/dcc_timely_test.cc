@@ -22,7 +22,7 @@ class Flow {
 
   bool Ack(u32 rtt_ns, u64 after_ns, u32 flags = 0, u32 bytes = 1000) {
     now_ns += after_ns;
-    const dcc_ack ack = {now_ns, now_ns - rtt_ns, rtt_ns, rtt_ns, bytes, 10000, flags, 0};
+    const dcc_ack ack = {now_ns, now_ns - rtt_ns, rtt_ns, bytes, 10000, flags, 0};
     return dcc_timely_ack(&state, &path, &params, &ack, &control);
   }
   // One segment at full rate, all of it with this RTT.

@@ -119,7 +119,7 @@ Errors MeasureOnce(double packet_bytes, int burst, const Noise& noise, u64 seed)
   for (const Sample& sample : SimulateLink(packet_bytes, burst, rng)) {
     const u32 rtt = static_cast<u32>(std::lround(sample.delay_ns + draw(rng)));
     const double truth = TrueGradient(static_cast<double>(sample.send_ns));
-    const dcc_ack ack = {sample.send_ns + rtt, sample.send_ns, rtt, rtt, 1000, 0, 0, 0};
+    const dcc_ack ack = {sample.send_ns + rtt, sample.send_ns, rtt, 1000, 0, 0, 0};
     if (dcc_batch_add(&batch, &ack)) {
       dcc_estimate estimate;
       dcc_batch_close(&batch, &estimate);

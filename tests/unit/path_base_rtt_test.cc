@@ -319,7 +319,7 @@ TEST(PathProbed, StandsInPlaceOfAConfiguredOneUntilAnRttIsAsShortAgain) {
   // It has been seen.
   flow.Run(500);
   EXPECT_EQ(flow.base_ns(), kShort);
-  EXPECT_EQ(flow.probes(), 3);
+  EXPECT_EQ(flow.probes(), 4);
 }
 
 TEST(PathProbed, GivesWayToAShortRttWithTheHostsNoise) {

@@ -100,7 +100,7 @@ class PathFlow {
     const u32 extra = in_flight_[at_];  // as an RTT ago
     const u32 queue_ns = room == Room::kAny ? 0 : extra * packet_ns();
     law_ = Ack(rtt_ns + queue_ns, rtt_ns / 10, 10 + (sends_more_ ? extra : 0));
-    longest_seen_ns_ = std::max(longest_seen_ns_, law_.rtt_ns);
+    if (!(law_.flags & DCC_ACK_NO_RTT)) longest_seen_ns_ = std::max(longest_seen_ns_, law_.rtt_ns);
     in_flight_[at_] = m_.probe.extra;
     at_ = (at_ + 1) % 10;
   }
@@ -160,7 +160,6 @@ class PathFlow {
     dcc_ack ack = {};
     ack.now_ns = now_ns_;
     ack.rtt_ns = rtt_ns;
-    ack.measured_rtt_ns = rtt_ns;
     ack.send_ns = now_ns_ - rtt_ns;
     return ack;
   }

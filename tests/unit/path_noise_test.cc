@@ -23,7 +23,7 @@ struct Fed {
     dcc_ack ack = {};
     ack.now_ns = now_ns;
     ack.rtt_ns = 1;  // as the law is to see it, which says nothing here
-    ack.measured_rtt_ns = rtt_ns;
+    ack.rtt_ns = rtt_ns;
     ack.send_ns = now_ns - rtt_ns;
     ack.acked_bytes = 1000;
     return dcc_round_add(&round, &ack);

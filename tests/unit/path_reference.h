@@ -89,7 +89,7 @@ class PathReference {
 
   // An RTT of the path.  *ack becomes what the law is to see.
   void Sample(dcc_ack* ack, u32 flight, bool small, double window_max) {
-    const double rtt = ack->measured_rtt_ns, before = base;
+    const double rtt = ack->rtt_ns, before = base;
     double path_base = PathBase();
     event = Event::kNothing;
     answer = Answer::kNothing;
@@ -120,7 +120,7 @@ class PathReference {
     event = Event::kNothing;
     answer = Answer::kNothing;
     knife_edge = false;
-    if (line_configured && extra == 0) Doubt(ack, 0, ack.measured_rtt_ns + 2 * packet_);
+    if (line_configured && extra == 0) Doubt(ack, 0, ack.rtt_ns + 2 * packet_);
   }
 
   double PathBase() const { return std::min(base + noise + share, 1e9); }
@@ -224,7 +224,7 @@ class PathReference {
   }
 
   void AddToRound(const dcc_ack& ack, double path_base) {
-    round_.push_back({1.0 * ack.now_ns, 1.0 * ack.measured_rtt_ns, 1.0 * ack.acked_bytes});
+    round_.push_back({1.0 * ack.now_ns, 1.0 * ack.rtt_ns, 1.0 * ack.acked_bytes});
     if (round_.size() < 12 || 1.0 * ack.send_ns < round_.front().now) return;
     double sum = 0, steps = 0, bytes = 0, least = kNone, most = 0;
     for (size_t i = 0; i < round_.size(); ++i) {
@@ -306,7 +306,8 @@ class PathReference {
 
   void ForgetProbes() {
     Rest();
-    next_ = own_ = 0;
+    next_ = 0;
+    own_until_ = -1;
     failed = passed = 0;
   }
 
@@ -323,11 +324,11 @@ class PathReference {
   }
 
   double Look(double rtt, bool full) {
-    look_.push_back(rtt);
+    look_.push_back(full ? rtt : rtt + 2 * packet_);
     if (full) min_ = std::min(min_, rtt);
     double sum = 0;
     for (const double each : look_) sum += each;
-    return sum / static_cast<double>(look_.size());
+    return std::min(sum / static_cast<double>(look_.size()), 4294967295.0);
   }
 
   void Doubt(const dcc_ack& ack, u32 flight, double rtt) {
@@ -354,7 +355,7 @@ class PathReference {
       since_ = now;
       if (looks == 0) min_ = 4294967295.0;
     }
-    const double mean = Look(ack.measured_rtt_ns, flight > 0);
+    const double mean = Look(ack.rtt_ns, flight > 0);
     if (look_.size() < 4 || 1.0 * ack.send_ns < since_) return;
     look_.clear();
     const bool alike = looks > 0 && std::fabs(mean - mean_) <= band;
@@ -365,25 +366,24 @@ class PathReference {
     Edge(mean, least_ + band, 1);
     if (mean > least_ + band) return;
     answer = Answer::kBegin;
-    most_ = std::clamp(std::floor(base / (8 * packet_)), 2.0, 4.0);
+    most_ = passed > 0 ? std::clamp(std::floor(base / (8 * packet_)), 2.0, 4.0) : 2.0;
     step_ = 1 + std::floor(most_ / std::max(1.0, 1.0 * flight));
     extra = std::min(step_, most_);
     flight_then = flight;
     since_ = now;
-    if (flight == 0) mean_ += 2 * packet_;
   }
 
   void Judge(const dcc_ack& ack, u32 flight) {
     const double now = 1.0 * ack.now_ns;
     extra = std::min(extra + step_, most_);
-    if (1.0 * ack.send_ns < since_ || flight < flight_then + most_ - 1) {
+    if (1.0 * ack.send_ns < since_ || flight < std::max(1.0, 1.0 * flight_then) + most_ - 1) {
       if (now - since_ > 8 * mean_) {
         answer = Answer::kTimeout;
         Wait(now, 4);
       }
       return;
     }
-    const double mean = Look(ack.measured_rtt_ns, true);
+    const double mean = Look(ack.rtt_ns, true);
     if (look_.size() < 4) return;
     const double half = most_ / 2 * packet_;
     Edge(mean, mean_ + half, 1.5);
@@ -397,26 +397,22 @@ class PathReference {
     extra = 0;
     look_.clear();
     looks = 2;
-    answer = ++passed < 3 ? Answer::kPass : Answer::kPath;
+    answer = ++passed < 4 ? Answer::kPass : Answer::kPath;
     if (answer == Answer::kPath) failed = passed = 0;
   }
 
-  // The law sees neither the probe's packets nor their queue, from its first packet on to the last
-  // that was sent while it went on.
+  // The law sees nothing of a probe, from its first packet on to the last that was sent while it
+  // went on.
   void Hide(dcc_ack* ack) {
     const double sent = 1.0 * ack->send_ns;
     if (extra > 0) {
-      own_ = extra;
       own_until_ = 1.0 * ack->now_ns;
       if (sent < since_) return;
-    } else if (own_ == 0 || sent > own_until_) {
-      own_ = 0;
+    } else if (own_until_ < 0 || sent > own_until_) {
+      own_until_ = -1;
       return;
     }
-    const double rtt = ack->measured_rtt_ns, flight = ack->inflight_bytes;
-    ack->rtt_ns = static_cast<u32>(std::max(rtt - own_ * packet_, std::min(base, rtt)));
-    ack->inflight_bytes =
-        static_cast<u32>(std::max(flight - own_ * wire_, std::min(wire_, flight)));
+    ack->flags |= DCC_ACK_NO_RTT;
   }
 
   double handshake_, cached_ = 0, wire_, least_ = kNone;
@@ -425,7 +421,7 @@ class PathReference {
   double given_ = 0, best_ = 0, packet_ = 1, least_before_ = 0;
   int raises_ = 0;
   std::vector<double> look_;
-  double since_ = 0, mean_ = 0, min_ = 0, next_ = 0, most_ = 4, step_ = 0, own_ = 0, own_until_ = 0;
+  double since_ = 0, mean_ = 0, min_ = 0, next_ = 0, most_ = 4, step_ = 0, own_until_ = -1;
 
  public:
   double target = 0;  // the queueing delay that the law holds

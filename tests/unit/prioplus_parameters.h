@@ -14,7 +14,7 @@
 #define PRIOPLUS_PARAMETERS_OF(core, ai_ppm_default, beta_kind) \
 PARAMETERS_OF(core, DCC_PRIOPLUS_PARAMS, \
   PARAMETER(levels, 1, 64, false, 8, {[](auto& p, auto&) { p.priority = 63; }}), \
-  PARAMETER(channel_a_ns, 100, 10000000, false, 3200), \
+  PARAMETER(channel_a_ns, 100, 10000000, true, 0), \
   PARAMETER(channel_b_ns, 0, 10000000, false, 800), \
   PARAMETER(unlimited_from, 1, 64, true, 0, \
             {[](auto&, auto&) {}, [](auto& p, auto&) { \
@@ -37,7 +37,9 @@ PARAMETERS_OF(core, DCC_PRIOPLUS_PARAMS, \
              }}), \
   PARAMETER(dual_rtt, 0, 1, false, 1), \
   PARAMETER(max_flows, 1, 65536, false, 2000, \
-            {[](auto&, auto& path) { path.base_rtt_ns = 1000000; path.wire_bytes = 64; }}), \
+            {[](auto& p, auto& path) { \
+               p.channel_a_ns = 3200; path.base_rtt_ns = 1000000; path.wire_bytes = 64; \
+             }}), \
   PARAMETER(resume_milli, 10, 100000, false, 500, \
             {[](auto& p, auto&) { p.priority = 7; p.paper = 1; }}), \
   PARAMETER(ai_ppm, 1, 1000000, false, ai_ppm_default), \

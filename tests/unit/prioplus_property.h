@@ -50,18 +50,17 @@ dcc_prioplus_params RandomParams(Random& random) {
 PrioplusReference::Discrete Discrete(const dcc_prioplus_flow& f) {
   PrioplusReference::Discrete d;
   d.countdown = f.countdown;
-  d.rounds = f.rounds;
-  d.settled = f.settled;
+  d.calm = f.calm;
+  d.settled = f.state == DCC_PRIOPLUS_SETTLED;
   d.consec = f.over;
   d.cuts = f.cuts;
   d.tries = f.tries;
   d.fresh = f.fresh;
   d.middle = f.middle;
   d.odd = f.odd;
-  d.stopped = f.stopped;
-  d.yielded = f.yielded;
-  d.asked = f.asked;
-  d.seen = f.seen;
+  d.stopped = dcc_prioplus_probes(&f);
+  d.yielded = f.state >= DCC_PRIOPLUS_YIELDED;
+  d.asked = f.state == DCC_PRIOPLUS_ASKED;
   d.falling = f.falling;
   return d;
 }
@@ -168,7 +167,7 @@ TEST(PRIOPLUS_SUITE, EachStepAgreesWithinOnePercent) {
           << after << " " << core.flow.step_q24 / 16777216.0 << " " << reference.adaptive;
       ASSERT_NEAR(core.flow.flows_q8, reference.flows * 256, 1.5 + 0.01 * reference.flows * 256)
           << after;
-      ASSERT_EQ(core.flow.stopped != 0, control.probe_ns != 0) << after;
+      ASSERT_EQ(dcc_prioplus_probes(&core.flow), control.probe_ns != 0) << after;
       ASSERT_EQ(control.cwnd_q16, dcc_max_u64(core.flow.cwnd_q24 >> 8, 1)) << after;
     }
   }

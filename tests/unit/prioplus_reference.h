@@ -24,15 +24,14 @@ class PrioplusReference {
  public:
   // Small whole numbers and truth values: these the core must hit exactly.
   struct Discrete {
-    int countdown = 0, rounds = 0, settled = 0, consec = 0, cuts = 0, tries = 0, fresh = 0,
-        middle = 0;
-    bool odd = false, stopped = false, yielded = false, asked = false, seen = false,
+    int countdown = 0, calm = 0, consec = 0, cuts = 0, tries = 0, fresh = 0, middle = 0;
+    bool odd = false, settled = false, stopped = false, yielded = false, asked = false,
          falling = false;
     bool operator==(const Discrete& o) const {
-      return countdown == o.countdown && rounds == o.rounds && settled == o.settled &&
-             consec == o.consec && cuts == o.cuts && tries == o.tries && fresh == o.fresh &&
-             middle == o.middle && odd == o.odd && stopped == o.stopped && yielded == o.yielded &&
-             asked == o.asked && seen == o.seen && falling == o.falling;
+      return countdown == o.countdown && calm == o.calm && consec == o.consec && cuts == o.cuts &&
+             tries == o.tries && fresh == o.fresh && middle == o.middle && odd == o.odd &&
+             settled == o.settled && stopped == o.stopped && yielded == o.yielded &&
+             asked == o.asked && falling == o.falling;
     }
   };
 
@@ -43,9 +42,11 @@ class PrioplusReference {
     unknown_line_ = path.delay_floor_ns != 0;
     const u32 level = std::min(p.priority, p.levels - 1) + 1;
     const double packet = std::floor(1 / mu_);
-    const double room = p.paper ? 0 : std::min(10 * packet, std::floor(base_ / 5));
-    const double a = std::clamp(std::max({2 * packet, room, 1.0 * path.delay_floor_ns}),
-                                1.0 * p.channel_a_ns, 1e7);
+    double a = p.channel_a_ns;
+    if (!p.channel_a_ns) a = 3200;
+    if (!p.channel_a_ns && !p.paper)
+      a = std::clamp(std::floor((base_ - path.noise_ns) / 5), a, 1e7);
+    a = std::clamp(std::max(2 * packet, 1.0 * path.delay_floor_ns), a, 1e7);
     const double b = std::min(1e7, 1.0 * p.channel_b_ns + path.noise_ns);
     a_ = a;
     channel_ = a + b;
@@ -81,7 +82,7 @@ class PrioplusReference {
     d.fresh = 2;
     d.countdown = start_countdown_;
     d.stopped = !unprobed_;
-    hold = adaptive = largest = before = 0;
+    hold = adaptive = 0;
     flows = 1;
     high = 0;
     probe_rtt = probe_first_;
@@ -97,10 +98,8 @@ class PrioplusReference {
     cwnd = Packets(f.cwnd_q24);
     hold = Packets(f.hold_q24);
     adaptive = Packets(f.step_q24);
-    largest = Packets(f.largest_q24);
     began = f.started_q8 / 256.0;
     began_before = f.started_before_q8 / 256.0;
-    before = Packets(f.largest_before_q24);
     flows = f.flows_q8 / 256.0;
     last_decrease = f.decreased_ns;
   }
@@ -132,24 +131,18 @@ class PrioplusReference {
       d.odd = !d.odd;
       if (!d.odd) adaptive = 0;
     }
-    // R12.
-    if (delay < limit_)
-      d.consec = 0;
-    else if (!d.consec || delay >= high || p_.paper)
-      ++d.consec;
-    if (delay >= limit_) high = delay;
+    d.consec = delay < limit_ ? 0 : d.consec + 1;
     if (d.consec >= 2) {
       OverLimit(delay, ack.now_ns);
       return true;
     }
-    if (d.consec && hold_law) return true;
     if (cwnd < 0.1 && delay >= target_ && limit_ < 4294967295.0) {
       SetFlows(std::max(flows, Count(delay)));
       Stop(delay, false);
       return true;
     }
     if (rtt_pass) {
-      Settle(delay, used);
+      if (hold_law) Settle(delay, used > 0);
       // A gap of nanoseconds is mostly rounding.
       if (InLevel() && std::fabs(delay - Aim()) < 2 + a_ / 1000) knife_edge = true;
       if (delay <= target_ && may_grow) {
@@ -159,7 +152,6 @@ class PrioplusReference {
           AdaptiveIncrease(delay);
       }
     }
-    // R11.
     if (rtt_pass && hold_law && unknown_line_ && !d.fresh && !(ack.flags & DCC_ACK_APP_LIMITED))
       cwnd = std::min(cwnd, flight * (delay < idle_ ? 4 : 1.125) + 2);
     Original(ack, may_grow);
@@ -181,7 +173,6 @@ class PrioplusReference {
       d.falling = !d.falling && delay < high;
       if (!d.falling) high = delay;
       d.asked = false;
-      d.seen = true;
       d.middle = 0;
       Schedule(delay);
     } else if (delay >= idle_) {
@@ -195,9 +186,9 @@ class PrioplusReference {
         w = std::max(w, std::min(std::max(w_ls_ / flows, 0.5), HalfGap(target_ - delay)));
       Resume(w, ack.now_ns);
     } else {
-      if (d.yielded && !d.asked && (Away() > 0 || !d.seen)) {
+      if (d.yielded && !d.asked && Away() > 0) {
         d.asked = true;
-        probe_least = 1 + (Away() > 0 ? 2 * Away() : 1) * base_;
+        probe_least = 1 + 2 * base_;
         probe_below = probe_least + base_ / 3;
         return true;
       }
@@ -206,10 +197,7 @@ class PrioplusReference {
       else
         flows = std::max(1.0, flows / 2);
       double w = std::max(w_ls_ / flows, 0.5);
-      if (!p_.paper && (hold > 0 || flows > 1)) {
-        w = std::max(w, std::min((target_ - base_) * mu_ / 2, kMost) / flows);
-        w = std::max(w, 0.8 * hold * (target_ - base_) / target_);
-      }
+      if (!p_.paper) w = std::max(w, 0.8 * hold * (target_ - base_) / target_);
       Resume(w, ack.now_ns);
     }
     return true;
@@ -226,7 +214,7 @@ class PrioplusReference {
   double idle() const { return idle_; }
 
   Discrete d;
-  double cwnd = 0, hold = 0, adaptive = 0, largest = 0, before = 0, flows = 1, high = 0;
+  double cwnd = 0, hold = 0, adaptive = 0, flows = 1, high = 0;
   double probe_rtt = 0, began = 0, began_before = 0;
   // The next probe's time lies in [probe_least, probe_below); 0: go on.
   double probe_least = 0, probe_below = 0;
@@ -267,10 +255,10 @@ class PrioplusReference {
   void Stop(double delay, bool yielded) {
     d.stopped = true;
     d.yielded = yielded;
-    d.asked = d.seen = d.falling = false;
+    d.asked = d.settled = d.falling = false;
     d.middle = 0;
     d.consec = 0;
-    d.settled = 0;
+    d.calm = 0;
     adaptive = 0;
     high = delay;
     Schedule(delay);
@@ -281,7 +269,7 @@ class PrioplusReference {
     d = Discrete();
     d.countdown = countdown;
     d.fresh = 2;
-    adaptive = largest = before = began_before = 0;
+    adaptive = began_before = 0;
     round_end = since = now;
     SetCwnd(w, now);
     began = cwnd;
@@ -297,7 +285,7 @@ class PrioplusReference {
         since = now;
         return;
       }
-      if (d.settled >= 4) return Stop(delay, true);
+      if (d.settled) return Stop(delay, true);
       if (hold > 0 && cwnd <= hold) {
         SetFlows(flows * 1.2);
         hold = std::max(hold * 5 / 6, kLeast);
@@ -308,29 +296,24 @@ class PrioplusReference {
     Stop(delay, false);
   }
 
-  void Settle(double delay, double used) {
-    if (delay < limit_) d.cuts = 0;
-    if (used == 0 && (delay < low_ || delay >= limit_)) {
-      d.settled = 0;
+  void Settle(double delay, bool unused) {
+    if (delay >= limit_) return;
+    d.cuts = 0;
+    if (unused || delay < low_) {
+      d.calm = 0;
+      d.settled = false;
       return;
     }
-    if (used > 0 || !InLevel() || delay >= Aim()) d.tries = 0;
-    if (++d.rounds >= 8) {
-      d.rounds = 0;
-      before = largest;
-      largest = 0;
-    }
-    largest = std::max(largest, used > 0 ? used : cwnd);
-    d.settled = std::min(4, d.settled + 1);
-    if (d.settled < 4) return;
-    hold = std::max(largest, before);
-    SetFlows((used > 0 ? delay : target_) * mu_ / std::max(hold, 1.0));
+    if (!d.settled || delay >= Aim()) d.tries = 0;
+    d.calm = std::min(4, d.calm + 1);
+    if (d.calm < 4) return;
+    d.settled = true;
+    hold = cwnd;
+    SetFlows(target_ * mu_ / std::max(hold, 1.0));
   }
 
   void LinearStart(u64 now) {
-    double w = cwnd + std::max(w_ls_ / flows, 0.5);
-    if (!p_.paper) w = std::max(w, std::min(2 * cwnd, hold * base_ / target_));
-    SetCwnd(w, now);
+    SetCwnd(cwnd + std::max(w_ls_ / flows, 0.5), now);
     if (d.countdown)
       --d.countdown;
     else
@@ -347,8 +330,7 @@ class PrioplusReference {
     adaptive = std::max(adaptive, part);
   }
 
-  // R9.
-  bool InLevel() const { return !p_.paper && d.settled == 4; }
+  bool InLevel() const { return d.settled; }
 
   // A logarithm of straight lines between the powers of two, in 65536ths.
   static double Log2(double x) {
@@ -359,8 +341,7 @@ class PrioplusReference {
   double Aim() const {
     if (!InLevel()) return target_;
     const double halves = std::clamp(Log2(target_ * mu_) - Log2(cwnd), 0.0, 7.0);
-    const double aim = target_ - 4 * std::floor(a_ / 10) + std::floor(std::floor(a_ / 10) * halves);
-    return unknown_line_ ? std::min(aim, target_) : aim;
+    return target_ - 4 * std::floor(a_ / 10) + std::floor(std::floor(a_ / 10) * halves);
   }
 
   void Original(const dcc_ack& ack, bool may_grow) {

@@ -133,7 +133,7 @@ static inline void dcc_model_configure(struct dcc_model *m, const struct dcc_pat
 static inline void dcc_model_doubt(struct dcc_model *m, const struct dcc_ack *ack,
 				   u32 flight_packets)
 {
-	u64 rtt_ns = ack->measured_rtt_ns;
+	u64 rtt_ns = ack->rtt_ns;
 
 	/* A small packet is served sooner than a full one at two hops at the least. */
 	if (!flight_packets)
@@ -182,8 +182,8 @@ static DCC_NOINLINE void dcc_model_round(struct dcc_model *m)
 }
 
 /*
- * An RTT of the path, ack->measured_rtt_ns, with flight_packets in flight when its packet was sent.
- * small: that packet was not full.  Hides a probe's own queue from the law.
+ * An RTT of the path, ack->rtt_ns, with flight_packets in flight when its packet was sent.  small:
+ * that packet was not full.  A probe's own queue is no RTT for the law.
  */
 static inline void dcc_model_sample(struct dcc_model *m, struct dcc_ack *ack, u32 flight_packets,
 				    bool small, u32 window_max)
@@ -191,12 +191,12 @@ static inline void dcc_model_sample(struct dcc_model *m, struct dcc_ack *ack, u3
 	bool app_limited = ack->flags & DCC_ACK_APP_LIMITED;
 	u32 base_ns = m->base.ns;
 
-	dcc_base_sample(&m->base, ack->measured_rtt_ns, small, ack->now_ns,
+	dcc_base_sample(&m->base, ack->rtt_ns, small, ack->now_ns,
 			m->line.configured ? m->packet_ns : 0);
 	if (!m->line.configured) {
 		if (DCC_UNLIKELY(m->base.ns != base_ns))
 			dcc_line_set_floor(&m->line, dcc_model_base_rtt_ns(m), m->path.wire_bytes);
-		dcc_line_carried(&m->line, ack->measured_rtt_ns, flight_packets,
+		dcc_line_carried(&m->line, ack->rtt_ns, flight_packets,
 				 dcc_model_base_rtt_ns(m), window_max);
 	}
 	if (!small) {
@@ -205,8 +205,8 @@ static inline void dcc_model_sample(struct dcc_model *m, struct dcc_ack *ack, u3
 			dcc_model_round(m);
 		if (m->line.configured) {
 			dcc_model_doubt(m, ack, flight_packets);
-			dcc_probe_hide(&m->probe, ack, m->base.ns, m->path.wire_bytes,
-				       m->packet_ns);
+			if (dcc_probe_disturbs(&m->probe, ack))
+				ack->flags |= DCC_ACK_NO_RTT;
 		}
 	}
 	dcc_model_publish(m);

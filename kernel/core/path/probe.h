@@ -10,11 +10,11 @@
  * A look is the mean RTT of 4 samples and one round trip at the least.
  *
  *	IDLE	--3 looks within a band of each other, the last also of the least RTT since the base
- *		  RTT is in doubt--> PROBING: within a round trip, 4 packets more, or an eighth
- *		  of what the line holds if that is less
+ *		  RTT is in doubt--> PROBING: within a round trip, 2 packets more; after a probe
+ *		  that found no queue 4, or an eighth of what the line holds if that is less
  *	PROBING	--a look at packets behind them is longer by more than half of them--> QUEUE: the
  *		  next wait is twice as long
- *		--it is not, for the third time in a row--> PATH; before, one look and again
+ *		--it is not, for the fourth time in a row--> PATH; before, one look and again
  *		--nothing to send for 8 RTTs--> IDLE
  *
  * The band is 4 packets' time, but at most a 16th of the base RTT or one packet.  Few packets, and
@@ -23,9 +23,10 @@
  *
  *	constant	value	reason
  *	PACKETS		4	flows that probe at the same time find room on an idle path
- *	PACKETS_MIN	2	one is what windows are rounded by
+ *	PACKETS_FIRST	2	twenty flows of one queue in doubt hold 5 packets each; one is what
+ *				windows are rounded by
  *	ROOM_PART	8	of what the line holds: an error of a tenth leaves no more room
- *	PASSES		3	a queue that drains meanwhile looks like none, but hardly thrice
+ *	PASSES		4	a queue that drains meanwhile looks like none, but hardly so often
  *	LOOK_SAMPLES	4	of a flow of a packet per RTT, too
  *	LOOKS		3	the law has answered, and its answer has been seen
  *	BAND_PACKETS	4	single packets' time is no queue
@@ -46,10 +47,10 @@
 #define DCC_PROBE_BAND_PACKETS 4U
 #define DCC_PROBE_BAND_SHIFT 4
 #define DCC_PROBE_PACKETS 4U
-#define DCC_PROBE_PACKETS_MIN 2U
+#define DCC_PROBE_PACKETS_FIRST 2U
 #define DCC_PROBE_ROOM_PART 8U
 #define DCC_PROBE_MAX_RTTS 8U
-#define DCC_PROBE_PASSES 3U
+#define DCC_PROBE_PASSES 4U
 #define DCC_PROBE_WAIT_RTTS 4U
 #define DCC_PROBE_WAIT_SHIFT_MAX 9U
 
@@ -66,7 +67,7 @@ struct dcc_probe {
 	u8 most;	  /* packets that the probe adds, */
 	u8 step;	  /* with each ACK, */
 	u8 extra;	  /* and has added; 0: it does not go on */
-	u8 own;		  /* packets behind which others queue up to own_until_ns */
+	bool own;	  /* own_until_ns is valid */
 	u8 failed;	  /* probes that found a queue, in a row */
 	u8 passed;	  /* and that found none */
 };
@@ -89,7 +90,7 @@ static inline void dcc_probe_reset(struct dcc_probe *p)
 {
 	dcc_probe_rest(p);
 	p->next_ns = 0;
-	p->own = 0;
+	p->own = false;
 	p->failed = 0;
 	p->passed = 0;
 }
@@ -111,20 +112,18 @@ static inline void dcc_probe_wait(struct dcc_probe *p, u64 now_ns, u32 rtts)
 	p->next_ns = now_ns + p->mean_ns * (rtts + some);
 }
 
-/* One RTT more in the look.  full: of a full packet; the base RTT is one's. */
-static inline void dcc_probe_look(struct dcc_probe *p, const struct dcc_ack *ack, bool full)
+/* One RTT more in the look. */
+static inline void dcc_probe_look(struct dcc_probe *p, u64 rtt_ns)
 {
 	if (!p->samples)
 		p->sum_ns = 0;
-	p->sum_ns += ack->measured_rtt_ns;
+	p->sum_ns += rtt_ns;
 	p->samples++;
-	if (full)
-		p->min_ns = dcc_min_u32(p->min_ns, ack->measured_rtt_ns);
 }
 
 static inline u32 dcc_probe_looked_ns(const struct dcc_probe *p)
 {
-	return (u32)dcc_div_u64(p->sum_ns, dcc_max_u32(p->samples, 1));
+	return dcc_sat_u32(dcc_div_u64(p->sum_ns, dcc_max_u32(p->samples, 1)));
 }
 
 /* Returns true: PATH. */
@@ -133,13 +132,14 @@ static inline bool dcc_probe_judge(struct dcc_probe *p, const struct dcc_ack *ac
 {
 	/* Within a round trip, before others can have answered. */
 	p->extra = (u8)dcc_min_u32(p->extra + p->step, p->most);
-	if (ack->send_ns < p->since_ns || flight_packets < p->flight + p->most - 1) {
+	if (ack->send_ns < p->since_ns || flight_packets < dcc_max_u32(p->flight, 1) + p->most - 1) {
 		/* The application had nothing to send. */
 		if (ack->now_ns - p->since_ns > (u64)p->mean_ns * DCC_PROBE_MAX_RTTS)
 			dcc_probe_wait(p, ack->now_ns, DCC_PROBE_WAIT_RTTS);
 		return false;
 	}
-	dcc_probe_look(p, ack, true);
+	dcc_probe_look(p, ack->rtt_ns);
+	p->min_ns = dcc_min_u32(p->min_ns, ack->rtt_ns);
 	if (p->samples < DCC_PROBE_LOOK_SAMPLES)
 		return false;
 	if (dcc_probe_looked_ns(p) > p->mean_ns + p->most * packet_ns / 2) {
@@ -192,47 +192,39 @@ static DCC_NOINLINE bool dcc_probe_step(struct dcc_probe *p, const struct dcc_ac
 		if (!p->looks)
 			p->min_ns = DCC_U32_MAX;
 	}
-	dcc_probe_look(p, ack, flight_packets != 0);
+	/* The base RTT is a full packet's; of small ones a full one's would be longer at two hops. */
+	dcc_probe_look(p, ack->rtt_ns + (flight_packets ? 0 : 2 * packet_ns));
+	if (flight_packets)
+		p->min_ns = dcc_min_u32(p->min_ns, ack->rtt_ns);
 	if (p->samples < DCC_PROBE_LOOK_SAMPLES || ack->send_ns < p->since_ns ||
 	    !dcc_probe_looked(p, band_ns) || ack->now_ns < p->next_ns ||
 	    p->mean_ns > (u64)least_ns + band_ns)
 		return false;
 	most = dcc_div_u64(base_ns, DCC_PROBE_ROOM_PART * packet_ns);
-	p->most = (u8)dcc_clamp_u64(most, DCC_PROBE_PACKETS_MIN, DCC_PROBE_PACKETS);
+	most = dcc_min_u64(most, p->passed ? DCC_PROBE_PACKETS : DCC_PROBE_PACKETS_FIRST);
+	p->most = (u8)dcc_max_u64(most, DCC_PROBE_PACKETS_FIRST);
 	p->step = (u8)(1 + dcc_div_u64(p->most, dcc_max_u32(flight_packets, 1)));
 	p->extra = (u8)dcc_min_u32(p->step, p->most);
 	p->flight = flight_packets;
 	p->since_ns = ack->now_ns;
-	/* What has been steady is the RTT of small packets, which is shorter. */
-	if (!flight_packets)
-		p->mean_ns += 2 * (u32)dcc_min_u64(packet_ns, DCC_U32_MAX / 4);
 	return false;
 }
 
 /*
- * What the law sees has no queue of the probe's own packets, and they are not in flight: it would
- * answer by a cut where other flows do not cut.  rtt_min_ns: the least that the RTT may be.
+ * May the sample have queued behind the probe's own packets?  Laws do not see it: they would answer
+ * by a cut where other flows do not cut.
  */
-static inline void dcc_probe_hide(struct dcc_probe *p, struct dcc_ack *ack, u32 rtt_min_ns,
-				  u32 wire_bytes, u64 packet_ns)
+static inline bool dcc_probe_disturbs(struct dcc_probe *p, const struct dcc_ack *ack)
 {
-	u32 rtt_ns = ack->measured_rtt_ns;
-
 	if (DCC_UNLIKELY(dcc_probe_is_on(p))) {
-		p->own = p->extra;
+		p->own = true;
 		p->own_until_ns = ack->now_ns;
-		if (ack->send_ns < p->since_ns)
-			return;
-	} else if (DCC_LIKELY(!p->own)) {
-		return;
-	} else if (ack->send_ns > p->own_until_ns) {
-		p->own = 0;
-		return;
+		return ack->send_ns >= p->since_ns;
 	}
-	ack->rtt_ns = (u32)dcc_max_u64(dcc_sub_sat_u64(rtt_ns, p->own * packet_ns),
-				       dcc_min_u32(rtt_min_ns, rtt_ns));
-	ack->inflight_bytes = dcc_max_u32(dcc_sub_sat_u32(ack->inflight_bytes, p->own * wire_bytes),
-					  dcc_min_u32(ack->inflight_bytes, wire_bytes));
+	if (DCC_LIKELY(!p->own))
+		return false;
+	p->own = ack->send_ns <= p->own_until_ns;
+	return p->own;
 }
 
 #endif /* DCC_PATH_PROBE_H */

@@ -56,7 +56,7 @@ static inline u64 dcc_round_rate_bps(const struct dcc_round *r)
 /* One sample more.  True: it was the round's last. */
 static inline bool dcc_round_add(struct dcc_round *r, const struct dcc_ack *ack)
 {
-	u32 rtt_ns = ack->measured_rtt_ns;
+	u32 rtt_ns = ack->rtt_ns;
 
 	if (DCC_UNLIKELY(!r->samples)) {
 		r->start_ns = ack->now_ns;
