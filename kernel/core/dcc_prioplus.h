@@ -48,6 +48,9 @@
  *     was settled once, and whose window is at most w_hold, yields too, but N grows by a fifth and
  *     w_hold falls by a sixth: if its own level is the cause, that ends it.  Else N is estimated
  *     as in the listing, and the flow stops.
+ *   fall: of samples over the limit only one that is at least as long as the one before counts as
+ *     the second.  A packet that a host holds back holds back all behind it; they come together
+ *     then, and their RTTs fall by the time between them.
  *   wait: a flow that has yielded does not resume in the middle of a queue, unless eight probes in
  *     a row find one: then a lower level keeps it.
  *   away: levels between it and the one that it has yielded to go first.  If the last long delay
@@ -974,9 +977,13 @@ static inline u64 dcc_prioplus_sample(struct dcc_prioplus *s, const struct dcc_a
 	}
 	if (delay_ns < s->limit_ns) {
 		f->over = 0;
-	} else if (++f->over >= 2) {
-		return DCC_BPF_SUBPROG(dcc_prioplus_over_limit)(s, ack);
+	} else {
+		if (!f->over || delay_ns >= f->high_ns || s->params.paper)
+			f->over++;
+		f->high_ns = delay_ns;
 	}
+	if (f->over >= 2)
+		return DCC_BPF_SUBPROG(dcc_prioplus_over_limit)(s, ack);
 	if (f->cwnd_q24 < DCC_PRIOPLUS_CWND_STOP && delay_ns >= s->target_ns &&
 	    s->limit_ns != DCC_PRIOPLUS_NO_LIMIT) {
 		dcc_prioplus_set_flows(s, dcc_max_u64(f->flows_q8,

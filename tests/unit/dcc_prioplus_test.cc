@@ -317,6 +317,17 @@ TEST(PrioplusStop, TwoLongDelaysInARowStopTheFlow) {
   EXPECT_LE(flow.control.probe_ns, 28001u);
 }
 
+// Packets that a host held back come together: each RTT is shorter than the one before.
+TEST(PrioplusStop, LongDelaysThatFallAreNoReasonToStop) {
+  Flow flow;
+  flow.Settle(10);
+  flow.Round(51000);
+  for (const u32 rtt_ns : {50880, 50760, 50640, 46500}) flow.Ack(rtt_ns);
+  EXPECT_FALSE(flow.stopped());
+  flow.Ack(46500);
+  EXPECT_TRUE(flow.stopped());
+}
+
 TEST(PrioplusPaper, LongDelaysThatFallStopTheFlow) {
   Flow flow(Paper());
   flow.Settle(10);

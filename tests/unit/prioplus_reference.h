@@ -131,7 +131,11 @@ class PrioplusReference {
       d.odd = !d.odd;
       if (!d.odd) adaptive = 0;
     }
-    d.consec = delay < limit_ ? 0 : d.consec + 1;
+    if (delay < limit_)
+      d.consec = 0;
+    else if (!d.consec || delay >= high || p_.paper)
+      ++d.consec;
+    if (delay >= limit_) high = delay;
     if (d.consec >= 2) {
       OverLimit(delay, ack.now_ns);
       return true;

@@ -13,6 +13,7 @@ CASES = {
     "prio-fig11": ("prio-fig11", [], False, 6),
     "host-line, line rate unknown": ("host-line", ["mbps=0"], False, 6),
     "path/long": ("path/long", [], False, 6),
+    "host-bursts, one in a thousand": ("host-bursts", ["on_time_ppm=999000"], False, 6),
     "prio-fig08 on LEDBAT": ("prio-fig08", [], False, 6, ["prioplus_ledbat"]),
     "prio-join on LEDBAT": ("prio-join", [], False, 6, ["prioplus_ledbat"]),
 }
@@ -23,12 +24,14 @@ METRICS = {
     "prio-fig11": ["fct_mean_us", "fct_p99_us", "slowdown_mean", "slowdown_p99"],
     "host-line": ["utilisation", "jain", "recover_us"],
     "path/long": ["utilisation", "jain", "queue_mean_bytes"],
+    "host-bursts": ["utilisation", "jain", "queue_mean_bytes"],
 }
 LEVELS = ["prio-fig08", "prio-fig10a"]
 JOIN = ["prio-join", "prio-join n = 16"]
 FLOWS = ["prio-fig11"]
 UNKNOWN = ["host-line, line rate unknown"]
 LONG = ["path/long"]
+BURSTS = ["host-bursts, one in a thousand"]
 LEDBAT = ["prio-fig08 on LEDBAT", "prio-join on LEDBAT"]
 
 # name: (what goes, [(file below kernel/core, text, text in its place)], what is the rule's own if not what is edited, cases if not all)
@@ -57,6 +60,8 @@ MECHANISMS = {
         ("dcc_prioplus.h", "dcc_prioplus_set_flows(s, (u64)f->flows_q8 + f->flows_q8 / 5);\n"
          "\t\t\tf->hold_q24 = dcc_max_u64(f->hold_q24 - dcc_div_u64(f->hold_q24, 6),\n\t\t\t\t\t\t  DCC_PRIOPLUS_CWND_MIN);\n",
          "")], [], LEVELS + FLOWS),
+    "fall": ("fall: a shorter sample over the limit is no second one", [
+        ("dcc_prioplus.h", "if (!f->over || delay_ns >= f->high_ns || s->params.paper)\n\t\t\tf->over++;", "f->over++;")], [], BURSTS + LEVELS),
     "wait": ("wait: it does not resume in the middle of a queue", [
         ("dcc_prioplus.h", "if (f->state == DCC_PRIOPLUS_YIELDED && ++f->middle < DCC_PRIOPLUS_MIDDLE_MAX)", "if (0)")], [], LEVELS + FLOWS),
     "wait-eight": ("wait: unless eight probes in a row find one; never in its place", [
