@@ -136,7 +136,7 @@ def main():
     parser.add_argument("family", choices=FAMILIES)
     parser.add_argument("scenario", nargs="*", help="names without FAMILY/ (default: all)")
     parser.add_argument("--page", action="store_true", help="of path, all scenarios: write the page's table")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     known = scenarios(options.family)
     for scenario in options.scenario:
         if scenario not in known:
