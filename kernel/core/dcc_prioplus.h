@@ -34,9 +34,11 @@
  *   SETTLED	--an RTT below the channel, or a window out of use--> SENDS
  *   both	--over the limit--> STOPPED or YIELDED, or a cut
  *   STOPPED	--a probe below D_limit--> SENDS
- *   YIELDED	--a probe that finds no queue--> SENDS, or ASKED where levels in between go first
- *		--the eighth probe in a row that finds a queue below D_limit--> SENDS
- *   ASKED	--a second probe that finds no queue--> SENDS; else --> YIELDED
+ *   YIELDED	--a probe above D_limit--> WAITS
+ *		--a probe that finds no queue--> ASKED
+ *   WAITS	--a probe that finds no queue--> SENDS, or ASKED where levels in between go first
+ *   both	--the eighth probe in a row that finds a queue below D_limit--> SENDS
+ *   ASKED	--a second probe that finds no queue--> SENDS; above D_limit--> WAITS; else--> YIELDED
  *
  * The rules of prioplus (docs/design/ablation.md has what each carries)
  *   settle: w_hold is the window of a settled flow, and N is D_target rate / w_hold.
@@ -53,9 +55,12 @@
  *     then, and their RTTs fall by the time between them.
  *   wait: a flow that has yielded does not resume in the middle of a queue, unless eight probes in
  *     a row find one: then a lower level keeps it.
+ *   confirm: if the very first probe finds no queue, an RTT later another has to confirm that: the
+ *     flow's own leaving has emptied the queue, which the higher level is about to fill.
  *   away: levels between it and the one that it has yielded to go first.  If the last long delay
- *     was that of the next level, one probe without a queue is enough; else a second one has to
- *     confirm it, and probes are two RTTs further apart for each level in between, three at most.
+ *     was that of the next level, one probe without a queue is enough; else a second one, two RTTs
+ *     later for each level in between (three at most), has to confirm it, and probes are as much
+ *     further apart.
  *     The last but one long delay counts if the last was shorter: the queue was draining.
  *   resume: with 80 % of the part of w_hold that stood in the queue.
  *   gap: the adaptive increase is at least half of the flow's part of the gap, and doubles each
@@ -243,8 +248,9 @@ enum dcc_prioplus_state {
 	DCC_PRIOPLUS_SENDS = 0,
 	DCC_PRIOPLUS_SETTLED = 1, /* for four RTTs within its channel */
 	DCC_PRIOPLUS_STOPPED = 2, /* probes until the queue is below D_limit */
-	DCC_PRIOPLUS_YIELDED = 3, /* probes: a higher level has the queue */
-	DCC_PRIOPLUS_ASKED = 4,	  /* YIELDED, and one probe has found no queue */
+	DCC_PRIOPLUS_YIELDED = 3, /* probes: a higher level has come */
+	DCC_PRIOPLUS_WAITS = 4,	  /* and a probe has met its queue */
+	DCC_PRIOPLUS_ASKED = 5,	  /* one probe has found no queue; a second one is to confirm it */
 };
 
 /* The last decision, for the tracepoint and ss. */
@@ -854,7 +860,7 @@ static inline void dcc_prioplus_follow_flight(struct dcc_prioplus *s, const stru
 static inline u64 dcc_prioplus_reply(struct dcc_prioplus *s, const struct dcc_ack *ack)
 {
 	struct dcc_prioplus_flow *f = &s->flow;
-	u32 delay_ns = dcc_prioplus_probed_delay(s, ack);
+	u32 delay_ns = dcc_prioplus_probed_delay(s, ack), away;
 	u64 cwnd_q24;
 
 	s->last.branch = DCC_PRIOPLUS_WAIT;
@@ -863,8 +869,8 @@ static inline u64 dcc_prioplus_reply(struct dcc_prioplus *s, const struct dcc_ac
 		f->falling = !f->falling && delay_ns < f->high_ns;
 		if (!f->falling)
 			f->high_ns = delay_ns;
-		if (f->state == DCC_PRIOPLUS_ASKED)
-			f->state = DCC_PRIOPLUS_YIELDED;
+		if (f->state != DCC_PRIOPLUS_STOPPED)
+			f->state = DCC_PRIOPLUS_WAITS;
 		f->middle = 0;
 		return dcc_prioplus_probe_ns(s, delay_ns);
 	}
@@ -872,7 +878,7 @@ static inline u64 dcc_prioplus_reply(struct dcc_prioplus *s, const struct dcc_ac
 		if (f->state == DCC_PRIOPLUS_ASKED)
 			f->state = DCC_PRIOPLUS_YIELDED;
 		/* A higher level on its way up; if it never gets there, it is a lower one. */
-		if (f->state == DCC_PRIOPLUS_YIELDED && ++f->middle < DCC_PRIOPLUS_MIDDLE_MAX)
+		if (f->state != DCC_PRIOPLUS_STOPPED && ++f->middle < DCC_PRIOPLUS_MIDDLE_MAX)
 			return dcc_prioplus_probe_ns(s, delay_ns);
 		cwnd_q24 = dcc_div_u64(dcc_clamp_u32(s->params.resume_milli,
 						     DCC_PRIOPLUS_RESUME_MIN_MILLI,
@@ -887,9 +893,11 @@ static inline u64 dcc_prioplus_reply(struct dcc_prioplus *s, const struct dcc_ac
 		dcc_prioplus_resume(s, ack->now_ns, cwnd_q24, DCC_PRIOPLUS_RESUME_LOW);
 		return 0;
 	}
-	if (f->state == DCC_PRIOPLUS_YIELDED && dcc_prioplus_away(s)) {
+	away = dcc_prioplus_away(s);
+	if (f->state == DCC_PRIOPLUS_YIELDED || (f->state == DCC_PRIOPLUS_WAITS && away)) {
 		f->state = DCC_PRIOPLUS_ASKED;
-		return 1 + dcc_prioplus_random(f, s->base_ns / 3) + 2ULL * s->base_ns;
+		return 1 + dcc_prioplus_random(f, s->base_ns / 3) +
+		       (away ? 2ULL * s->base_ns * away : s->base_ns);
 	}
 	dcc_prioplus_count_down(f);
 	cwnd_q24 = dcc_prioplus_ls_step_q24(s);

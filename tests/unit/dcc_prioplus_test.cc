@@ -573,10 +573,22 @@ TEST(PrioplusHold, WaitsForThoseBetweenItAndALevelFarAbove) {
   flow.Over(44000);  // six levels above
   flow.Reply(11900);
   EXPECT_TRUE(flow.stopped());
-  EXPECT_GE(flow.control.probe_ns, 24000u);
-  EXPECT_LE(flow.control.probe_ns, 24000u + 4001u);
+  EXPECT_GE(flow.control.probe_ns, 3 * 24000u);
+  EXPECT_LE(flow.control.probe_ns, 3 * 24000u + 4001u);
   flow.Reply(11900);
   EXPECT_FALSE(flow.stopped()) << "confirmed";
+}
+
+TEST(PrioplusHold, AsksTwiceWhetherTheHigherLevelFailedToCome) {
+  Flow flow(Params(5));
+  flow.Reply(11900);
+  flow.Settle(10);
+  flow.Over(40000);
+  flow.Reply(11900);
+  EXPECT_TRUE(flow.stopped()) << "its own leaving has emptied the queue";
+  EXPECT_GE(flow.control.probe_ns, 12000u);
+  flow.Reply(11900);
+  EXPECT_FALSE(flow.stopped());
 }
 
 TEST(PrioplusHold, AsksTheLessOftenTheFurtherTheHighestLevelIs) {

@@ -26,12 +26,12 @@ class PrioplusReference {
   struct Discrete {
     int countdown = 0, calm = 0, consec = 0, cuts = 0, tries = 0, fresh = 0, middle = 0;
     bool odd = false, settled = false, stopped = false, yielded = false, asked = false,
-         falling = false;
+         seen = false, falling = false;
     bool operator==(const Discrete& o) const {
       return countdown == o.countdown && calm == o.calm && consec == o.consec && cuts == o.cuts &&
              tries == o.tries && fresh == o.fresh && middle == o.middle && odd == o.odd &&
              settled == o.settled && stopped == o.stopped && yielded == o.yielded &&
-             asked == o.asked && falling == o.falling;
+             asked == o.asked && seen == o.seen && falling == o.falling;
     }
   };
 
@@ -177,9 +177,11 @@ class PrioplusReference {
       d.falling = !d.falling && delay < high;
       if (!d.falling) high = delay;
       d.asked = false;
+      d.seen = d.yielded;
       d.middle = 0;
       Schedule(delay);
     } else if (delay >= idle_) {
+      if (d.asked) d.seen = false;
       d.asked = false;
       if (d.yielded && ++d.middle < 8) {
         Schedule(delay);
@@ -190,9 +192,10 @@ class PrioplusReference {
         w = std::max(w, std::min(std::max(w_ls_ / flows, 0.5), HalfGap(target_ - delay)));
       Resume(w, ack.now_ns);
     } else {
-      if (d.yielded && !d.asked && Away() > 0) {
+      if (d.yielded && !d.asked && (Away() > 0 || !d.seen)) {
         d.asked = true;
-        probe_least = 1 + 2 * base_;
+        d.seen = false;
+        probe_least = 1 + (Away() > 0 ? 2 * Away() : 1) * base_;
         probe_below = probe_least + base_ / 3;
         return true;
       }
@@ -259,7 +262,7 @@ class PrioplusReference {
   void Stop(double delay, bool yielded) {
     d.stopped = true;
     d.yielded = yielded;
-    d.asked = d.settled = d.falling = false;
+    d.asked = d.seen = d.settled = d.falling = false;
     d.middle = 0;
     d.consec = 0;
     d.calm = 0;

@@ -63,15 +63,19 @@ MECHANISMS = {
     "fall": ("fall: a shorter sample over the limit is no second one", [
         ("dcc_prioplus.h", "if (!f->over || delay_ns >= f->high_ns || s->params.paper)\n\t\t\tf->over++;", "f->over++;")], [], BURSTS + LEVELS),
     "wait": ("wait: it does not resume in the middle of a queue", [
-        ("dcc_prioplus.h", "if (f->state == DCC_PRIOPLUS_YIELDED && ++f->middle < DCC_PRIOPLUS_MIDDLE_MAX)", "if (0)")], [], LEVELS + FLOWS),
+        ("dcc_prioplus.h", "if (f->state != DCC_PRIOPLUS_STOPPED && ++f->middle < DCC_PRIOPLUS_MIDDLE_MAX)", "if (0)")], [], LEVELS + FLOWS),
     "wait-eight": ("wait: unless eight probes in a row find one; never in its place", [
-        ("dcc_prioplus.h", "if (f->state == DCC_PRIOPLUS_YIELDED && ++f->middle < DCC_PRIOPLUS_MIDDLE_MAX)",
-         "if (f->state == DCC_PRIOPLUS_YIELDED)")], [], LEVELS + FLOWS),
+        ("dcc_prioplus.h", "if (f->state != DCC_PRIOPLUS_STOPPED && ++f->middle < DCC_PRIOPLUS_MIDDLE_MAX)",
+         "if (f->state != DCC_PRIOPLUS_STOPPED)")], [], LEVELS + FLOWS),
     "away": ("away: levels in between go first", [
         ("dcc_prioplus.h", "return dcc_min_u32(away - 1, DCC_PRIOPLUS_AWAY_MAX);", "(void)away;\n\treturn 0;")],
         ["dcc_prioplus_away"], LEVELS + FLOWS),
     "away-confirm": ("away: a second probe confirms", [
-        ("dcc_prioplus.h", "if (f->state == DCC_PRIOPLUS_YIELDED && dcc_prioplus_away(s)) {", "if (0) {")], [], LEVELS + FLOWS),
+        ("dcc_prioplus.h", "if (f->state == DCC_PRIOPLUS_YIELDED || (f->state == DCC_PRIOPLUS_WAITS && away)) {",
+         "if (f->state == DCC_PRIOPLUS_YIELDED) {")], [], LEVELS + FLOWS),
+    "confirm": ("confirm: the very first probe without a queue is confirmed", [
+        ("dcc_prioplus.h", "if (f->state == DCC_PRIOPLUS_YIELDED || (f->state == DCC_PRIOPLUS_WAITS && away)) {",
+         "if ((f->state == DCC_PRIOPLUS_YIELDED || f->state == DCC_PRIOPLUS_WAITS) && away) {")], [], LEVELS + FLOWS),
     "away-apart": ("away: probes are two RTTs further apart for each level in between", [
         ("dcc_prioplus.h", "dcc_prioplus_random(&s->flow, s->base_ns) +\n\t       2ULL * s->base_ns * dcc_prioplus_away(s);",
          "dcc_prioplus_random(&s->flow, s->base_ns);")], [], LEVELS + FLOWS),
