@@ -124,10 +124,18 @@ def tables(rows):
         yield f"## {metric}{unit}\n" + page.table(["case", *names], body)
 
 
+def short(cell):
+    """A cell as a page has it: .94 for 0.940, 67 for 66.6."""
+    if cell == "-":
+        return cell
+    number = float(cell)
+    return f"{number:.2f}".removeprefix("0").replace("1.00", "1") if number <= 1 else f"{number:.0f}"
+
+
 def page_table(rows):
     """One table of what a page shows: in each cell utilisation, Jain's index, mean queue."""
     names = list(dict.fromkeys(name for _, cells in rows for name in cells))
-    body = [[case, *(", ".join(cells.get(name, {}).get(metric, "-") for metric in METRICS[:3]) for name in names)] for case, cells in rows]
+    body = [[case, *(" ".join(short(cells.get(name, {}).get(metric, "-")) for metric in METRICS[:3]) for name in names)] for case, cells in rows]
     return page.table(["case", *names], body)
 
 
@@ -136,6 +144,7 @@ def main():
     parser.add_argument("family", choices=FAMILIES)
     parser.add_argument("scenario", nargs="*", help="names without FAMILY/ (default: all)")
     parser.add_argument("--page", action="store_true", help="of path, all scenarios: write the page's table")
+    parser.set_defaults(out=None)
     options = parser.parse_intermixed_args()
     known = scenarios(options.family)
     for scenario in options.scenario:
@@ -143,8 +152,7 @@ def main():
             sys.exit(f"family.py: {scenario}: there are {', '.join(known)}")
     if options.page and (options.family != "path" or options.scenario or options.against):
         sys.exit("family.py: --page is for all scenarios of path, without --against")
-    if options.out.name == "FAMILY":
-        options.out = options.out.with_name(options.family)
+    options.out = options.out or sweep.ROOT / "build" / options.family
     rows, reached = [], []
     for scenario in options.scenario or known:
         summary = sweep.run(options, f"{options.family}/{scenario}")

@@ -60,8 +60,8 @@
  *   away: levels between it and the one that it has yielded to go first.  If the last long delay
  *     was that of the next level, one probe without a queue is enough; else a second one, two RTTs
  *     later for each level in between (three at most), has to confirm it, and probes are as much
- *     further apart.
- *     The last but one long delay counts if the last was shorter: the queue was draining.
+ *     further apart.  The last but one long delay counts if the last was shorter: the queue was
+ *     draining.
  *   resume: with 80 % of the part of w_hold that stood in the queue.
  *   gap: the adaptive increase is at least half of the flow's part of the gap, and doubles each
  *     time that it did not reach the channel, or what a settled flow aims at: lower levels that
@@ -184,15 +184,15 @@
 #define DCC_PRIOPLUS_SETTLED_RTTS 4U
 #define DCC_PRIOPLUS_CUTS 3U
 /*
- * Aim: such a part of A for a share of half the size, from so many halves on below and up to so many
- * at most; and what a level grows by in a RTT, of A.
+ * Aim: a tenth of A for each halving of the share, from the fourth on above D_target and up to the
+ * seventh; and a level grows by a 16th of A in a RTT.
  */
 #define DCC_PRIOPLUS_AIM_PART 10U
 #define DCC_PRIOPLUS_AIM_MIDDLE 4U
 #define DCC_PRIOPLUS_AIM_MAX 7U
 #define DCC_PRIOPLUS_GROW_PART 16U
 #define DCC_PRIOPLUS_AWAY_MAX 3U
-/* So many packets of a window may be out of use, and such a part of what is in flight. */
+/* Two packets of a window may be out of use; of what is in flight four times it, or an eighth. */
 #define DCC_PRIOPLUS_UNUSED (2 * DCC_PRIOPLUS_CWND_ONE)
 #define DCC_PRIOPLUS_FLIGHTS 4U
 #define DCC_PRIOPLUS_FLIGHT_SHIFT 3
@@ -660,7 +660,7 @@ static inline u64 dcc_prioplus_ls_step_q24(const struct dcc_prioplus *s)
 	return dcc_max_u64(dcc_prioplus_per_flow_q24(s, s->ls_q24), DCC_PRIOPLUS_CWND_HALF);
 }
 
-/* Half of this flow's part of what the queue lacks to D_target, doubled so many times. */
+/* Half of this flow's part of what the queue lacks to D_target, times 2^times. */
 static inline u64 dcc_prioplus_half_gap_q24(const struct dcc_prioplus *s, u32 gap_ns, u32 times)
 {
 	/* < 2^56 << 8, for 800 Gbit/s and 64 channels of 20 ms */

@@ -113,8 +113,8 @@ def test_a_page_is_of_the_whole_family_path(monkeypatch, words):
 
 
 def test_a_page_has_utilisation_jain_and_queue_in_a_cell():
-    cells = {"oscar": {"utilisation": "0.998", "jain": "0.95", "queue_mean_bytes": "124", "recover_us": "20"}, "ccc": {"utilisation": "0.9"}}
-    assert family.page_table([("gamma", cells)]).splitlines()[2] == "| gamma | 0.998, 0.95, 124 | 0.9, -, - |"
+    cells = {"oscar": {"utilisation": "0.998", "jain": "0.95", "queue_mean_bytes": "66.6", "recover_us": "20"}, "ccc": {"utilisation": "0.9"}}
+    assert family.page_table([("gamma", cells)]).splitlines()[2] == "| gamma | 1 .95 67 | .90 - - |"
 
 
 def test_a_run_has_the_options_and_stops_where_the_command_fails(monkeypatch, tmp_path):

@@ -22,7 +22,6 @@ struct Fed {
     now_ns += gap_ns;
     dcc_ack ack = {};
     ack.now_ns = now_ns;
-    ack.rtt_ns = 1;  // as the law is to see it, which says nothing here
     ack.rtt_ns = rtt_ns;
     ack.send_ns = now_ns - rtt_ns;
     ack.acked_bytes = 1000;

@@ -13,7 +13,7 @@ CASES = {
     "prio-fig11": ("prio-fig11", [], False, 6),
     "host-line, line rate unknown": ("host-line", ["mbps=0"], False, 6),
     "path/long": ("path/long", [], False, 6),
-    "host-bursts, one in a thousand": ("host-bursts", ["on_time_ppm=999000"], False, 6),
+    "host-bursts": ("host-bursts", ["on_time_ppm=999000"], False, 6),
     "prio-fig08 on LEDBAT": ("prio-fig08", [], False, 6, ["prioplus_ledbat"]),
     "prio-join on LEDBAT": ("prio-join", [], False, 6, ["prioplus_ledbat"]),
 }
@@ -31,7 +31,7 @@ JOIN = ["prio-join", "prio-join n = 16"]
 FLOWS = ["prio-fig11"]
 UNKNOWN = ["host-line, line rate unknown"]
 LONG = ["path/long"]
-BURSTS = ["host-bursts, one in a thousand"]
+BURSTS = ["host-bursts"]
 LEDBAT = ["prio-fig08 on LEDBAT", "prio-join on LEDBAT"]
 
 # name: (what goes, [(file below kernel/core, text, text in its place)], what is the rule's own if not what is edited, cases if not all)

@@ -8,7 +8,7 @@ MODULES = ["tcp_sqcc"]
 CASES = {
     "sqcc-join": ("sqcc-join", [], False, 6),
     "sqcc-n 20 flows": ("sqcc-n", ["n=20"], False, 6),
-    "host-told 80 %": ("host-told", ["percent=80"], False, 6),
+    "base RTT 80 %": ("host-told", ["percent=80"], False, 6),
     "host-cold 20 flows": ("host-cold", ["n=20"], False, 6),
     "host-noise 5 us": ("host-noise", ["noise_ns=5000", "from=hosts", "base=automatic"], False, 6),
 }

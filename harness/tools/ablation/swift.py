@@ -6,8 +6,8 @@ MODULES = ["tcp_swift"]
 
 # name: (scenario, settings, whole sweep, trials)
 CASES = {
-    "host-told 80 %": ("host-told", ["percent=80"], False, 6),
-    "host-told 100 %": ("host-told", ["percent=100"], False, 6),
+    "base RTT 80 %": ("host-told", ["percent=80"], False, 6),
+    "base RTT 100 %": ("host-told", ["percent=100"], False, 6),
     "host-cold 20 flows": ("host-cold", ["n=20"], False, 6),
     "host-noise 5 us": ("host-noise", ["noise_ns=5000", "from=hosts", "base=automatic"], False, 6),
     "host-span 200 Gbit/s, 1 flow": ("host-span", ["gbps=200", "kbytes=10000", "n=1"], False, 6),

@@ -175,10 +175,11 @@ static inline bool dcc_probe_looked(struct dcc_probe *p, u64 band_ns)
 
 /*
  * A sample of a flow whose base RTT is in doubt, with flight_packets in flight when its packet was
- * sent; 0: the packet had next to no length.  least_ns: the least RTT since then.  packet_ns, at
- * least 1: a full packet on the line.  Returns true: PATH, and the RTT is p->min_ns.
+ * sent; 0: the packet had next to no length.  rtt_ns: what a full packet would have taken.
+ * least_ns: the least RTT since then.  packet_ns, at least 1: a full packet on the line.  Returns
+ * true: PATH, and the RTT is p->min_ns.
  */
-static DCC_NOINLINE bool dcc_probe_step(struct dcc_probe *p, const struct dcc_ack *ack,
+static DCC_NOINLINE bool dcc_probe_step(struct dcc_probe *p, const struct dcc_ack *ack, u64 rtt_ns,
 					u32 flight_packets, u32 base_ns, u32 least_ns,
 					u64 packet_ns)
 {
@@ -192,8 +193,8 @@ static DCC_NOINLINE bool dcc_probe_step(struct dcc_probe *p, const struct dcc_ac
 		if (!p->looks)
 			p->min_ns = DCC_U32_MAX;
 	}
-	/* The base RTT is a full packet's; of small ones a full one's would be longer at two hops. */
-	dcc_probe_look(p, ack->rtt_ns + (flight_packets ? 0 : 2 * packet_ns));
+	dcc_probe_look(p, rtt_ns);
+	/* The base RTT is one that was measured. */
 	if (flight_packets)
 		p->min_ns = dcc_min_u32(p->min_ns, ack->rtt_ns);
 	if (p->samples < DCC_PROBE_LOOK_SAMPLES || ack->send_ns < p->since_ns ||
