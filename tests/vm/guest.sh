@@ -762,8 +762,8 @@ test_probes_have_right_checksums()
 test_a_stopped_flow_on_a_long_path_gets_answers()
 {
 	modprobe tcp_prioplus && qdisc_a netem delay 20ms && tc -n b qdisc replace dev vb root netem delay 20ms || return 1
-	# Each delay is above the limit: the flow stops, and only asks.
-	in_a sh -c "echo 10000 >$dcc/line_rate_mbps; echo 39000000 >$dcc/base_rtt_ns"
+	# Each delay is above the limit of so narrow a channel: the flow stops, and only asks.
+	in_a sh -c "echo 10000 >$dcc/line_rate_mbps; echo 39000000 >$dcc/base_rtt_ns; echo 3200 >$dcc/prioplus/channel_a_ns"
 	echo 1 >/sys/kernel/tracing/events/delaycc/ack/enable
 	echo >/sys/kernel/tracing/trace
 	port=$((port + 1))
@@ -773,7 +773,7 @@ test_a_stopped_flow_on_a_long_path_gets_answers()
 	kill $receiver
 	wait $receiver
 	echo 0 >/sys/kernel/tracing/events/delaycc/ack/enable
-	in_a sh -c "echo 0 >$dcc/line_rate_mbps; echo 0 >$dcc/base_rtt_ns"
+	in_a sh -c "echo 0 >$dcc/line_rate_mbps; echo 0 >$dcc/base_rtt_ns; echo 0 >$dcc/prioplus/channel_a_ns"
 	qdisc_a netem delay 1ms && tc -n b qdisc replace dev vb root netem delay 1ms || return 1
 	answers=$(grep -c 'ack: name=prioplus .* branch=7 ' /sys/kernel/tracing/trace)
 	[ "$answers" -ge 40 ] || no "$answers answers in 4 s"

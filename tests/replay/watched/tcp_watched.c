@@ -4,11 +4,12 @@
  *
  * A write of anything to /proc/tcp_watched chooses the algorithm that is the
  * default of the writer's network namespace, a module of delaycc's, a BPF
- * program, bbr or cubic; it has to stay the default.  The next socket that takes the algorithm
- * "watched" runs that one, and is recorded; a read gives the records.  Another
- * write forgets them.  /proc/tcp_watched_cycles has a line of text for each hook:
- * its name, the number of calls, and mean and median of a call's cycles.  Interrupts
- * fall into some of the calls; not of .cong_control, as nothing waits in that.
+ * program, bbr or cubic; it has to stay the default.  The next socket that takes
+ * the algorithm "watched" runs that one, and is recorded; a read gives the records.
+ * Another write waits until no socket runs the one before, and forgets them.
+ * /proc/tcp_watched_cycles has a line of text for each hook: its name, the number
+ * of calls, and mean and median of a call's cycles.  Interrupts fall into some of
+ * the calls; not of .cong_control, as nothing waits in that.
  */
 #include <linux/module.h>
 #include <linux/nsproxy.h>
@@ -17,16 +18,20 @@
 #include <linux/sort.h>
 #include <linux/timex.h>
 #include <linux/vmalloc.h>
+#include <linux/wait.h>
 #include <net/tcp.h>
 
 #include "glue/delaycc.h"
 #include "watched.h"
 
 #define WATCHED_MAX 65536
+#define WATCHED_WAIT (60 * HZ)
 
 static const struct tcp_congestion_ops *watched_inner;
 static bool watched_is_kernels; /* bbr or cubic */
 static const struct sock *watched_sk; /* that is recorded */
+static atomic_t watched_sockets = ATOMIC_INIT(0); /* that run watched_inner */
+static DECLARE_WAIT_QUEUE_HEAD(watched_free);
 static struct watched_record *watched_records;
 static unsigned int watched_n;
 static struct watched_record watched_dropped;
@@ -151,9 +156,11 @@ static void watched_init(struct sock *sk)
 	/* A module finds its variant by these. */
 	WRITE_ONCE(icsk->icsk_ca_ops, watched_inner);
 	watched_inner->init(sk);
-	if (icsk->icsk_ca_ops == watched_inner)
+	if (icsk->icsk_ca_ops == watched_inner) {
 		WRITE_ONCE(icsk->icsk_ca_ops,
 			   watched_inner->cong_control ? &watched_ops : &watched_avoid_ops);
+		atomic_inc(&watched_sockets);
+	}
 	watched_end(sk, r, 0);
 }
 
@@ -166,6 +173,8 @@ static void watched_release(struct sock *sk)
 	watched_end(sk, r, 0);
 	if (watched_sk == sk)
 		watched_sk = ERR_PTR(-ENOENT);
+	if (atomic_dec_and_test(&watched_sockets))
+		wake_up(&watched_free);
 }
 
 static u32 watched_min_tso_segs(struct sock *sk)
@@ -183,6 +192,9 @@ static void __maybe_unused watched_cong_control(struct sock *sk,
 	struct watched_record *r;
 	unsigned long irqs;
 
+	/* The ACK of a SYN comes before init(), which cubic needs to have other hooks. */
+	if (!watched_inner->cong_control)
+		return;
 	local_irq_save(irqs);
 	r = watched_begin(sk, WATCHED_CONG_CONTROL, 0, rs);
 
@@ -198,6 +210,9 @@ static void __maybe_unused watched_cong_control_long(struct sock *sk, u32 ack,
 	struct watched_record *r;
 	unsigned long irqs;
 
+	/* The ACK of a SYN comes before init(), which cubic needs to have other hooks. */
+	if (!watched_inner->cong_control)
+		return;
 	local_irq_save(irqs);
 	r = watched_begin(sk, WATCHED_CONG_CONTROL, 0, rs);
 
@@ -317,6 +332,10 @@ static ssize_t watched_write(struct file *file, const char __user *from,
 	    !ops->cwnd_event || !ops->undo_cwnd ||
 	    (ops->cong_control ? !ops->min_tso_segs : !ops->pkts_acked))
 		return -EINVAL;
+	/* A connection that is being closed still gets ACKs. */
+	if (wait_event_interruptible_timeout(watched_free, !atomic_read(&watched_sockets),
+					     WATCHED_WAIT) <= 0)
+		return -EBUSY;
 	watched_inner = ops;
 	watched_is_kernels = !strcmp(ops->name, "bbr") || !strcmp(ops->name, "cubic");
 	watched_sk = NULL;
