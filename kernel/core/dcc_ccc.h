@@ -259,8 +259,9 @@ static inline void dcc_ccc_derive(struct dcc_ccc_scale *k, const struct dcc_path
 	k->base_ns = dcc_clamp_u32(path->base_rtt_ns, DCC_PATH_RTT_MIN_NS, DCC_PATH_RTT_MAX_NS);
 	k->q_b_ns = p->q_b_ns;
 	if (!k->q_b_ns)
-		k->q_b_ns = dcc_max_u32(DCC_CCC_Q_B_NS, dcc_sub_sat_u32(k->base_ns, path->noise_ns) /
-								DCC_CCC_Q_B_BASE_PART);
+		k->q_b_ns = dcc_max_u32(dcc_sub_sat_u32(k->base_ns, path->noise_ns) /
+						DCC_CCC_Q_B_BASE_PART,
+					DCC_CCC_Q_B_NS);
 	k->q_b_ns = dcc_clamp_u32(k->q_b_ns, DCC_CCC_Q_B_MIN_NS, DCC_CCC_Q_B_MAX_NS);
 	k->q_b_ns = dcc_max_u32(k->q_b_ns, (u32)dcc_min_u64((packet_ns_q8 * DCC_CCC_Q_B_PACKETS) >>
 							    8, DCC_CCC_Q_B_MAX_NS));

@@ -38,7 +38,7 @@
  *		--a probe that finds no queue--> ASKED
  *   WAITS	--a probe that finds no queue--> SENDS, or ASKED where levels in between go first
  *   both	--the eighth probe in a row that finds a queue below D_limit--> SENDS
- *   ASKED	--a second probe that finds no queue--> SENDS; above D_limit--> WAITS; else--> YIELDED
+ *   ASKED	--another probe that finds no queue--> SENDS; above D_limit--> WAITS; else YIELDED
  *
  * The rules of prioplus (docs/design/ablation.md has what each carries)
  *   settle: w_hold is the window of a settled flow, and N is D_target rate / w_hold.

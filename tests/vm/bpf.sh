@@ -65,9 +65,11 @@ instructions_of() # NAME
 	in_a sysctl -q -w net.ipv4.tcp_congestion_control="$1" && in_a sh -c 'echo 1 >/proc/tcp_watched' && transfer watched 3000000 || return 1
 	in_a sysctl -q -w net.ipv4.tcp_congestion_control=cubic
 	ack=0
-	for mean in $(sed -n 's/^\(cong_control\|cong_avoid\|pkts_acked\) [0-9]* \([0-9]*\) .*/\2/p' /proc/tcp_watched_cycles); do
-		ack=$((ack + mean / 8))
-	done
+	while read -r hook _ mean _; do
+		case $hook in
+		cong_control | cong_avoid | pkts_acked) ack=$((ack + mean / 8)) ;;
+		esac
+	done </proc/tcp_watched_cycles
 	send=$(sed -n 's/^min_tso_segs [0-9]* [0-9]* //p' /proc/tcp_watched_cycles)
 	send=$((${send:-0} / 8))
 	[ "$ack" -gt 0 ] || no "nothing was counted: $(cat /proc/tcp_watched_cycles)"

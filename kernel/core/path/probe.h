@@ -132,7 +132,8 @@ static inline bool dcc_probe_judge(struct dcc_probe *p, const struct dcc_ack *ac
 {
 	/* Within a round trip, before others can have answered. */
 	p->extra = (u8)dcc_min_u32(p->extra + p->step, p->most);
-	if (ack->send_ns < p->since_ns || flight_packets < dcc_max_u32(p->flight, 1) + p->most - 1) {
+	if (ack->send_ns < p->since_ns ||
+	    flight_packets < dcc_max_u32(p->flight, 1) + p->most - 1) {
 		/* The application had nothing to send. */
 		if (ack->now_ns - p->since_ns > (u64)p->mean_ns * DCC_PROBE_MAX_RTTS)
 			dcc_probe_wait(p, ack->now_ns, DCC_PROBE_WAIT_RTTS);

@@ -292,7 +292,7 @@ static void watched_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 	local_irq_restore(irqs);
 }
 
-/* Of cubic, which has no .cong_control; tcp_register_congestion_control() asks for one of the two. */
+/* Of cubic, which has no .cong_control: to be registered, an algorithm needs one of the two. */
 static struct tcp_congestion_ops watched_avoid_ops = {
 	.flags = TCP_CONG_NON_RESTRICTED,
 	.name = "watched_avoid",
