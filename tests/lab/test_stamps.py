@@ -399,11 +399,13 @@ def test_settings_are_applied_all_or_none(run):
 
 def test_a_calibrated_path_stays_in_use_in_spite_of_noise():
     """Hosts that delay each packet by 0 to 5 us: eight flows at 100 Gbit/s and 12 us, of which five stop (the scenario host-noise)."""
-    noise_ns = 5000
+    noise_ns, bytes_per_ns = 5000, 12.5
     found = calibrated_paths.find(noise_ns, options=["--count", "2000"])
     assert found["base_rtt_ns"] == pytest.approx(12000, rel=0.05)
     for algorithm in calibrated_paths.ALGORITHMS:
-        told, _ = calibrated_paths.measure(algorithm, noise_ns, ["--set", "base=path"])
+        _, noiseless = calibrated_paths.measure(algorithm, 0, ["--set", "base=path"])
+        uncalibrated, _ = calibrated_paths.measure(algorithm, noise_ns, ["--set", "base=path"])
         used, queue = calibrated_paths.measure(algorithm, noise_ns, calibrated_paths.settings_of(found, algorithm))
-        # Without noise the queues are 43 to 80 KB.
-        assert told < 0.7 and used > 0.92 and queue < 200_000, (algorithm, told, used, queue)
+        # Room for the noise, and twice as much for shares that it does not decide (docs/design/path-model.md).
+        most = noiseless + 3 * noise_ns * bytes_per_ns
+        assert uncalibrated < 0.7 and used > 0.92 and queue < most, (algorithm, uncalibrated, used, queue, most)
