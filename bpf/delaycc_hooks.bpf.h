@@ -314,6 +314,8 @@ static __always_inline void hooks_apply(struct tcp_sock *tp, struct hooks_sock *
 	u64 rate;
 	u32 cwnd;
 
+	if (dcc_tcp_is_settled(&s->tcp, &control, tp->snd_cwnd))
+		return;
 	subprog_model_control(&s->tcp.model, &control);
 	dcc_tcp_add_probe(&s->tcp, &control);
 	rate = dcc_tcp_pace(&s->tcp, &control);
@@ -330,6 +332,7 @@ static __always_inline void hooks_apply(struct tcp_sock *tp, struct hooks_sock *
 		s->stopped_ns = 0;
 	}
 	tp->snd_cwnd = cwnd;
+	dcc_tcp_settle(&s->tcp, &s->control, cwnd);
 	sk->sk_pacing_rate = dcc_min_u64(rate, sk->sk_max_pacing_rate);
 }
 

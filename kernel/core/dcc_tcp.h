@@ -15,7 +15,8 @@
  *	idle	dcc_tcp_restarts()
  *	control	dcc_model_control(), dcc_tcp_add_probe(), dcc_tcp_stops(), dcc_tcp_pace(),
  *		dcc_tcp_least_pace(), dcc_tcp_burst(), dcc_tcp_window(), dcc_tcp_least_window(),
- *		dcc_tcp_hold_ns(), dcc_tcp_shortened_hold_ns()
+ *		dcc_tcp_hold_ns(), dcc_tcp_shortened_hold_ns(); between two controls
+ *		dcc_tcp_is_settled()
  *
  * The caller finds the note of a packet's send time, reads and writes the socket, and owns the
  * clock.  Times are in ns of TCP's clock; "us" says microseconds of the same clock.
@@ -78,6 +79,11 @@ struct dcc_tcp {
 	struct dcc_model model;
 	struct dcc_sampler sampler;
 	u64 last_ack_ns; /* the newest ACK that a core saw; 0: none */
+	/* The control that is settled, and the window that it gave; 0: none is. */
+	u64 settled_cwnd_q16;
+	u64 settled_pacing_bps;
+	u32 settled_target_ns;
+	u32 settled_cwnd;
 	u8 loss_seen;	 /* recovery began; the core's _loss() is still to be called */
 };
 
@@ -144,6 +150,7 @@ static inline void dcc_tcp_begin(struct dcc_tcp *s, const struct dcc_tcp_view *v
 /* A full packet: mss payload bytes and header_bytes around them, on the wire. */
 static inline void dcc_tcp_set_packet(struct dcc_tcp *s, u32 mss, u32 header_bytes)
 {
+	s->settled_cwnd = 0;
 	s->sampler.mss = dcc_max_u32(mss, 1);
 	s->sampler.header_bytes = header_bytes;
 	dcc_model_set_packet(&s->model, s->sampler.mss + header_bytes);
@@ -468,6 +475,33 @@ static inline u32 dcc_tcp_window(const struct dcc_tcp *s, const struct dcc_contr
 	if (s->model.path.delay_floor_ns)
 		cwnd = dcc_min_u64(cwnd, s->model.line.window);
 	return dcc_max_u32((u32)cwnd, dcc_tcp_least_window(s, delivered));
+}
+
+/*
+ * The control is applied, and gave the window cwnd.  Where nothing but another control makes it
+ * another one, dcc_tcp_is_settled() says so to the ACKs until then.  Something else does where the
+ * window is below one packet, where it is the least one, while the line rate is unknown, and while
+ * the path is probed.
+ */
+static inline void dcc_tcp_settle(struct dcc_tcp *s, const struct dcc_control *control, u32 cwnd)
+{
+	bool settled = control->cwnd_q16 >= DCC_WINDOW_ONE && cwnd > 2 && !control->probe_ns &&
+		       !s->model.path.delay_floor_ns && !dcc_probe_is_on(&s->model.probe);
+
+	s->settled_cwnd_q16 = control->cwnd_q16;
+	s->settled_pacing_bps = control->pacing_bps;
+	s->settled_target_ns = control->target_ns;
+	s->settled_cwnd = settled ? cwnd : 0;
+}
+
+/* May an ACK leave window, pace and share as they are?  cwnd: the socket's, at least 1. */
+static inline bool dcc_tcp_is_settled(const struct dcc_tcp *s, const struct dcc_control *control,
+				      u32 cwnd)
+{
+	return s->settled_cwnd == cwnd && s->settled_cwnd_q16 == control->cwnd_q16 &&
+	       s->settled_pacing_bps == control->pacing_bps &&
+	       s->settled_target_ns == control->target_ns && !control->probe_ns &&
+	       !dcc_probe_is_on(&s->model.probe);
 }
 
 /*

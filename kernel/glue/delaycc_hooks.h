@@ -131,11 +131,18 @@ static void DCC_HOOK(read_params)(const struct sock *sk, struct hooks_sock *s)
 static void DCC_HOOK(apply)(struct sock *sk, struct hooks_sock *s)
 {
 	struct hooks_ca *ca = DCC_HOOK(ca)(sk);
+	/* TCP itself changes the window in recovery. */
+	bool settled = dcc_tcp_is_settled(&s->dcc.tcp, &s->control,
+					  tcp_snd_cwnd(tcp_sk(sk)));
 
+	if (!settled)
+		dcc_model_control(&s->dcc.tcp.model, &s->control);
 	WRITE_ONCE(ca->line_rate_bps, s->dcc.tcp.model.path.line_rate_bps);
 	WRITE_ONCE(ca->base_rtt_ns, s->dcc.tcp.model.path.base_rtt_ns);
-	dcc_model_control(&s->dcc.tcp.model, &s->control);
+	if (settled)
+		return;
 	if (DCC_HOOK(options).probes && s->probe.stopped) {
+		s->dcc.tcp.settled_cwnd = 0;
 		delaycc_probe_limit_window(sk);
 		return;
 	}

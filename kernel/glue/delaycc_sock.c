@@ -7,12 +7,11 @@
  * The kernel's own RTT has microseconds, of which a datacenter path has a
  * dozen.  Each packet carries its departure time in nanoseconds while it waits
  * for its ACK, but a congestion control hook runs after the acknowledged
- * packets are gone.  At the end of each ACK delaycc_note_sent() therefore copies
- * the send times of the next few packets from the head of the retransmit queue.
- * A packet may leave and be acknowledged before the next ACK, so each
- * transmission call also adds the packet that it is about to send.  The number
- * of copies follows the number of packets per ACK: the work per packet is
- * constant.
+ * packets are gone.  At the end of an ACK delaycc_note_sent() therefore copies
+ * the send times of the next packets from the head of the retransmit queue, where
+ * too few are left for the next ACK: each packet's is copied about once.  A packet
+ * may leave and be acknowledged before the next ACK, so each transmission call
+ * also adds the packet that it is about to send.
  *
  * A remembered time counts only if it agrees with the kernel's own RTT in
  * microseconds (dcc_sampler_send_ns()).  An error in this bookkeeping thus costs
@@ -349,11 +348,16 @@ EXPORT_SYMBOL_GPL(delaycc_release);
 void delaycc_note_sent(struct sock *sk, struct delaycc_sock *ds,
 		       const struct rate_sample *rs)
 {
-	const struct sk_buff *skb = tcp_rtx_queue_head(sk);
 	/* The next ACK is likely to be as large as this one. */
-	u32 budget = clamp_t(u32, rs->acked_sacked + 2, 4, DELAYCC_SENT_MAX);
+	const u32 need = clamp_t(u32, rs->acked_sacked + 2, 4, DELAYCC_SENT_MAX);
+	const struct sk_buff *skb;
+	u32 budget = DELAYCC_SENT_MAX;
 	u32 n = 0;
 
+	if (ds->sent_n >= need &&
+	    !before(ds->sent[ds->sent_n - need].start_seq, tcp_sk(sk)->snd_una))
+		return;
+	skb = tcp_rtx_queue_head(sk);
 	for (; skb && n < budget; skb = skb_rb_next(skb)) {
 		const struct tcp_skb_cb *cb = TCP_SKB_CB(skb);
 		struct delaycc_sent *sent = &ds->sent[n];
@@ -514,7 +518,7 @@ static void delaycc_log_levels(const struct sock *sk, u32 noise_ns)
  * @ds: its state
  * @asked: the core's
  *
- * To be called for each ACK, since TCP itself changes the window in recovery.
+ * To be called for each ACK, but for what dcc_tcp_is_settled() says.
  */
 void delaycc_apply(struct sock *sk, struct delaycc_sock *ds,
 		   const struct dcc_control *asked)
@@ -523,6 +527,7 @@ void delaycc_apply(struct sock *sk, struct delaycc_sock *ds,
 	u64 old_rate = sk->sk_pacing_rate;
 	struct dcc_control control = *asked;
 	u64 rate;
+	u32 cwnd;
 
 	if (unlikely(dcc_model_levels_mix(&ds->tcp.model)))
 		delaycc_log_levels(sk, ds->tcp.model.noise.ns);
@@ -537,9 +542,10 @@ void delaycc_apply(struct sock *sk, struct delaycc_sock *ds,
 						    control.cwnd_q16,
 						    ds->burst_max);
 
-	tcp_snd_cwnd_set(tp, dcc_tcp_window(&ds->tcp, &control, tp->delivered,
-					    delaycc_longest_burst(sk, ds),
-					    tp->snd_cwnd_clamp));
+	cwnd = dcc_tcp_window(&ds->tcp, &control, tp->delivered,
+			      delaycc_longest_burst(sk, ds), tp->snd_cwnd_clamp);
+	tcp_snd_cwnd_set(tp, cwnd);
+	dcc_tcp_settle(&ds->tcp, asked, cwnd);
 	if (control.cwnd_q16 < DCC_WINDOW_ONE)
 		delaycc_hold(sk, ds, control.cwnd_q16);
 	if (rate == old_rate)

@@ -194,10 +194,12 @@ class UserSpace {
   void Apply(const watched_record& r) {
     const u32 burst = dcc_min_u32(r.sk_gso_max_segs, DCC_TCP_FULL_BURST);
     dcc_control control = control_;
+    if (dcc_tcp_is_settled(&tcp_, &control_, r.snd_cwnd)) return;
     dcc_model_control(&tcp_.model, &control);
     dcc_tcp_add_probe(&tcp_, &control);
     out_.rate = dcc_min_u64(dcc_tcp_pace(&tcp_, &control), r.sk_max_pacing_rate);
     out_.cwnd = dcc_tcp_window(&tcp_, &control, r.delivered, burst, r.snd_cwnd_clamp);
+    dcc_tcp_settle(&tcp_, &control_, out_.cwnd);
   }
 
   void Begin(const watched_record& r) {

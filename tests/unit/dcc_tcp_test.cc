@@ -453,6 +453,49 @@ TEST(TcpWindow, RespectsTheSocketsClampAndTcpsSequenceNumbers) {
   EXPECT_EQ(dcc_tcp_window(&s, &c, 0, 44, 0xffffffff), DCC_TCP_CWND_MAX);
 }
 
+TEST(TcpWindow, IsSettledUntilControlWindowPacketOrPathIsAnother) {
+  const dcc_control control = Control(10, kLine);
+  const u32 cwnd = 19;
+  dcc_tcp s = Socket();
+  EXPECT_FALSE(dcc_tcp_is_settled(&s, &control, cwnd)) << "nothing was applied";
+  dcc_tcp_settle(&s, &control, cwnd);
+  EXPECT_TRUE(dcc_tcp_is_settled(&s, &control, cwnd));
+  EXPECT_FALSE(dcc_tcp_is_settled(&s, &control, cwnd - 1)) << "recovery";
+  for (int field = 0; field < 4; ++field) {
+    dcc_control other = control;
+    if (field == 0) ++other.cwnd_q16;
+    if (field == 1) --other.pacing_bps;
+    if (field == 2) ++other.target_ns;
+    if (field == 3) other.probe_ns = 1000;
+    EXPECT_FALSE(dcc_tcp_is_settled(&s, &other, cwnd)) << field;
+  }
+  s.model.probe.extra = 2;
+  EXPECT_FALSE(dcc_tcp_is_settled(&s, &control, cwnd)) << "a probe";
+  s.model.probe.extra = 0;
+  dcc_tcp_set_packet(&s, 1400, 100);
+  EXPECT_FALSE(dcc_tcp_is_settled(&s, &control, cwnd)) << "another packet";
+}
+
+TEST(TcpWindow, IsNotSettledWhereMoreThanTheControlMakesIt) {
+  const dcc_control small = Control(0.9, kLine / 2), control = Control(10, kLine);
+  dcc_control stopped = control;
+  stopped.probe_ns = 1;
+  dcc_tcp s = Socket();
+  const auto settles = [&s](const dcc_control& c, u32 cwnd) {
+    dcc_tcp_settle(&s, &c, cwnd);
+    return s.settled_cwnd != 0;
+  };
+  EXPECT_TRUE(settles(control, 3));
+  EXPECT_FALSE(settles(control, 2)) << "may be the least window";
+  EXPECT_FALSE(settles(small, 3)) << "the newest RTT counts";
+  EXPECT_FALSE(settles(stopped, 3));
+  s.model.path.delay_floor_ns = 1;
+  EXPECT_FALSE(settles(control, 3)) << "the line rate is unknown";
+  s.model.path.delay_floor_ns = 0;
+  s.model.probe.extra = 1;
+  EXPECT_FALSE(settles(control, 3)) << "a probe";
+}
+
 TEST(TcpWindow, IsTwoPacketsForAPeerThatHeldAnAck) {
   dcc_tcp s = Socket();
   const dcc_control c = Control(0.5, kLine / 2);

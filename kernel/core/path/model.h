@@ -152,12 +152,16 @@ static inline void dcc_model_doubt(struct dcc_model *m, const struct dcc_ack *ac
 static inline void dcc_model_control(struct dcc_model *m, const struct dcc_control *control)
 {
 	u32 octave_ns = dcc_share_octave_ns(m->base.ns, m->noise.ns);
+	u32 share_ns = dcc_share_ns(m->share_ns, octave_ns,
+				    dcc_sat_u32((u64)m->base.ns + m->noise.ns), m->packet_ns,
+				    control->cwnd_q16);
 
 	m->target_ns = control->target_ns;
+	if (DCC_LIKELY(m->share_ns == share_ns && m->has_levels == control->has_levels))
+		return;
+	m->share_ns = share_ns;
 	m->has_levels = control->has_levels;
-	m->share_ns = dcc_share_ns(m->share_ns, octave_ns,
-				   dcc_sat_u32((u64)m->base.ns + m->noise.ns), m->packet_ns,
-				   control->cwnd_q16);
+	dcc_model_publish(m);
 }
 
 /* Does each flow of a law with levels have delays of its own, by the noise that it has found? */
@@ -189,6 +193,7 @@ static inline void dcc_model_sample(struct dcc_model *m, struct dcc_ack *ack, u3
 				    bool small, u32 window_max)
 {
 	bool app_limited = ack->flags & DCC_ACK_APP_LIMITED;
+	bool changed = !m->line.configured;
 	u32 base_ns = m->base.ns;
 
 	dcc_base_sample(&m->base, ack->rtt_ns, small, ack->now_ns,
@@ -201,15 +206,18 @@ static inline void dcc_model_sample(struct dcc_model *m, struct dcc_ack *ack, u3
 	}
 	if (!small) {
 		/* What the application made slow says nothing of the hosts. */
-		if (dcc_model_reads_rounds(m) && !app_limited && dcc_round_add(&m->round, ack))
+		if (dcc_model_reads_rounds(m) && !app_limited && dcc_round_add(&m->round, ack)) {
 			dcc_model_round(m);
+			changed = true;
+		}
 		if (m->line.configured) {
 			dcc_model_doubt(m, ack, flight_packets);
 			if (dcc_probe_disturbs(&m->probe, ack))
 				ack->flags |= DCC_ACK_NO_RTT;
 		}
 	}
-	dcc_model_publish(m);
+	if (DCC_UNLIKELY(changed || m->base.ns != base_ns))
+		dcc_model_publish(m);
 }
 
 /* A stopped flow's probe, a packet of next to no length, has come back. */
