@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <string>
 
 #include "dcc_ccc.h"
 
@@ -54,6 +55,12 @@ class CccReference {
   u32 region() const { return region_; }
   double gradient() const { return gradient_; }
   double basis() const { return basis_; }
+  // What is remembered from one acknowledgment to the next, beside numbers.
+  std::string memory() const { return Memory(doublings_, braked_, raised_, in_a_, empty_seen_); }
+  static std::string MemoryOf(const dcc_ccc& core) {
+    const dcc_ccc_flow& f = core.flow;
+    return Memory(f.doublings, f.braked, f.raised, f.in_a, f.empty);
+  }
   // A comparison was so close that rounding decides it.
   bool knife_edge() const { return knife_edge_; }
 
@@ -110,6 +117,10 @@ class CccReference {
 
  private:
   static constexpr double kUnits = 65536;
+  static std::string Memory(int doublings, bool braked, bool raised, bool in_a, bool empty) {
+    return std::to_string(doublings) + " doublings" + (braked ? ", braked" : "") +
+           (raised ? ", raised" : "") + (in_a ? ", in A" : "") + (empty ? ", empty" : "");
+  }
   static double Share(u32 q30) { return q30 / 1073741824.0; }
   void SetRate(double rate) { rate_ = std::clamp(rate, min_, 1.0); }
 

@@ -109,6 +109,7 @@ TEST_P(CccAgainstReference, WindowAndRateAgreeWithinOnePercent) {
           ++edges;
         } else {
           ASSERT_EQ(core.flow.region, reference.region()) << where;
+          ASSERT_EQ(CccReference::MemoryOf(core), reference.memory()) << where;
           ASSERT_NEAR(core.flow.gradient_q16 / 65536.0, reference.gradient(),
                       2e-4 + 1e-3 * std::fabs(reference.gradient()))
               << where;

@@ -296,6 +296,18 @@ TEST(CccRules, AnalyticalStepIsEquation8) {
   EXPECT_NEAR(flow.rate(), 0.2 + (0.5 * segments + 0.8) * step, 1e-5);
 }
 
+TEST(CccRules, AnalyticalStepTakesAQueueThatWillBeGoneForANanosecond) {
+  Flow flow(true);
+  flow.params.gamma_ppm = 0;
+  flow.Ack(kBase + 11100, 2000);
+  flow.SetRate(0.2);
+  flow.Ack(kBase + 5100, 6000);  // q_v = -1
+  EXPECT_EQ(flow.region(), DCC_CCC_AI);
+  const double segments = 12 + (5000 / 4096.0 - 1);
+  const double step = 1514 * 8 / (kBase * 1e-9) / 25e9;
+  EXPECT_NEAR(flow.rate(), 0.2 + (0.5 * segments + 1) * step, 1e-5);
+}
+
 TEST(CccRules, RatesAboveTheReferenceDoNotRise) {
   Flow flow(true);
   flow.SetRate(0.5);
@@ -435,6 +447,20 @@ TEST(CccDefault, TheFirstIncreaseAfterABrakeTakesTheRateAsBasis) {
     flow.Ack(kBase + 100, 20000);
     EXPECT_NEAR(flow.basis(), paper ? 1 : 0.02, 1e-4);
   }
+}
+
+TEST(CccDefault, TheBasisIsTheRateUntilThenAndStaysFromThenOn) {
+  Flow flow;
+  flow.SetRate(0.01);
+  flow.Stand(0, 1000, 50);
+  const double before = flow.rate();
+  flow.Stand(0, 1000, 1);
+  EXPECT_EQ(flow.basis(), before) << "no decrease yet";
+  for (u32 q = 0; q < 60000; q += 2000) flow.Ack(kBase + q, 20000);
+  flow.SetRate(0.02);
+  flow.Stand(100, 20000, 10);
+  EXPECT_GT(flow.rate(), 0.03);
+  EXPECT_NEAR(flow.basis(), 0.02, 1e-4);
 }
 
 TEST(CccDefault, ALossIsLeftToTheDelay) {

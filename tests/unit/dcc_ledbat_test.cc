@@ -191,6 +191,20 @@ TEST(LedbatFilter, ASingleLongDelayAmongShortOnesIsNotSeen) {
   EXPECT_EQ(flow.state.last.queue_ns, 488000u) << "four in a row are";
 }
 
+TEST(LedbatFilter, TakesAsManySamplesAsConfigured) {
+  for (const u32 samples : {1, 2, 8}) {
+    dcc_ledbat_params params = Params();
+    params.filter_samples = samples;
+    Flow flow(params);
+    flow.Set(50);
+    for (int i = 0; i < 10; ++i) flow.Ack(12500);
+    for (u32 i = 1; i < samples; ++i) flow.Ack(500000);
+    EXPECT_EQ(flow.state.last.queue_ns, 500u) << samples;
+    flow.Ack(500000);
+    EXPECT_EQ(flow.state.last.queue_ns, 488000u) << samples;
+  }
+}
+
 TEST(LedbatFilter, TakesNoMoreSamplesThanTheWindowHasPackets) {
   Flow flow(Params());
   flow.Set(1.5);

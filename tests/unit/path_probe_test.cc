@@ -78,6 +78,20 @@ TEST(PathProbe, AddsTwoPacketsAndFourOnceAProbeHasPassed) {
   EXPECT_EQ(queue.most(), 2u);
 }
 
+TEST(PathProbe, AddsAnEighthOfWhatTheLineHoldsIfThatIsLessThanFour) {
+  const auto most = [](u32 packets) {
+    const u32 base_rtt_ns = packets * kPacket;
+    PathFlow flow = Doubting(base_rtt_ns);
+    const u32 path_ns = base_rtt_ns * 5 / 4;
+    for (int i = 0; i < 300 && flow.base_ns() == base_rtt_ns; ++i) flow.Run(1, path_ns);
+    EXPECT_EQ(flow.base_ns(), path_ns) << packets;
+    return flow.most();
+  };
+  EXPECT_EQ(most(12), 2u) << "as few as the first probe";
+  EXPECT_EQ(most(25), 3u);
+  EXPECT_EQ(most(40), 4u);
+}
+
 TEST(PathProbe, AddsThemWithinARoundTripOfAnyFlow) {
   for (const u32 flight : {1u, 2u, 3u, 4u, 5u, 10u, 100u}) {
     PathFlow flow = Doubting();
@@ -191,6 +205,21 @@ TEST(PathProbe, TheBandIsFourPacketsASixteenthOrOnePacket) {
   EXPECT_EQ(dcc_probe_band_ns(16 * 300, kPacket), 300u);
   EXPECT_EQ(dcc_probe_band_ns(1000, kPacket), kPacket);
   EXPECT_EQ(dcc_probe_band_ns(1000000000, ~0ull / 4), 0xffffffffu);
+}
+
+TEST(PathProbe, RttsThatDifferByTheBandAreSteady) {
+  // Three looks of a flow of a packet per RTT, each at an RTT of its own.
+  const auto begins = [](std::vector<u32> queues_ns) {
+    PathFlow flow = Doubting();
+    for (const u32 queue_ns : queues_ns)
+      for (int i = 0; i < 4; ++i) flow.Ack(kBase + queue_ns, 2 * kBase, 1);
+    return flow.probing();
+  };
+  constexpr u32 kBand = 4 * kPacket;
+  EXPECT_TRUE(begins({kBand, 0, 0}));
+  EXPECT_FALSE(begins({kBand + 1, 0, 0}));
+  EXPECT_TRUE(begins({0, kBand, kBand}));
+  EXPECT_FALSE(begins({0, kBand + 1, kBand}));
 }
 
 TEST(PathProbe, NeedsRttsThatAreTheLeast) {

@@ -111,6 +111,19 @@ TEST(PathShare, GoesWithTheNoiseAndWithThePath) {
   EXPECT_EQ(moves.base_ns(), kBase + kNoise);
 }
 
+TEST(PathShare, StaysWithinA16thOfAHalving) {
+  constexpr u32 kHalving = 1600;
+  const auto share_ns = [](u32 before_ns) {
+    return dcc_share_ns(before_ns, kHalving, kBase, kPacket, Packets(4));
+  };
+  const u32 new_ns = share_ns(0);
+  ASSERT_GT(new_ns, kHalving);
+  for (const u32 before_ns : {new_ns - kHalving / 16, new_ns + kHalving / 16})
+    EXPECT_EQ(share_ns(before_ns), before_ns);
+  for (const u32 before_ns : {new_ns - kHalving / 16 - 1, new_ns + kHalving / 16 + 1})
+    EXPECT_EQ(share_ns(before_ns), new_ns);
+}
+
 // No cut of the law's drains its queue, and that is no reason to doubt the base RTT.
 TEST(PathShare, IsNoReasonForAProbe) {
   PathFlow flow = Flow(kNoise);

@@ -14,7 +14,8 @@
 #define PRIOPLUS_PARAMETERS_OF(core, ai_ppm_default, beta_kind) \
 PARAMETERS_OF(core, DCC_PRIOPLUS_PARAMS, \
   PARAMETER(levels, 1, 64, false, 8, {[](auto& p, auto&) { p.priority = 63; }}), \
-  PARAMETER(channel_a_ns, 100, 10000000, true, 0), \
+  PARAMETER(channel_a_ns, 100, 10000000, true, 0, \
+            {[](auto&, auto&) {}, [](auto&, auto& path) { path.wire_bytes = 64; }}), \
   PARAMETER(channel_b_ns, 0, 10000000, false, 800), \
   PARAMETER(unlimited_from, 1, 64, true, 0, \
             {[](auto&, auto&) {}, [](auto& p, auto&) { \
