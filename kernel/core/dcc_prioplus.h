@@ -46,10 +46,8 @@
  *     cuts its window to w D_target / d and waits for the effect, up to three times in a row,
  *     before it stops.  From the second time on it also takes N from that delay; at the first, a
  *     part of what is in flight is the lower levels', which are yielding.
- *   yield: a settled flow yields, since a higher level has come.  w_hold and N stay.  A flow that
- *     was settled once, and whose window is at most w_hold, yields too, but N grows by a fifth and
- *     w_hold falls by a sixth: if its own level is the cause, that ends it.  Else N is estimated
- *     as in the listing, and the flow stops.
+ *   yield: a flow that was settled once yields, since a higher level has come.  w_hold and N stay.
+ *     Of any other N is estimated as in the listing, and the flow stops.
  *   fall: of samples over the limit only one that is at least as long as the one before counts as
  *     the second.  A packet that a host holds back holds back all behind it; they come together
  *     then, and their RTTs fall by the time between them.
@@ -60,22 +58,21 @@
  *   away: levels between it and the one that it has yielded to go first.  If the last long delay
  *     was that of the next level, one probe without a queue is enough; else a second one, two RTTs
  *     later for each level in between (three at most), has to confirm it, and probes are as much
- *     further apart.  The last but one long delay counts if the last was shorter: the queue was
- *     draining.
+ *     further apart.
  *   resume: with 80 % of the part of w_hold that stood in the queue.
  *   gap: the adaptive increase is at least half of the flow's part of the gap, and doubles each
  *     time that it did not reach the channel, or what a settled flow aims at: lower levels that
- *     are not over their limits yield slowly.  A flow that knows nothing of N at most doubles.  A
- *     probe that finds a queue below D_target lets the flow resume with as much, at most W_LS.
+ *     are not over their limits yield slowly.  A probe that finds a queue below D_target lets the
+ *     flow resume with as much, at most W_LS.
  *   aim: W_AI / N, with N from the flow's own window, and the adaptive increase grow with the
  *     window as the decrease does: then nothing makes the shares of a level equal, and a flow whose
  *     base RTT is longer by a tenth of a microsecond takes them all.  A settled flow aims at
  *     D_target + A/10 (log2 n - 4), n = D_target rate / window, at most 2^7: larger shares give way
  *     at shorter queues.  Its W_AI is window A / (16 D_target), so that a level grows by a
  *     sixteenth of A per RTT, however many flows it has.
- *   line: the decrease is of at most what the line holds at the delay.  A flow that is alone, paced
- *     at its line's rate, uses no more; the decrease of a window above that would come to nothing,
- *     and the flow would fill its channel and stop.
+ *   line: on LEDBAT the decrease is of at most what the line holds at the delay.  A flow that is
+ *     alone, paced at its line's rate, uses no more; the decrease of a window above that would come
+ *     to nothing, and the flow would fill its channel and stop.
  *   flight: where the line rate is not configured, it is a device's, and the path may have a
  *     hundredth of it.  Then W_LS is more than the path holds, neither a cut nor N says anything of
  *     a window that nobody can use, and a flow that is alone takes itself for one of a hundred.  So
@@ -268,7 +265,7 @@ struct dcc_prioplus_flow {
 	u64 step_q24;	  /* the adaptive increase, packets per RTT */
 	u64 hold_q24;	  /* w_hold; 0: never settled */
 	u32 flows_q8;	  /* N */
-	u32 high_ns;	  /* last delay above the limit; once, the longer one before */
+	u32 high_ns;	  /* last delay above the limit */
 	u32 probe_ns;	  /* RTT of a probe without a queue */
 	u32 started_q8;	  /* window, in packets, when this RTT began, and the one before */
 	u32 started_before_q8;
@@ -282,7 +279,6 @@ struct dcc_prioplus_flow {
 	u8 tries;	  /* adaptive increases that did not reach the channel */
 	u8 fresh;	  /* first RTT after a stop */
 	u8 middle;	  /* YIELDED: probes that found a queue below the limit */
-	u8 falling;	  /* the last delay above the limit was less than high_ns */
 };
 
 static_assert(sizeof(struct dcc_prioplus_flow) <= 104, "as little as TCP's own bytes");
@@ -579,8 +575,6 @@ static inline u64 dcc_prioplus_base_step(struct dcc_prioplus *s, const struct dc
 	}
 	if (f->decreased_ns && ack->now_ns - f->decreased_ns < s->base_ns)
 		return cwnd_q24;
-	if (!s->params.paper)
-		cwnd_q24 = dcc_min_u64(cwnd_q24, dcc_prioplus_packets_q24(s, ack->rtt_ns));
 	return dcc_swift_decrease(cwnd_q24, ack->rtt_ns, aim_ns, s->beta_q24, s->max_mdf_q24);
 #endif
 }
@@ -720,7 +714,6 @@ static inline u64 dcc_prioplus_stop(struct dcc_prioplus *s, u32 delay_ns, u32 br
 	f->calm = 0;
 	f->step_q24 = 0;
 	f->high_ns = delay_ns;
-	f->falling = 0;
 	s->last.branch = branch;
 	return dcc_prioplus_probe_ns(s, delay_ns);
 }
@@ -731,7 +724,6 @@ static inline void dcc_prioplus_resume(struct dcc_prioplus *s, u64 now_ns, u64 c
 	struct dcc_prioplus_flow *f = &s->flow;
 
 	f->state = DCC_PRIOPLUS_SENDS;
-	f->falling = 0;
 	f->middle = 0;
 	f->over = 0;
 	f->odd = 0;
@@ -793,14 +785,8 @@ static inline u64 dcc_prioplus_over_limit(struct dcc_prioplus *s, const struct d
 			s->last.branch = DCC_PRIOPLUS_CUT;
 			return 0;
 		}
-		if (dcc_prioplus_is_settled(s))
+		if (f->hold_q24)
 			return dcc_prioplus_stop(s, ack->rtt_ns, DCC_PRIOPLUS_YIELD);
-		if (f->hold_q24 && f->cwnd_q24 <= f->hold_q24) {
-			dcc_prioplus_set_flows(s, (u64)f->flows_q8 + f->flows_q8 / 5);
-			f->hold_q24 = dcc_max_u64(f->hold_q24 - dcc_div_u64(f->hold_q24, 6),
-						  DCC_PRIOPLUS_CWND_MIN);
-			return dcc_prioplus_stop(s, ack->rtt_ns, DCC_PRIOPLUS_YIELD);
-		}
 	}
 	dcc_prioplus_set_flows(s, dcc_max_u64(f->flows_q8, count_q8));
 	return dcc_prioplus_stop(s, ack->rtt_ns, DCC_PRIOPLUS_STOP);
@@ -829,9 +815,6 @@ static inline void dcc_prioplus_adapt(struct dcc_prioplus *s, u32 delay_ns)
 				       dcc_prioplus_packets_q24(s, gap_ns));
 		if (f->tries < DCC_PRIOPLUS_TRIES_MAX)
 			f->tries++;
-		/* A flow that knows nothing of N at most doubles. */
-		if (!f->hold_q24 && f->flows_q8 == DCC_PRIOPLUS_FLOWS_ONE)
-			part_q24 = dcc_min_u64(part_q24, f->cwnd_q24);
 		f->step_q24 = dcc_max_u64(f->step_q24, part_q24);
 	}
 	s->last.branch = DCC_PRIOPLUS_ADAPTIVE;
@@ -865,10 +848,7 @@ static inline u64 dcc_prioplus_reply(struct dcc_prioplus *s, const struct dcc_ac
 
 	s->last.branch = DCC_PRIOPLUS_WAIT;
 	if (delay_ns >= s->limit_ns) {
-		/* Of a queue that is emptying the last delay says nothing of who kept it. */
-		f->falling = !f->falling && delay_ns < f->high_ns;
-		if (!f->falling)
-			f->high_ns = delay_ns;
+		f->high_ns = delay_ns;
 		if (f->state != DCC_PRIOPLUS_STOPPED)
 			f->state = DCC_PRIOPLUS_WAITS;
 		f->middle = 0;

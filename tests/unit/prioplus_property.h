@@ -62,7 +62,6 @@ PrioplusReference::Discrete Discrete(const dcc_prioplus_flow& f) {
   d.yielded = f.state >= DCC_PRIOPLUS_YIELDED;
   d.asked = f.state == DCC_PRIOPLUS_ASKED;
   d.seen = f.state == DCC_PRIOPLUS_WAITS;
-  d.falling = f.falling;
   return d;
 }
 

@@ -26,12 +26,12 @@ class PrioplusReference {
   struct Discrete {
     int countdown = 0, calm = 0, consec = 0, cuts = 0, tries = 0, fresh = 0, middle = 0;
     bool odd = false, settled = false, stopped = false, yielded = false, asked = false,
-         seen = false, falling = false;
+         seen = false;
     bool operator==(const Discrete& o) const {
       return countdown == o.countdown && calm == o.calm && consec == o.consec && cuts == o.cuts &&
              tries == o.tries && fresh == o.fresh && middle == o.middle && odd == o.odd &&
              settled == o.settled && stopped == o.stopped && yielded == o.yielded &&
-             asked == o.asked && seen == o.seen && falling == o.falling;
+             asked == o.asked && seen == o.seen;
     }
   };
 
@@ -174,8 +174,7 @@ class PrioplusReference {
     delay_ = ack.rtt_ns;
     probe_least = probe_below = 0;
     if (delay >= limit_) {
-      d.falling = !d.falling && delay < high;
-      if (!d.falling) high = delay;
+      high = delay;
       d.asked = false;
       d.seen = d.yielded;
       d.middle = 0;
@@ -262,7 +261,7 @@ class PrioplusReference {
   void Stop(double delay, bool yielded) {
     d.stopped = true;
     d.yielded = yielded;
-    d.asked = d.seen = d.settled = d.falling = false;
+    d.asked = d.seen = d.settled = false;
     d.middle = 0;
     d.consec = 0;
     d.calm = 0;
@@ -292,12 +291,7 @@ class PrioplusReference {
         since = now;
         return;
       }
-      if (d.settled) return Stop(delay, true);
-      if (hold > 0 && cwnd <= hold) {
-        SetFlows(flows * 1.2);
-        hold = std::max(hold * 5 / 6, kLeast);
-        return Stop(delay, true);
-      }
+      if (hold > 0) return Stop(delay, true);
     }
     SetFlows(std::max(flows, Count(delay)));
     Stop(delay, false);
@@ -333,7 +327,6 @@ class PrioplusReference {
     if (p_.paper) return;
     double part = std::min(HalfGap(aim - delay) * std::pow(2, d.tries), (aim - delay) * mu_);
     d.tries = std::min(8, d.tries + 1);
-    if (hold == 0 && flows == 1) part = std::min(part, cwnd);
     adaptive = std::max(adaptive, part);
   }
 
@@ -368,16 +361,15 @@ class PrioplusReference {
 #endif
       }
     } else {
-      const double used = p_.paper ? w : std::min(w, delay * mu_);
 #ifdef DCC_PRIOPLUS_ON_LEDBAT
+      const double used = p_.paper ? w : std::min(w, delay * mu_);
       const double off_target = (delay - aim) / (aim - base_);
       const double decrease = std::min(std::min(ai_, 1000.0) * off_target, 1000.0);
       w = used - std::min(decrease * acked / std::max(used, 1.0), used / 2);
       if (!p_.paper) w = std::max(w, std::min(cwnd, began / 2));
 #else
       if (!last_decrease || static_cast<double>(ack.now_ns - last_decrease) >= base_)
-        w = used *
-            std::max(1 - p_.beta_ppm / 1e6 * (delay - aim) / delay, 1 - p_.max_mdf_ppm / 1e6);
+        w *= std::max(1 - p_.beta_ppm / 1e6 * (delay - aim) / delay, 1 - p_.max_mdf_ppm / 1e6);
 #endif
     }
     SetCwnd(w, ack.now_ns);

@@ -51,15 +51,9 @@ MECHANISMS = {
     "cut-first": ("cut: not from the first cut on; at once in its place", [
         ("dcc_prioplus.h", "if (f->cuts++)\n\t\t\t\tdcc_prioplus_set_flows(s, count_q8);",
          "f->cuts++;\n\t\t\tdcc_prioplus_set_flows(s, count_q8);")], [], LEVELS + FLOWS),
-    "yield": ("yield: a settled flow keeps N and w_hold; what else there is in its place", [
-        ("dcc_prioplus.h", "if (dcc_prioplus_is_settled(s))\n\t\t\treturn dcc_prioplus_stop(s, ack->rtt_ns, DCC_PRIOPLUS_YIELD);", "")],
+    "yield": ("yield: a flow that was settled once keeps N and w_hold; what else there is in its place", [
+        ("dcc_prioplus.h", "\t\tif (f->hold_q24)\n\t\t\treturn dcc_prioplus_stop(s, ack->rtt_ns, DCC_PRIOPLUS_YIELD);\n", "")],
         [], LEVELS + FLOWS),
-    "yield-again": ("yield: so does one that was settled once, at most at w_hold", [
-        ("dcc_prioplus.h", "if (f->hold_q24 && f->cwnd_q24 <= f->hold_q24) {", "if (0) {")], [], LEVELS + FLOWS),
-    "yield-step": ("yield: N grows by a fifth and w_hold falls by a sixth", [
-        ("dcc_prioplus.h", "dcc_prioplus_set_flows(s, (u64)f->flows_q8 + f->flows_q8 / 5);\n"
-         "\t\t\tf->hold_q24 = dcc_max_u64(f->hold_q24 - dcc_div_u64(f->hold_q24, 6),\n\t\t\t\t\t\t  DCC_PRIOPLUS_CWND_MIN);\n",
-         "")], [], LEVELS + FLOWS),
     "fall": ("fall: a shorter sample over the limit is no second one", [
         ("dcc_prioplus.h", "if (!f->over || delay_ns >= f->high_ns || s->params.paper)\n\t\t\tf->over++;", "f->over++;")], [], BURSTS + LEVELS),
     "wait": ("wait: it does not resume in the middle of a queue", [
@@ -79,8 +73,6 @@ MECHANISMS = {
     "away-apart": ("away: probes are two RTTs further apart for each level in between", [
         ("dcc_prioplus.h", "dcc_prioplus_random(&s->flow, s->base_ns) +\n\t       2ULL * s->base_ns * dcc_prioplus_away(s);",
          "dcc_prioplus_random(&s->flow, s->base_ns);")], [], LEVELS + FLOWS),
-    "away-falling": ("away: the last but one long delay counts if the last was shorter", [
-        ("dcc_prioplus.h", "f->falling = !f->falling && delay_ns < f->high_ns;", "f->falling = 0;")], [], LEVELS + FLOWS),
     "resume": ("resume: 80 % of the part of w_hold that stood in the queue", [
         ("dcc_prioplus.h", "\tif (!s->params.paper)\n\t\tcwnd_q24 = dcc_max_u64(cwnd_q24, dcc_scale_q24(f->hold_q24, s->hold_resume_q24));\n", "")],
         [], LEVELS + FLOWS),
@@ -90,8 +82,6 @@ MECHANISMS = {
          "part_q24);\n\t}")], JOIN + LEVELS),
     "gap-double": ("gap: it doubles each time that it did not reach the channel", [
         ("dcc_prioplus.h", "if (f->tries < DCC_PRIOPLUS_TRIES_MAX)\n\t\t\tf->tries++;\n", "")], [], JOIN + LEVELS),
-    "gap-unknown": ("gap: a flow that knows nothing of N at most doubles", [
-        ("dcc_prioplus.h", "if (!f->hold_q24 && f->flows_q8 == DCC_PRIOPLUS_FLOWS_ONE)\n", "if (0)\n")], [], JOIN + LEVELS),
     "gap-resume": ("gap: a probe that finds a queue below D_target lets the flow resume with more than resume_milli", [
         ("dcc_prioplus.h", "if (!s->params.paper && delay_ns < s->target_ns)\n", "if (0)\n")], [], LEVELS + FLOWS),
     "aim": ("aim: a settled flow's target goes by its share", [
@@ -99,10 +89,7 @@ MECHANISMS = {
         ["dcc_prioplus_aim_ns"], JOIN + LEVELS),
     "aim-grow": ("aim: its increase goes by its window", [
         ("dcc_prioplus.h", "if (dcc_prioplus_is_settled(s))\n\t\treturn dcc_scale_q24(s->flow.cwnd_q24, s->grow_q24);", "")], [], JOIN + LEVELS),
-    "line": ("line: the decrease is of at most what the line holds", [
-        ("dcc_prioplus.h", "\tif (!s->params.paper)\n\t\tcwnd_q24 = dcc_min_u64(cwnd_q24, dcc_prioplus_packets_q24(s, ack->rtt_ns));\n", "")],
-        [], LEVELS + FLOWS + LONG),
-    "line-ledbat": ("line: the same, of prioplus_ledbat", [
+    "line-ledbat": ("line: on LEDBAT the decrease is of at most what the line holds", [
         ("dcc_prioplus.h", "(u64)f->started_q8 << 15);\n\t\tcwnd_q24 = dcc_min_u64(cwnd_q24, dcc_prioplus_packets_q24(s, ack->rtt_ns));\n",
          "(u64)f->started_q8 << 15);\n")], [], LEDBAT),
     "flight": ("flight: where the line rate is not configured, the window follows the flight", [
