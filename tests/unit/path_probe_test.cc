@@ -109,8 +109,9 @@ TEST(PathProbe, LeavesTheBaseRttWhereItMakesAQueue) {
   PathFlow flow = Doubting();
   flow.Run(3000, kBase, Room::kNone);
   EXPECT_EQ(flow.base_ns(), kShort);
-  EXPECT_GE(flow.probes(), 6);
-  EXPECT_LE(flow.probes(), 9);
+  // A wait of 8 to 16 RTTs, the probe and the rest of a look.
+  EXPECT_GE(flow.probes(), 3000 / 21);
+  EXPECT_LE(flow.probes(), 3000 / 11);
 }
 
 TEST(PathProbe, AQueueIsMoreThanHalfOfItsPacketsTime) {
@@ -129,7 +130,7 @@ TEST(PathProbe, AQueueIsMoreThanHalfOfItsPacketsTime) {
 
 // ---- how often
 
-TEST(PathProbe, AQueueDoublesTheWaitUpToItsMaximum) {
+TEST(PathProbe, AfterAQueueItWaitsFor8To16Rtts) {
   PathFlow flow = Doubting();
   std::vector<double> waits;
   for (u64 end_ns = 0; waits.size() < 12;) {
@@ -139,12 +140,10 @@ TEST(PathProbe, AQueueDoublesTheWaitUpToItsMaximum) {
     if (!was_on && flow.probing() && end_ns)
       waits.push_back(static_cast<double>(flow.now_ns() - end_ns) / kBase);
   }
-  // It is followed by the rest of a look, at least.
-  double least = 8;
+  // The rest of a look follows.
   for (const double wait : waits) {
-    EXPECT_GE(wait, least);
-    EXPECT_LE(wait, 2 * least + 2);
-    least = std::min(2 * least, 2048.);
+    EXPECT_GE(wait, 8);
+    EXPECT_LE(wait, 16 + 2);
   }
   EXPECT_EQ(flow.base_ns(), kShort);
 }
@@ -160,22 +159,7 @@ TEST(PathProbe, TheWaitIsOneOfManyForFlowsThatProbeAtTheSameTime) {
     }
     begins.insert((flow.now_ns() - kNow) / kBase);
   }
-  EXPECT_GE(begins.size(), 8u);
-}
-
-TEST(PathProbe, APassForgetsTheQueuesBefore) {
-  PathFlow flow = Doubting();
-  flow.Run(1000, kBase, Room::kNone);
-  EXPECT_GE(flow.probes(), 5);
-  flow.Run(1500);
-  ASSERT_EQ(flow.base_ns(), kBase);
-  flow.Run(1, kShort);
-  ASSERT_EQ(flow.base_ns(), kShort);
-  // A new doubt of a law that has a target: the first queue's wait is a short one again.
-  flow.SetTarget(100);
-  const int before = flow.probes();
-  flow.Run(120, kBase, Room::kNone);
-  EXPECT_GE(flow.probes() - before, 3);
+  EXPECT_GE(begins.size(), 6u);
 }
 
 TEST(PathProbe, OfAnotherPathBeginsAtOnce) {
@@ -397,5 +381,5 @@ TEST(PathProbe, OfAStoppedFlowWithNothingToSendWaitsForSomeRtts) {
   PathFlow flow(known);
   while (!flow.probing()) flow.Reply(kBase - 2 * kPacket, 2 * kBase);
   while (flow.probing()) flow.Ack(kBase, kBase, 1);
-  EXPECT_LE(flow.model()->probe.next_ns - flow.now_ns(), 8u * kBase);
+  EXPECT_LE(flow.model()->probe.next_ns - flow.now_ns(), 16u * kBase);
 }

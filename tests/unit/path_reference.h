@@ -137,7 +137,7 @@ class PathReference {
   double rate_bps = 0, floor = 0, window = 0;
   // The probe: exactly.
   double extra = 0, flight_then = 0;
-  int looks = 0, failed = 0, passed = 0;
+  int looks = 0, passed = 0;
   // The next probe lies in [wait_least, wait_below) where the answer makes it wait.
   double wait_least = 0, wait_below = 0;
   // What came of the last sample, and whether a comparison of rounded values decided it.
@@ -308,7 +308,7 @@ class PathReference {
     Rest();
     next_ = 0;
     own_until_ = -1;
-    failed = passed = 0;
+    passed = 0;
   }
 
   void Rest() {
@@ -379,7 +379,7 @@ class PathReference {
     if (1.0 * ack.send_ns < since_ || flight < std::max(1.0, 1.0 * flight_then) + most_ - 1) {
       if (now - since_ > 8 * mean_) {
         answer = Answer::kTimeout;
-        Wait(now, 4);
+        Wait(now, 8);
       }
       return;
     }
@@ -390,15 +390,14 @@ class PathReference {
     if (mean > mean_ + half) {
       answer = Answer::kQueue;
       passed = 0;
-      failed = std::min(failed + 1, 9);
-      Wait(now, 4 * std::pow(2, failed));
+      Wait(now, 8);
       return;
     }
     extra = 0;
     look_.clear();
     looks = 2;
     answer = ++passed < 4 ? Answer::kPass : Answer::kPath;
-    if (answer == Answer::kPath) failed = passed = 0;
+    if (answer == Answer::kPath) passed = 0;
   }
 
   // The law sees nothing of a probe, from its first packet on to the last that was sent while it

@@ -87,9 +87,6 @@ MECHANISMS = {
     "probe-hide": ("probe: the law does not see it", [
         (MODEL, "if (dcc_probe_disturbs(&m->probe, ack))\n\t\t\t\tack->flags |= DCC_ACK_NO_RTT;", "")],
         ["dcc_probe_disturbs"], on("longer", LATE)),
-    "probe-wait": ("probe: behind a queue it waits twice as long each time", [
-        (PROBE, "#define DCC_PROBE_WAIT_SHIFT_MAX 9U", "#define DCC_PROBE_WAIT_SHIFT_MAX 0U")],
-        ["DCC_PROBE_WAIT_SHIFT_MAX", (PROBE, "p->failed = (u8)dcc_min_u32(", ";")], on("configured", "longer")),
     "seen-target": ("probe: as short is within a quarter of the law's target, too", [
         (BASE, "return dcc_min_u32(base_ns >> DCC_BASE_SEEN_SHIFT,\n\t\t\t   target_ns >> DCC_BASE_SEEN_TARGET_SHIFT);",
          "(void)target_ns;\n\treturn base_ns >> DCC_BASE_SEEN_SHIFT;")], ["DCC_BASE_SEEN_TARGET_SHIFT"], on("configured", LATE)),

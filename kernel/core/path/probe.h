@@ -12,8 +12,7 @@
  *	IDLE	--3 looks within a band of each other, the last also of the least RTT since the base
  *		  RTT is in doubt--> PROBING: within a round trip, 2 packets more; after a probe
  *		  that found no queue 4, or an eighth of what the line holds if that is less
- *	PROBING	--a look at packets behind them is longer by more than half of them--> QUEUE: the
- *		  next wait is twice as long
+ *	PROBING	--a look at packets behind them is longer by more than half of them--> QUEUE: wait
  *		--it is not, for the fourth time in a row--> PATH; before, one look and again
  *		--nothing to send for 8 RTTs--> IDLE
  *
@@ -32,9 +31,7 @@
  *	BAND_PACKETS	4	single packets' time is no queue
  *	BAND_SHIFT	4	a 16th of the base RTT: the least that laws steer by
  *	MAX_RTTS	8	the packets are in flight after two
- *	WAIT_RTTS	4	after nothing to send, to twice that at random; after QUEUE twice as
- *				long, and doubled with each one
- *	WAIT_SHIFT_MAX	9	2048 RTTs
+ *	WAIT_RTTS	8	to twice that at random, after QUEUE and after nothing to send
  */
 #ifndef DCC_PATH_PROBE_H
 #define DCC_PATH_PROBE_H
@@ -51,8 +48,7 @@
 #define DCC_PROBE_ROOM_PART 8U
 #define DCC_PROBE_MAX_RTTS 8U
 #define DCC_PROBE_PASSES 4U
-#define DCC_PROBE_WAIT_RTTS 4U
-#define DCC_PROBE_WAIT_SHIFT_MAX 9U
+#define DCC_PROBE_WAIT_RTTS 8U
 
 struct dcc_probe {
 	u64 since_ns;	  /* of the look; while probing, when that began */
@@ -68,8 +64,7 @@ struct dcc_probe {
 	u8 step;	  /* with each ACK, */
 	u8 extra;	  /* and has added; 0: it does not go on */
 	bool own;	  /* own_until_ns is valid */
-	u8 failed;	  /* probes that found a queue, in a row */
-	u8 passed;	  /* and that found none */
+	u8 passed;	  /* probes that found no queue, in a row */
 };
 
 static inline bool dcc_probe_is_on(const struct dcc_probe *p)
@@ -91,7 +86,6 @@ static inline void dcc_probe_reset(struct dcc_probe *p)
 	dcc_probe_rest(p);
 	p->next_ns = 0;
 	p->own = false;
-	p->failed = 0;
 	p->passed = 0;
 }
 
@@ -103,13 +97,13 @@ static inline u32 dcc_probe_band_ns(u32 base_ns, u64 packet_ns)
 	return dcc_sat_u32(dcc_min_u64(DCC_PROBE_BAND_PACKETS * packet_ns, most_ns));
 }
 
-/* The next probe is rtts .. 2 rtts away, by the clock's digits. */
-static inline void dcc_probe_wait(struct dcc_probe *p, u64 now_ns, u32 rtts)
+/* The next probe is WAIT_RTTS to twice as many RTTs away, by the clock's digits. */
+static inline void dcc_probe_wait(struct dcc_probe *p, u64 now_ns)
 {
-	u64 some = (now_ns >> 8) & (rtts - 1); /* rtts is a power of two */
+	u64 some = (now_ns >> 8) & (DCC_PROBE_WAIT_RTTS - 1); /* WAIT_RTTS is a power of two */
 
 	dcc_probe_rest(p);
-	p->next_ns = now_ns + p->mean_ns * (rtts + some);
+	p->next_ns = now_ns + p->mean_ns * (DCC_PROBE_WAIT_RTTS + some);
 }
 
 /* One RTT more in the look. */
@@ -136,7 +130,7 @@ static inline bool dcc_probe_judge(struct dcc_probe *p, const struct dcc_ack *ac
 	    flight_packets < dcc_max_u32(p->flight, 1) + p->most - 1) {
 		/* The application had nothing to send. */
 		if (ack->now_ns - p->since_ns > (u64)p->mean_ns * DCC_PROBE_MAX_RTTS)
-			dcc_probe_wait(p, ack->now_ns, DCC_PROBE_WAIT_RTTS);
+			dcc_probe_wait(p, ack->now_ns);
 		return false;
 	}
 	dcc_probe_look(p, ack->rtt_ns);
@@ -145,8 +139,7 @@ static inline bool dcc_probe_judge(struct dcc_probe *p, const struct dcc_ack *ac
 		return false;
 	if (dcc_probe_looked_ns(p) > p->mean_ns + p->most * packet_ns / 2) {
 		p->passed = 0;
-		p->failed = (u8)dcc_min_u32(p->failed + 1U, DCC_PROBE_WAIT_SHIFT_MAX);
-		dcc_probe_wait(p, ack->now_ns, DCC_PROBE_WAIT_RTTS << p->failed);
+		dcc_probe_wait(p, ack->now_ns);
 		return false;
 	}
 	p->extra = 0;
@@ -154,7 +147,6 @@ static inline bool dcc_probe_judge(struct dcc_probe *p, const struct dcc_ack *ac
 	p->looks = DCC_PROBE_LOOKS - 1;
 	if (++p->passed < DCC_PROBE_PASSES)
 		return false;
-	p->failed = 0;
 	p->passed = 0;
 	return true;
 }
