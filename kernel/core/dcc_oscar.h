@@ -46,7 +46,9 @@
  *			     after RTT + tau; blind steps are too small or too large
  *   7   u_w		   | from the ratio in force, if the bytes in flight agree with it
  *			     | whole packets are too coarse for U_AI
- *   8   u_r		   | n - 1 intervals in place of n | 1.5 times too high at n = 3
+ *   8   u_r		   | n - 1 intervals in place of n; not for a draining queue's
+ *			     first two base RTTs after a long one | 1.5 times too high at n = 3;
+ *			     flows that pause look like flows that have left
  *   9-10 max or min	   | near the target the window loop alone (HOLD), below a level
  *			     queue the rate loop and a little more (FILL) | there the rate loop
  *			     adds only noise, and neither loop fills a short queue
@@ -57,9 +59,7 @@
  *   12  max(.., BDP)	   | min(.., BDP of the least delay seen) | the paper's prose says
  *			     min; a base RTT that is told too low must not cap a lone flow
  *   -			   | when the queue has drained, u = the share that its slope
- *			     predicted, not in the two base RTTs after a long one | the paper's law
- *			     needs RTT + tau for each step there; flows that pause look like
- *			     flows that have left
+ *			     predicted | the paper's law needs RTT + tau for each step there
  *
  * Differences from the paper, of both algorithms
  *   1. Algorithm 2, line 12 prints max(u * D_target * mu, BDP).  The prose ("does not set the

@@ -430,7 +430,7 @@ class OscarReference {
     for (const Point& p : points_) {
       const double span = static_cast<double>(ack.send_ns - p.send);
       const double drop = std::max(0.0, p.delay - ack.rtt_ns);
-      if (drop < drop_ || p.delay > high_) continue;
+      if (drop < drop_ || p.delay > high_ || drop < 0.3 * span || span > 4 * tau_) continue;
       const double sent = span > 0 ? std::min(1.0, (delivered_ - p.delivered) / span / mu_) : 1.0;
       const double own = std::min(sent, RatioAt(p.send));
       const double rest = std::max(span - drop, std::max(1.0, std::floor(span / 20)));
@@ -579,7 +579,9 @@ class OscarReference {
     } else {
       const bool accelerate = e.delay < target_ - band_;
       const double u_w = WindowRatioExact(e, us);
-      const double u_r = RateRatio(e.bytes_after_first, e.last - e.first, e.gradient);
+      double u_r = u_w;
+      if (!accelerate || Calm(e.last))
+        u_r = RateRatio(e.bytes_after_first, e.last - e.first, e.gradient);
       u = u_w;
       if (e.slope_valid) u = accelerate ? std::max(u_w, u_r) : std::min(u_w, u_r);
       if (e.delay > high_) {

@@ -88,7 +88,9 @@ MECHANISMS = {
         ("oscar/default.h", "if (dcc_oscar_within(inflight, (u64)us_q24 * c->target_ns, c->packet_ns_q24))", "if (0)")]),
     "wait-drain": ("no second cut before the first can have drained the queue", [
         ("oscar/default.h", "if (dcc_oscar_draining(s, e))", "if (0 && dcc_oscar_draining(s, e))")]),
-    "calm": ("the predicted share is taken only while it is calm", [
+    "calm-steer": ("below the target the rate loop is heard only while it is calm", [
+        ("oscar/default.h", "if (!accelerate || dcc_oscar_calm(s, e->last_ns))", "if (1)")]),
+    "calm-refill": ("the predicted share is taken only while it is calm", [
         ("oscar/default.h", "|| !dcc_oscar_calm(s, ack->send_ns))", ")")]),
     "keep": ("KEEP: an older batch does not undo a rise", [
         ("oscar/default.h", "if (e->first_ns < s->steer.raised_ns &&", "if (0 &&")]),
@@ -106,8 +108,13 @@ MECHANISMS = {
         ("oscar/default.h", "if (d->predicted_q24 && rtt_ns > (u64)", "if (0 && rtt_ns > (u64)")]),
     "drain-least": ("a drop has a least size", [
         ("oscar/params.h", "return c->queue_ns / 5 * 2;", "return 1;")]),
+    "drain-steep": ("a slope is -0.3 or steeper", [
+        ("oscar/drain.h", "|| (u64)drop_ns * 10 < span_ns * 3 ||", "||")]),
+    "drain-span": ("a span is four tau at most", [
+        ("oscar/drain.h", "span_ns > (u64)c->tau_ns * 4)", "0)")]),
     "drain-high": ("a span begins below 1.125 D_target", [
-        ("oscar/drain.h", "|| delay_ns > c->high_ns)", ")")]),
+        ("oscar/drain.h", "if (delay_ns > c->high_ns)\n\t\t\tcontinue;", ""),
+        ("oscar/drain.h", "if (ack->rtt_ns <= s->scale.high_ns)\n\t\td->peak_ns", "d->peak_ns")]),
     "drain-ratio": ("the measured rate is at most the ratio in force", [
-        ("oscar/drain.h", "(u32)dcc_min_u64(u_q24, most_q24));", "u_q24);\n\t\t(void)most_q24;")]),
+        ("oscar/drain.h", "u_q24 = dcc_min_u32(u_q24, dcc_oscar_ratio_at(s, d->point_send_ns[i]));", "")]),
 }

@@ -262,15 +262,20 @@ static inline bool dcc_oscar_draining(const struct dcc_oscar *s, const struct dc
 	return e->first_ns >= s->steer.cut_ns && e->first_ns < s->steer.drained_ns;
 }
 
-/* STEER: Algorithm 2's two loops.  False: a cut that has to wait. */
+/*
+ * STEER: Algorithm 2's two loops.  Below the target the rate loop is heard only
+ * while it is calm (dcc_oscar_calm()).  False: a cut that has to wait.
+ */
 static inline bool dcc_oscar_two_loops(struct dcc_oscar *s, const struct dcc_estimate *e,
 				       u64 now_ns, u32 us_q24, u32 *u_q24, u32 *branch)
 {
 	const struct dcc_oscar_scale *c = &s->scale;
 	bool accelerate = e->delay_ns < c->target_ns - dcc_oscar_band_ns(c);
 	u32 u_w = dcc_oscar_window_ratio_exact(s, e, us_q24);
-	u32 u_r = dcc_oscar_rate_ratio_unbiased(s, e);
+	u32 u_r = u_w;
 
+	if (!accelerate || dcc_oscar_calm(s, e->last_ns))
+		u_r = dcc_oscar_rate_ratio_unbiased(s, e);
 	*u_q24 = dcc_oscar_coordinate(e, accelerate, u_w, u_r, branch);
 	if (e->delay_ns > c->high_ns && *u_q24 < s->u_q24) {
 		if (dcc_oscar_draining(s, e))

@@ -70,25 +70,24 @@ static DCC_NOINLINE void dcc_oscar_measure_drop(struct dcc_oscar *s, const struc
 		u64 span_ns = ack->send_ns - d->point_send_ns[i];
 		u32 delay_ns = d->point_delay_ns[i];
 		u32 drop_ns = dcc_sub_sat_u32(delay_ns, ack->rtt_ns);
-		u64 rest_ns, most_q24;
+		u64 rest_ns;
 		u32 u_q24;
 
-		peak_ns = dcc_max_u32(peak_ns, delay_ns);
-		if (drop_ns < dcc_oscar_drop_ns(c) || delay_ns > c->high_ns)
+		if (delay_ns > c->high_ns)
 			continue;
-		/*
-		 * (1 + slope) * span; 0.05 is as near to zero as the clock allows.  The span is
-		 * below 2^48 ns: eight pauses of less than 2^45.
-		 */
-		rest_ns = dcc_max_u64(dcc_sub_sat_u64(span_ns, drop_ns),
-				      dcc_max_u64(dcc_div_u64(span_ns, 20), 1));
+		peak_ns = dcc_max_u32(peak_ns, delay_ns);
+		/* A slope of -0.3 or steeper, over four tau at most. */
+		if (drop_ns < dcc_oscar_drop_ns(c) || (u64)drop_ns * 10 < span_ns * 3 ||
+		    span_ns > (u64)c->tau_ns * 4)
+			continue;
 		u_q24 = dcc_oscar_rate_ratio(s, d->delivered_bytes - d->point_delivered[i],
-					     rest_ns, 0);
-		/* The rate is at most that of the ratio in force. */
-		most_q24 = dcc_muldiv_u64(dcc_oscar_ratio_at(s, d->point_send_ns[i]), span_ns,
-					  rest_ns);
-		d->predicted_q24 = dcc_max_u32(d->predicted_q24,
-					       (u32)dcc_min_u64(u_q24, most_q24));
+					     span_ns, 0);
+		u_q24 = dcc_min_u32(u_q24, dcc_oscar_ratio_at(s, d->point_send_ns[i]));
+		/* 1 + slope, as a part of the span; 0.05 is as near to zero as the clock allows. */
+		rest_ns = dcc_max_u64(dcc_sub_sat_u64(span_ns, drop_ns),
+				      dcc_max_u32((u32)span_ns / 20, 1));
+		u_q24 = (u32)dcc_min_u64(dcc_div_u64(u_q24 * span_ns, rest_ns), DCC_RATIO_ONE);
+		d->predicted_q24 = dcc_max_u32(d->predicted_q24, u_q24);
 	}
 	d->peak_ns = peak_ns;
 }
@@ -99,7 +98,8 @@ static inline void dcc_oscar_note_point(struct dcc_oscar *s, const struct dcc_ac
 	struct dcc_oscar_drain *d = &s->drain;
 	u32 head = d->head & (DCC_OSCAR_POINTS - 1);
 
-	d->peak_ns = dcc_max_u32(d->peak_ns, ack->rtt_ns);
+	if (ack->rtt_ns <= s->scale.high_ns)
+		d->peak_ns = dcc_max_u32(d->peak_ns, ack->rtt_ns);
 	d->point_send_ns[head] = ack->send_ns;
 	d->point_delay_ns[head] = ack->rtt_ns;
 	d->point_delivered[head] = d->delivered_bytes;

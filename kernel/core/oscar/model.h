@@ -64,7 +64,7 @@ struct dcc_oscar_drain {
 	u64 due_ns;	     /* send time from which on the next point is taken */
 	u64 high_send_ns;    /* last packet that saw a delay above high_ns */
 	u32 sample_ns;	     /* delay of the newest sample */
-	u32 peak_ns;	     /* upper bound of the delays in the ring */
+	u32 peak_ns;	     /* upper bound of the delays in the ring, of those up to high_ns */
 	u32 predicted_q24;   /* share that the draining queue predicts; 0: none */
 	u32 least_ns;	     /* the least delay of a batch since the start; 0: none yet */
 	u32 delivered_bytes; /* modulo 2^32; only differences within the ring are used */
