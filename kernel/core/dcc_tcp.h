@@ -82,7 +82,6 @@ struct dcc_tcp {
 	/* The control that is settled, and the window that it gave; 0: none is. */
 	u64 settled_cwnd_q16;
 	u64 settled_pacing_bps;
-	u32 settled_target_ns;
 	u32 settled_cwnd;
 	u8 loss_seen;	 /* recovery began; the core's _loss() is still to be called */
 };
@@ -478,10 +477,10 @@ static inline u32 dcc_tcp_window(const struct dcc_tcp *s, const struct dcc_contr
 }
 
 /*
- * The control is applied, and gave the window cwnd.  Where nothing but another control makes it
- * another one, dcc_tcp_is_settled() says so to the ACKs until then.  Something else does where the
- * window is below one packet, where it is the least one, while the line rate is unknown, and while
- * the path is probed.
+ * After dcc_model_control(): the control is applied, and gave the window cwnd.  Where nothing but
+ * another control makes it another one, dcc_tcp_is_settled() says so to the ACKs until then.
+ * Something else does where the window is below one packet, where it is the least one, while the
+ * line rate is unknown, and while the path is probed.
  */
 static inline void dcc_tcp_settle(struct dcc_tcp *s, const struct dcc_control *control, u32 cwnd)
 {
@@ -490,7 +489,6 @@ static inline void dcc_tcp_settle(struct dcc_tcp *s, const struct dcc_control *c
 
 	s->settled_cwnd_q16 = control->cwnd_q16;
 	s->settled_pacing_bps = control->pacing_bps;
-	s->settled_target_ns = control->target_ns;
 	s->settled_cwnd = settled ? cwnd : 0;
 }
 
@@ -500,7 +498,7 @@ static inline bool dcc_tcp_is_settled(const struct dcc_tcp *s, const struct dcc_
 {
 	return s->settled_cwnd == cwnd && s->settled_cwnd_q16 == control->cwnd_q16 &&
 	       s->settled_pacing_bps == control->pacing_bps &&
-	       s->settled_target_ns == control->target_ns && !control->probe_ns &&
+	       s->model.target_ns == control->target_ns && !control->probe_ns &&
 	       !dcc_probe_is_on(&s->model.probe);
 }
 

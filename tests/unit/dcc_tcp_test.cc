@@ -458,6 +458,7 @@ TEST(TcpWindow, IsSettledUntilControlWindowPacketOrPathIsAnother) {
   const u32 cwnd = 19;
   dcc_tcp s = Socket();
   EXPECT_FALSE(dcc_tcp_is_settled(&s, &control, cwnd)) << "nothing was applied";
+  dcc_model_control(&s.model, &control);
   dcc_tcp_settle(&s, &control, cwnd);
   EXPECT_TRUE(dcc_tcp_is_settled(&s, &control, cwnd));
   EXPECT_FALSE(dcc_tcp_is_settled(&s, &control, cwnd - 1)) << "recovery";

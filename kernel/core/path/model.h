@@ -183,6 +183,7 @@ static DCC_NOINLINE void dcc_model_round(struct dcc_model *m)
 		dcc_model_set_packet_ns(m);
 		dcc_line_set_floor(&m->line, base_rtt_ns, m->path.wire_bytes);
 	}
+	dcc_model_publish(m);
 }
 
 /*
@@ -193,7 +194,6 @@ static inline void dcc_model_sample(struct dcc_model *m, struct dcc_ack *ack, u3
 				    bool small, u32 window_max)
 {
 	bool app_limited = ack->flags & DCC_ACK_APP_LIMITED;
-	bool changed = !m->line.configured;
 	u32 base_ns = m->base.ns;
 
 	dcc_base_sample(&m->base, ack->rtt_ns, small, ack->now_ns,
@@ -206,17 +206,15 @@ static inline void dcc_model_sample(struct dcc_model *m, struct dcc_ack *ack, u3
 	}
 	if (!small) {
 		/* What the application made slow says nothing of the hosts. */
-		if (dcc_model_reads_rounds(m) && !app_limited && dcc_round_add(&m->round, ack)) {
+		if (dcc_model_reads_rounds(m) && !app_limited && dcc_round_add(&m->round, ack))
 			dcc_model_round(m);
-			changed = true;
-		}
 		if (m->line.configured) {
 			dcc_model_doubt(m, ack, flight_packets);
 			if (dcc_probe_disturbs(&m->probe, ack))
 				ack->flags |= DCC_ACK_NO_RTT;
 		}
 	}
-	if (DCC_UNLIKELY(changed || m->base.ns != base_ns))
+	if (!m->line.configured || m->base.ns != base_ns)
 		dcc_model_publish(m);
 }
 
