@@ -16,7 +16,7 @@
  *	control	dcc_model_control(), dcc_tcp_add_probe(), dcc_tcp_stops(), dcc_tcp_pace(),
  *		dcc_tcp_least_pace(), dcc_tcp_burst(), dcc_tcp_window(), dcc_tcp_least_window(),
  *		dcc_tcp_hold_ns(), dcc_tcp_shortened_hold_ns(); between two controls
- *		dcc_tcp_is_settled()
+ *		dcc_tcp_settle(), dcc_tcp_is_settled()
  *
  * The caller finds the note of a packet's send time, reads and writes the socket, and owns the
  * clock.  Times are in ns of TCP's clock; "us" says microseconds of the same clock.
