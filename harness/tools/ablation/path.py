@@ -54,7 +54,7 @@ MECHANISMS = {
         on("gamma", "acks")),
     "share": ("share: in noise, a small share of the line makes the base RTT longer", [
         (SHARE, "if (DCC_LIKELY(!octave_ns))", "if (1)")],
-        [(SHARE, "#define DCC_SHARE_T_SHIFT", "#endif"), (MODEL, "u32 share_ns = dcc_share_ns(", ";"), (MODEL, "m->share_ns = share_ns;", ";"),
+        [(SHARE, "#define DCC_SHARE_T_SHIFT", "#endif"), (MODEL, "m->share_ns = dcc_share_ns(", ";"),
          (MODEL, "u32 octave_ns = dcc_share_octave_ns(", ";")], on("gamma", "acks")),
     "share-quarter": ("share: T is a quarter of the path at most; in proportion to the noise without end instead", [
         (SHARE, "rtt_min_ns >> DCC_SHARE_T_SHIFT);", "~0U);")],

@@ -152,16 +152,12 @@ static inline void dcc_model_doubt(struct dcc_model *m, const struct dcc_ack *ac
 static inline void dcc_model_control(struct dcc_model *m, const struct dcc_control *control)
 {
 	u32 octave_ns = dcc_share_octave_ns(m->base.ns, m->noise.ns);
-	u32 share_ns = dcc_share_ns(m->share_ns, octave_ns,
-				    dcc_sat_u32((u64)m->base.ns + m->noise.ns), m->packet_ns,
-				    control->cwnd_q16);
 
 	m->target_ns = control->target_ns;
-	if (DCC_LIKELY(m->share_ns == share_ns && m->has_levels == control->has_levels))
-		return;
-	m->share_ns = share_ns;
 	m->has_levels = control->has_levels;
-	dcc_model_publish(m);
+	m->share_ns = dcc_share_ns(m->share_ns, octave_ns,
+				   dcc_sat_u32((u64)m->base.ns + m->noise.ns), m->packet_ns,
+				   control->cwnd_q16);
 }
 
 /* Does each flow of a law with levels have delays of its own, by the noise that it has found? */
@@ -183,7 +179,6 @@ static DCC_NOINLINE void dcc_model_round(struct dcc_model *m)
 		dcc_model_set_packet_ns(m);
 		dcc_line_set_floor(&m->line, base_rtt_ns, m->path.wire_bytes);
 	}
-	dcc_model_publish(m);
 }
 
 /*
@@ -214,8 +209,7 @@ static inline void dcc_model_sample(struct dcc_model *m, struct dcc_ack *ack, u3
 				ack->flags |= DCC_ACK_NO_RTT;
 		}
 	}
-	if (!m->line.configured || m->base.ns != base_ns)
-		dcc_model_publish(m);
+	dcc_model_publish(m);
 }
 
 /* A stopped flow's probe, a packet of next to no length, has come back. */
