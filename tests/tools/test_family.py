@@ -99,6 +99,13 @@ def test_other_trials_than_the_summary_s_are_refused(monkeypatch, capsys, tmp_pa
         printed(monkeypatch, capsys, "--out", tmp_path / "new", "--against", tmp_path / "other")
 
 
+def test_an_algorithm_whose_trials_are_there_under_another_value_has_no_difference(monkeypatch, capsys, tmp_path):
+    write_run(tmp_path / "new", NEW, stored={"utilisation": {}})
+    write_run(tmp_path / "old", OLD)
+    lines = printed(monkeypatch, capsys, "--out", tmp_path / "new", "--against", tmp_path / "old")
+    assert f"| {NAME} noise=1 | 0.820 → 0.920 |" in lines
+
+
 def test_an_unknown_scenario_is_refused_with_those_that_are_there(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["family.py", "held-out", "none"])
     with pytest.raises(SystemExit, match=f"none: there are {NAME}, "):
