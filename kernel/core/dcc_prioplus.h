@@ -46,8 +46,9 @@
  *     cuts its window to w D_target / d and waits for the effect, up to three times in a row,
  *     before it stops.  From the second time on it also takes N from that delay; at the first, a
  *     part of what is in flight is the lower levels', which are yielding.
- *   yield: a flow that was settled once yields, since a higher level has come.  w_hold and N stay.
- *     Of any other N is estimated as in the listing, and the flow stops.
+ *   yield: a settled flow yields, since a higher level has come, and so does one that was settled
+ *     once and whose window is at most w_hold.  w_hold and N stay.  Of any other N is estimated as
+ *     in the listing, and the flow stops.
  *   fall: of samples over the limit only one that is at least as long as the one before counts as
  *     the second.  A packet that a host holds back holds back all behind it; they come together
  *     then, and their RTTs fall by the time between them.
@@ -785,7 +786,8 @@ static inline u64 dcc_prioplus_over_limit(struct dcc_prioplus *s, const struct d
 			s->last.branch = DCC_PRIOPLUS_CUT;
 			return 0;
 		}
-		if (f->hold_q24)
+		if (dcc_prioplus_is_settled(s) ||
+		    (f->hold_q24 && f->cwnd_q24 <= f->hold_q24))
 			return dcc_prioplus_stop(s, ack->rtt_ns, DCC_PRIOPLUS_YIELD);
 	}
 	dcc_prioplus_set_flows(s, dcc_max_u64(f->flows_q8, count_q8));

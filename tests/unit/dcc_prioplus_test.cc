@@ -525,20 +525,27 @@ TEST(PrioplusHold, ANewFlowCutsItsWindowBeforeItStops) {
   EXPECT_TRUE(flow.stopped()) << "three cuts have not helped";
 }
 
-TEST(PrioplusHold, YieldsAgainWithoutSettlingAgain) {
-  Flow flow(Params(5));
-  flow.Reply(11900);
-  flow.Settle(10);
-  const double n = flow.flows();
-  flow.Over(60000);
-  flow.Reply(11900);
-  flow.Reply(11900);
-  ASSERT_FALSE(flow.stopped());
-  flow.Set(50);
-  flow.Over(60000);
-  EXPECT_EQ(flow.state.last.branch, static_cast<u32>(DCC_PRIOPLUS_YIELD));
-  EXPECT_EQ(flow.flows(), n);
-  EXPECT_NEAR(flow.hold(), 10, 0.1);
+TEST(PrioplusHold, YieldsAgainWithoutSettlingAgainAtItsWindow) {
+  for (const double window : {9.9, 50.0}) {
+    Flow flow(Params(5));
+    flow.Reply(11900);
+    flow.Settle(10);
+    flow.Over(60000);
+    const double n = flow.flows();
+    flow.Reply(11900);
+    flow.Reply(11900);
+    ASSERT_FALSE(flow.stopped());
+    flow.Set(window);
+    flow.Over(60000);
+    if (window < 10) {
+      EXPECT_EQ(flow.state.last.branch, static_cast<u32>(DCC_PRIOPLUS_YIELD));
+      EXPECT_EQ(flow.flows(), n);
+    } else {
+      EXPECT_EQ(flow.state.last.branch, static_cast<u32>(DCC_PRIOPLUS_STOP));
+      EXPECT_GE(flow.flows(), n);
+    }
+    EXPECT_NEAR(flow.hold(), 10, 0.1);
+  }
 }
 
 TEST(PrioplusHold, DoesNotResumeInTheMiddleOfAQueueAfterYielding) {

@@ -291,7 +291,7 @@ class PrioplusReference {
         since = now;
         return;
       }
-      if (hold > 0) return Stop(delay, true);
+      if (d.settled || (hold > 0 && cwnd <= hold)) return Stop(delay, true);
     }
     SetFlows(std::max(flows, Count(delay)));
     Stop(delay, false);

@@ -13,6 +13,7 @@ CASES = {
     "prio-fig11": ("prio-fig11", [], False, 6),
     "host-line, line rate unknown": ("host-line", ["mbps=0"], False, 6),
     "path/long": ("path/long", [], False, 6),
+    "path/together": ("path/together", [], False, 6),
     "host-bursts": ("host-bursts", ["on_time_ppm=999000"], False, 6),
     "prio-fig08 on LEDBAT": ("prio-fig08", [], False, 6, ["prioplus_ledbat"]),
     "prio-join on LEDBAT": ("prio-join", [], False, 6, ["prioplus_ledbat"]),
@@ -24,6 +25,7 @@ METRICS = {
     "prio-fig11": ["fct_mean_us", "fct_p99_us", "slowdown_mean", "slowdown_p99"],
     "host-line": ["utilisation", "jain", "recover_us"],
     "path/long": ["utilisation", "jain", "queue_mean_bytes"],
+    "path/together": ["utilisation", "jain", "queue_mean_bytes"],
     "host-bursts": ["utilisation", "jain", "queue_mean_bytes"],
 }
 LEVELS = ["prio-fig08", "prio-fig10a"]
@@ -32,6 +34,7 @@ FLOWS = ["prio-fig11"]
 UNKNOWN = ["host-line, line rate unknown"]
 LONG = ["path/long"]
 BURSTS = ["host-bursts"]
+TOGETHER = ["path/together"]
 LEDBAT = ["prio-fig08 on LEDBAT", "prio-join on LEDBAT"]
 
 # name: (what goes, [(file below kernel/core, text, text in its place)], what is the rule's own if not what is edited, cases if not all)
@@ -51,9 +54,15 @@ MECHANISMS = {
     "cut-first": ("cut: not from the first cut on; at once in its place", [
         ("dcc_prioplus.h", "if (f->cuts++)\n\t\t\t\tdcc_prioplus_set_flows(s, count_q8);",
          "f->cuts++;\n\t\t\tdcc_prioplus_set_flows(s, count_q8);")], [], LEVELS + FLOWS),
-    "yield": ("yield: a flow that was settled once keeps N and w_hold; what else there is in its place", [
-        ("dcc_prioplus.h", "\t\tif (f->hold_q24)\n\t\t\treturn dcc_prioplus_stop(s, ack->rtt_ns, DCC_PRIOPLUS_YIELD);\n", "")],
-        [], LEVELS + FLOWS),
+    "yield": ("yield: a flow that was settled keeps N and w_hold; what else there is in its place", [
+        ("dcc_prioplus.h", "\t\tif (dcc_prioplus_is_settled(s) ||\n\t\t    (f->hold_q24 && f->cwnd_q24 <= f->hold_q24))\n"
+         "\t\t\treturn dcc_prioplus_stop(s, ack->rtt_ns, DCC_PRIOPLUS_YIELD);\n", "")], [], LEVELS + FLOWS + TOGETHER),
+    "yield-again": ("yield: so does one that was settled once, at most at w_hold; no other than a settled one in its place", [
+        ("dcc_prioplus.h", "dcc_prioplus_is_settled(s) ||\n\t\t    (f->hold_q24 && f->cwnd_q24 <= f->hold_q24))",
+         "dcc_prioplus_is_settled(s))")], [], LEVELS + FLOWS + TOGETHER),
+    "yield-window": ("yield: at any window, once it was settled, in its place", [
+        ("dcc_prioplus.h", "dcc_prioplus_is_settled(s) ||\n\t\t    (f->hold_q24 && f->cwnd_q24 <= f->hold_q24))", "f->hold_q24)")],
+        [], LEVELS + FLOWS + TOGETHER),
     "fall": ("fall: a shorter sample over the limit is no second one", [
         ("dcc_prioplus.h", "if (!f->over || delay_ns >= f->high_ns || s->params.paper)\n\t\t\tf->over++;", "f->over++;")], [], BURSTS + LEVELS),
     "wait": ("wait: it does not resume in the middle of a queue", [
