@@ -53,16 +53,11 @@
 /* More full packets than the 1 GB that TCP's sequence numbers allow in flight. */
 #define DCC_TCP_CWND_MAX 1000000U
 
-/* A queue that lasts holds at most so many base RTTs. */
-#define DCC_TCP_STEADY_RTTS 12U
-
 /*
- * At least so many TSO bursts leave in a base RTT, unless they are single packets.  Where nobody
- * has configured the line rate a burst may last as long as the delay floor, but 60 ms at most, and
- * is a quarter of the window at most.
+ * At least so many TSO bursts leave in a base RTT, unless they are single packets; where nobody has
+ * configured the line rate, in a window.
  */
 #define DCC_TCP_BURSTS_PER_RTT 16U
-#define DCC_TCP_BURST_MAX_NS 60000000U
 #define DCC_TCP_BURSTS_PER_WINDOW 4U
 
 /*
@@ -70,9 +65,6 @@
  * flow that has waited has old news, and its user takes a longer wait for a broken connection.
  */
 #define DCC_TCP_HOLD_MAX_NS 100000000U
-
-/* Windows per base RTT, at most, where nobody has configured the line rate: TCP's own start-up. */
-#define DCC_TCP_START_WINDOWS_PER_RTT 2U
 
 /* What the hooks remember of a socket between two ACKs.  Zeroed before dcc_tcp_begin(). */
 struct dcc_tcp {
@@ -343,35 +335,10 @@ static inline void dcc_tcp_add_probe(const struct dcc_tcp *s, struct dcc_control
 		dcc_min_u64(control->pacing_bps + p->extra * packet_bps, most * packet_bps);
 }
 
-/*
- * The RTT that a window below one packet is spread over.  The RTT of a start-up which is draining,
- * a thousand times the base RTT, will be gone long before it has passed.
- */
-static inline u64 dcc_tcp_window_rtt_ns(const struct dcc_tcp *s)
-{
-	return dcc_min_u64(s->sampler.rtt_ns, (u64)DCC_TCP_STEADY_RTTS * s->model.path.base_rtt_ns);
-}
-
 /* The least pace, in payload bytes per second: the wait for a packet ends. */
 static inline u64 dcc_tcp_least_pace(const struct dcc_tcp *s)
 {
 	return s->sampler.mss * (DCC_NS_PER_S / DCC_TCP_HOLD_MAX_NS);
-}
-
-/*
- * The greatest pace, in bytes on the wire per second, where nobody has told the line rate.  Laws
- * whose window is the limit ask for the line's; at a device's rate the whole window is one burst,
- * which waits for itself at the bottleneck.
- */
-static inline u64 dcc_tcp_start_pace(const struct dcc_tcp *s, u64 cwnd_q16)
-{
-	/* < 2^37 * 2^16 (bytes) */
-	u64 bytes = (dcc_min_u64(cwnd_q16, (u64)s->model.line.window << DCC_WINDOW_SHIFT) *
-		     s->model.path.wire_bytes) >> DCC_WINDOW_SHIFT;
-
-	/* < 2^32 * 2^31 */
-	return dcc_div_u64(dcc_sat_u32(bytes) * (DCC_TCP_START_WINDOWS_PER_RTT * DCC_NS_PER_S),
-			   dcc_max_u32(s->model.path.base_rtt_ns, 1));
 }
 
 /*
@@ -387,10 +354,8 @@ static inline u64 dcc_tcp_pace(const struct dcc_tcp *s, const struct dcc_control
 	if (control->cwnd_q16 < DCC_WINDOW_ONE)
 		rate = dcc_min_u64(rate, dcc_div_u64(control->cwnd_q16 * s->model.path.wire_bytes *
 							     DCC_NS_PER_S,
-						     dcc_tcp_window_rtt_ns(s)) >>
+						     dcc_max_u32(s->sampler.rtt_ns, 1)) >>
 						 DCC_WINDOW_SHIFT);
-	else if (s->model.path.delay_floor_ns)
-		rate = dcc_min_u64(rate, dcc_tcp_start_pace(s, control->cwnd_q16));
 	/* The stack paces payload: < 2^38 (bytes per s) * 2^16. */
 	rate = dcc_div_u64(rate * s->sampler.mss, s->model.path.wire_bytes);
 	return dcc_max_u64(rate, dcc_tcp_least_pace(s));
@@ -400,24 +365,19 @@ static inline u64 dcc_tcp_pace(const struct dcc_tcp *s, const struct dcc_control
  * Packets that TCP may hand down in one TSO burst, 1 .. max; rate in payload bytes per second.
  *
  * The packets of a burst have one send time.  A slow flow with long bursts has fewer of them in a
- * base RTT than a law needs for a slope, and saves little processor time.  Where nobody has told
- * the line rate, a queue of a grain says nothing anyway, and a host whose processor has just the
- * time for the path's rate has none to send packet by packet.  But TCP waits for a whole burst, and
- * a receiver for a second packet: a burst is a part of the window.
+ * base RTT than a law needs for a slope, and saves little processor time.  Where nobody has
+ * configured the line rate, no short queue says anything, and a host whose processor has just the
+ * time for the path's rate has none to send packet by packet.
  */
 static inline u32 dcc_tcp_burst(const struct dcc_tcp *s, u64 rate, u64 cwnd_q16, u32 max)
 {
-	u32 floor_ns = dcc_min_u32(s->model.path.delay_floor_ns, DCC_TCP_BURST_MAX_NS);
-	/* < 2^38 (bytes per s) * 2^26 (ns). */
-	u64 packets = dcc_div_u64(rate * (s->model.path.base_rtt_ns / DCC_TCP_BURSTS_PER_RTT),
-				  s->sampler.mss * DCC_NS_PER_S);
-	u32 most = (u32)dcc_min_u64(cwnd_q16 >> DCC_WINDOW_SHIFT, s->model.line.window) /
-		   DCC_TCP_BURSTS_PER_WINDOW;
+	u64 packets = dcc_min_u64(cwnd_q16 >> DCC_WINDOW_SHIFT, s->model.line.window) /
+		      DCC_TCP_BURSTS_PER_WINDOW;
 
-	if (floor_ns && packets < most) {
-		packets = dcc_div_u64(rate * floor_ns, s->sampler.mss * DCC_NS_PER_S);
-		packets = dcc_min_u64(packets, most);
-	}
+	/* < 2^38 (bytes per s) * 2^26 (ns). */
+	if (!s->model.path.delay_floor_ns)
+		packets = dcc_div_u64(rate * (s->model.path.base_rtt_ns / DCC_TCP_BURSTS_PER_RTT),
+				      s->sampler.mss * DCC_NS_PER_S);
 	return (u32)dcc_clamp_u64(packets, 1, max);
 }
 
@@ -510,7 +470,7 @@ static inline bool dcc_tcp_is_settled(const struct dcc_tcp *s, const struct dcc_
 static inline u64 dcc_tcp_hold_ns(const struct dcc_tcp *s, u64 cwnd_q16)
 {
 	/* < 2^32 (ns) * 2^16. */
-	u64 hold_ns = dcc_div_u64(dcc_tcp_window_rtt_ns(s) * (DCC_WINDOW_ONE - cwnd_q16), cwnd_q16);
+	u64 hold_ns = dcc_div_u64(s->sampler.rtt_ns * (DCC_WINDOW_ONE - cwnd_q16), cwnd_q16);
 
 	return dcc_min_u64(hold_ns, DCC_TCP_HOLD_MAX_NS);
 }

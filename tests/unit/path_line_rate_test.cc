@@ -170,26 +170,16 @@ TEST(PathDelayFloor, IsThereFromTheFirstOn) {
   EXPECT_EQ(flow.path().delay_floor_ns, kBase / 4);
 }
 
-TEST(PathDelayFloor, IsTwoPacketsAtTheBestRateOnASlowLine) {
+TEST(PathDelayFloor, IsTwoPacketsAtTheFlowsRate) {
   UnknownLineFlow flow(1400000);  // a packet of 10 Mbit/s takes 1.2 ms
   for (int i = 0; i < 20; ++i) flow.Round(10000000);
   EXPECT_NEAR(flow.floor_ns(), 2 * 1211200, 2 * 1211200 / 8);
   // A round without data says nothing.
-  const u64 best_bps = flow.flow().model()->line.best_bps;
+  const u64 round_bps = flow.flow().model()->line.round_bps;
   flow.Round(1000000, true);
-  EXPECT_EQ(flow.flow().model()->line.best_bps, best_bps);
-}
-
-// One of 16 flows on a line that the device states rightly has that much.
-TEST(PathDelayFloor, HasNoPacketsAtASixteenthOfTheDevicesRate) {
-  dcc_line_rate line = {};
-  dcc_line_configure(&line, kLine, false);
-  line.best_bps = kLine / 16;
-  dcc_line_set_floor(&line, kBase, kWire);
-  EXPECT_EQ(line.floor_ns, kBase / 4);
-  line.best_bps = kLine / 17;
-  dcc_line_set_floor(&line, kBase, kWire);
-  EXPECT_NEAR(line.floor_ns, 2 * 17 * kWire * 8e9 / kLine, 1);
+  EXPECT_EQ(flow.flow().model()->line.round_bps, round_bps);
+  for (int i = 0; i < 2; ++i) flow.Round(20000000);
+  EXPECT_NEAR(flow.floor_ns(), 1211200, 1211200 / 8);
 }
 
 // Packets are rare where other flows have the line, too.
@@ -215,21 +205,6 @@ TEST(PathDelayFloor, IsNothingWhereTheLineRateIsConfigured) {
   EXPECT_GT(flow.floor_ns(), 0u);
 }
 
-// Cores compute all that follows from the path when it changes.
-TEST(PathDelayFloor, DoesNotFollowAChangeOfAnEighth) {
-  dcc_line_rate line = {};
-  dcc_line_configure(&line, kLine, false);
-  dcc_line_set_floor(&line, 4000000, kWire);
-  EXPECT_EQ(line.floor_ns, 1000000u);
-  for (const u32 base_ns : {4500000u, 3500000u}) {
-    dcc_line_set_floor(&line, base_ns, kWire);
-    EXPECT_EQ(line.floor_ns, 1000000u) << base_ns;
-  }
-  dcc_line_set_floor(&line, 4600000, kWire);
-  EXPECT_EQ(line.floor_ns, 1150000u);
-  dcc_line_set_floor(&line, 4000000, kWire);
-  EXPECT_EQ(line.floor_ns, 1000000u);
-}
 
 TEST(PathDelayFloor, FollowsTheBaseRttAtTheEndOfARound) {
   PathFlow flow(UnknownLineFlow::Device(kLine));
@@ -306,7 +281,7 @@ TEST(PathRound, KnowsTheRate) {
   known.line_rate_bps = 1000000000;
   PathFlow flow(known);
   for (int i = 0; i < 1000; ++i) flow.Ack(kBase, kWire * 8000ull / 100);
-  EXPECT_NEAR(flow.model()->line.best_bps, 100e6, 1e6);
+  EXPECT_NEAR(flow.model()->line.round_bps, 100e6, 1e6);
 }
 
 TEST(PathDelayFloor, FollowsTheFirstFullPacketsRtt) {

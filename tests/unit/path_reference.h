@@ -51,7 +51,7 @@ class PathReference {
     if (rate > 0 && (rate != given_ || c.line_configured != line_configured)) {
       given_ = rate_bps = rate;
       line_configured = c.line_configured;
-      raises_ = 0;
+      raise_ = 0;
       ForgetProbes();
       // Neither handshake nor cache nor probe counts without one.
       if (!line_configured && source == DCC_BASE_PROBED) {
@@ -80,7 +80,8 @@ class PathReference {
     noise = m.noise.ns;
     share = m.share_ns;
     rate_bps = static_cast<double>(m.line.bps);
-    best_ = static_cast<double>(m.line.best_bps);
+    raise_ = static_cast<double>(m.line.raise_bps);
+    round_rate_ = static_cast<double>(m.line.round_bps);
     floor = m.line.floor_ns;
     packet_ = static_cast<double>(m.packet_ns);
     mean_ = m.probe.mean_ns;
@@ -266,18 +267,18 @@ class PathReference {
   }
 
   void Line(double rate, double least, double path_base) {
-    best_ = std::max(best_ - best_ / 64, rate);
+    round_rate_ = rate;
     const bool used = rate >= rate_bps * 2 / 3, drains = least < least_before_;
     Edge(rate, rate_bps * 2 / 3, 3);
     const bool queue = least > path_base + floor / 2;
     Edge(least, path_base + floor / 2, 1);
     least_before_ = least;
     if (used && !queue) {
-      rate_bps = std::min(
-          {rate_bps + std::min(std::floor(given_ / 8) * std::pow(2, raises_), rate_bps / 4), 8e11});
-      raises_ = std::min(raises_ + 1, 20);
+      // Twice as much each time.
+      raise_ = std::min(std::max(2 * raise_, given_ / 8), rate_bps / 4);
+      rate_bps = std::min(rate_bps + raise_, 8e11);
     } else {
-      raises_ = 0;
+      raise_ = 0;
       if (!used || !drains) rate_bps -= (rate_bps - given_) / 16;
     }
     SetFloor(path_base);
@@ -286,20 +287,10 @@ class PathReference {
   void SetFloor() { SetFloor(PathBase()); }
 
   void SetFloor(double path_base) {
-    if (line_configured) {
-      floor = 0;
-      return;
-    }
-    double to = std::floor(path_base / 4);
-    if (best_ > 0) {
-      const double two_packets = 2 * wire_ * 8e9 / std::max(best_, 1e6);
-      if (best_ < rate_bps / 16) to = std::max(to, std::min(two_packets, 2 * path_base));
-      Edge(best_, rate_bps / 16, 2);
-    }
-    // Not by an eighth or less.
-    const double step = std::floor(floor / 8), change = std::fabs(to - floor);
-    Edge(change, step, 3);
-    if (change > step) floor = to;
+    double packets = 0;
+    if (round_rate_ > 0)
+      packets = std::min(2 * wire_ * 8e9 / std::max(round_rate_, 1e6), 2 * path_base);
+    floor = line_configured ? 0 : std::max(path_base / 4, packets);
   }
 
   // ---- the probe
@@ -344,7 +335,7 @@ class PathReference {
     base = Clamp(min_);
     seen = 1.0 * ack.now_ns;
     least_ = kNone;
-    handshake_ = cached_ = 0;
+    cached_ = 0;
     source = configured > 0 ? DCC_BASE_PROBED : DCC_BASE_DATA;
   }
 
@@ -417,8 +408,7 @@ class PathReference {
   double handshake_, cached_ = 0, wire_, least_ = kNone;
   bool exact_ = false;
   std::vector<RoundSample> round_;
-  double given_ = 0, best_ = 0, packet_ = 1, least_before_ = 0;
-  int raises_ = 0;
+  double given_ = 0, round_rate_ = 0, raise_ = 0, packet_ = 1, least_before_ = 0;
   std::vector<double> look_;
   double since_ = 0, mean_ = 0, min_ = 0, next_ = 0, most_ = 4, step_ = 0, own_until_ = -1;
 

@@ -8,9 +8,12 @@ MODULES = ["delaycc", "delaycc_count", "tcp_oscar", "tcp_ccc", "tcp_sqcc", "tcp_
 SCENARIOS = ["acks", "clean", "configured", "gamma", "line-unknown", "longer", "many", "receiver", "some-hosts", "together", "two-values"]
 CASES = {f"path/{name}": (f"path/{name}", [], False, 6) for name in SCENARIOS}
 CASES["path/line-unknown 0.4 Gbit/s"] = ("path/line-unknown", ["gbps=0.4"], False, 6)
+CASES["path/line-unknown 0.1 Gbit/s 1 ms"] = ("path/line-unknown", ["gbps=0.1", "topology.base_rtt_ns=1000000"], False, 6)
+CASES["path/many 3 us"] = ("path/many", ["noise_ns=3000"], False, 6)
 CASES["host-late"] = ("host-late", [], False, 6)
 METRICS = {scenario: ["utilisation", "jain", "queue_mean_bytes", "recover_us"] for scenario, *_ in CASES.values()}
 LATE, SLOW = "host-late", "path/line-unknown 0.4 Gbit/s"
+START = "path/line-unknown 0.1 Gbit/s 1 ms"
 
 
 def on(*names):
@@ -30,7 +33,7 @@ MECHANISMS = {
          "DCC_BASE_HANDSHAKE_LINKS"], on(LATE)),
     "cache": ("connections begin with what earlier ones have measured", [
         (MODEL, "return !dcc_base_is_configured(&m->base) && m->line.configured;", "return false;")],
-        [("path/cache.h", "#define DCC_CACHE_SAME_SHIFT", "#endif"), ("path/cache.h", "struct dcc_cache_entry {", "#endif"), "dcc_path_metrics",
+        [("path/cache.h", "#define DCC_CACHE_NOTE_NS", "#endif"), "DCC_BASE_SLACK_SHIFT", "dcc_path_metrics",
          "dcc_base_allows_cached", "dcc_base_recall", (MODEL, "static inline bool dcc_model_may_recall", "#endif")], on(LATE)),
     "small": ("before a full packet, the RTT of small ones", [
         (BASE, "(small && b->source > DCC_BASE_SMALL))", "small)"),
@@ -62,7 +65,7 @@ MECHANISMS = {
     "share-none": ("share: not for noise of a 32nd of the path", [
         (SHARE, "rtt_min_ns >> DCC_SHARE_NONE_SHIFT)", "0)")], ["DCC_SHARE_NONE_SHIFT"], on("gamma", "some-hosts")),
     "share-levels": ("share: it is no part of the noise for a law with levels", [
-        (MODEL, "if (m->has_levels)", "if (0)")], [(MODEL, "if (m->has_levels)", ";")], on("gamma", "some-hosts")),
+        (MODEL, "if (m->has_levels)", "if (0)")], [(MODEL, "if (m->has_levels)", ";")], on("gamma", "some-hosts", "path/many 3 us")),
     "share-most": ("share: seven halvings at most; three instead", [
         (SHARE, "#define DCC_SHARE_OCTAVES 7U", "#define DCC_SHARE_OCTAVES 3U")], ["DCC_SHARE_OCTAVES"], on("gamma", "receiver")),
     "probe": ("a base RTT is ever in doubt, and probed", [
@@ -91,21 +94,18 @@ MECHANISMS = {
         (BASE, "return dcc_min_u32(base_ns >> DCC_BASE_SEEN_SHIFT,\n\t\t\t   target_ns >> DCC_BASE_SEEN_TARGET_SHIFT);",
          "(void)target_ns;\n\treturn base_ns >> DCC_BASE_SEEN_SHIFT;")], ["DCC_BASE_SEEN_TARGET_SHIFT"], on("configured", LATE)),
     "line-floor": ("line: a delay floor; 1 ns instead", [
-        (LINE, "l->floor_ns = (u32)ns;", "l->floor_ns = 1;")], ["dcc_line_set_floor"], on("line-unknown", SLOW)),
-    "line-packets": ("line: the floor is two packets of a slow path at least", [
-        (LINE, "if (l->best_bps && l->best_bps < l->bps / DCC_LINE_FLOOR_RATE_PART)", "if (0)")],
-        [(LINE, "if (l->best_bps && l->best_bps", "base_rtt_ns);")], on("line-unknown", SLOW)),
+        (LINE, "l->floor_ns = l->configured ? 0 : (u32)ns;", "l->floor_ns = l->configured ? 0 : 1;\n\t(void)ns;")], ["dcc_line_set_floor"], on("line-unknown", SLOW)),
+    "line-packets": ("line: the floor is two packets at the flow's rate at least", [
+        (LINE, "\tif (l->round_bps)\n", "\tif (0)\n")],
+        [(LINE, "if (l->round_bps)", "base_rtt_ns);")], on("line-unknown", SLOW)),
     "line-follow": ("line: a device's rate follows what the path carries", [
-        (LINE, "\tdcc_line_follow(l, r, rate_bps, base_rtt_ns);", "\t(void)base_rtt_ns;")], ["dcc_line_follow"], on("line-unknown", SLOW)),
+        (LINE, "\tif (!used || r->min_rtt_ns", "\tif (1)\n\t\treturn;\n\tif (!used || r->min_rtt_ns")],
+        [(LINE, "bool drains =", "bool used;"), (LINE, "l->min_before_ns = r->min_rtt_ns;", "DCC_PATH_RATE_MAX_BPS);")],
+        on("line-unknown", SLOW)),
     "line-window": ("line: the window of START", [
         (TCP, "if (s->model.path.delay_floor_ns)\n\t\tcwnd = dcc_min_u64(cwnd, s->model.line.window);", "")],
-        ["dcc_line_carried", (TCP, "if (s->model.path.delay_floor_ns)\n\t\tcwnd", ";")], on("line-unknown", SLOW)),
-    "line-pace": ("line: a pace of two windows per base RTT", [
-        (TCP, "else if (s->model.path.delay_floor_ns)\n\t\trate", "else if (0)\n\t\trate")],
-        ["dcc_tcp_start_pace", (TCP, "else if (s->model.path.delay_floor_ns)\n\t\trate", ";")], on("line-unknown", SLOW)),
-    "line-bursts": ("line: bursts as long as the floor", [
-        (TCP, "if (floor_ns && packets < most) {", "if (0) {")],
-        [(TCP, "u32 most = (u32)dcc_min_u64(cwnd_q16", ";"), (TCP, "u32 floor_ns = dcc_min_u32(s->model", ";"),
-         (TCP, "if (floor_ns && packets", "}")],
-        on("line-unknown", SLOW)),
+        ["dcc_line_carried", (TCP, "if (s->model.path.delay_floor_ns)\n\t\tcwnd", ";")], on("line-unknown", START)),
+    "line-bursts": ("line: bursts are a quarter of the window; a sixteenth of the base RTT in its place", [
+        (TCP, "if (!s->model.path.delay_floor_ns)\n\t\tpackets", "if (1)\n\t\tpackets")],
+        ["DCC_TCP_BURSTS_PER_WINDOW", (TCP, "u64 packets = dcc_min_u64(cwnd_q16", ";")], on("line-unknown", SLOW)),
 }

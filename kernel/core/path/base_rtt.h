@@ -67,7 +67,7 @@ struct dcc_base_rtt {
 	u32 ns;	     /* the base RTT, 1 us .. 1 s */
 	u32 configured_ns; /* 0: to be measured */
 	u32 least_ns; /* of a full packet, since it is in doubt; all ones: none */
-	u32 handshake_ns;  /* of its small packets; 0: unknown, ambiguous or refuted */
+	u32 handshake_ns;  /* of its small packets; 0: unknown or ambiguous */
 	u32 error_ns;	   /* of handshake_ns, either way */
 	struct dcc_path_metrics cached; /* rtt_min_ns is 0 once it is refuted */
 	u8 source;	   /* enum dcc_base_source */
@@ -273,7 +273,6 @@ static inline void dcc_base_replace(struct dcc_base_rtt *b, u32 rtt_ns, u64 now_
 	b->ns = dcc_path_rtt_ns(rtt_ns);
 	b->least_ns = DCC_U32_MAX;
 	b->seen_ns = now_ns;
-	b->handshake_ns = 0;
 	b->cache_wrong |= b->cached.rtt_min_ns != 0;
 	b->cached.rtt_min_ns = 0;
 	b->source = dcc_base_is_configured(b) ? DCC_BASE_PROBED : DCC_BASE_DATA;

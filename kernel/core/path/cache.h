@@ -8,7 +8,6 @@
  *	rtt_min --refuted by a probe--> empty (the caller's)
  *
  *	constant	value	reason
- *	SAME_SHIFT	4	a 16th more or less is the same path at another time
  *	NOTE_NS		1 s	how often a connection confirms what it knows
  */
 #ifndef DCC_PATH_CACHE_H
@@ -16,7 +15,6 @@
 
 #include "base_rtt.h"
 
-#define DCC_CACHE_SAME_SHIFT 4
 #define DCC_CACHE_NOTE_NS DCC_NS_PER_S
 
 struct dcc_cache_entry {
@@ -46,7 +44,7 @@ static inline bool dcc_cache_update(struct dcc_cache_entry *e,
 				    u32 lifetime_s)
 {
 	u32 rtt_ns = e->metrics.rtt_min_ns;
-	u32 slack_ns = rtt_ns >> DCC_CACHE_SAME_SHIFT;
+	u32 slack_ns = rtt_ns >> DCC_BASE_SLACK_SHIFT;
 
 	if (!rtt_ns || measured->rtt_min_ns < rtt_ns - slack_ns ||
 	    dcc_cache_is_old(e, now_ns, lifetime_s)) {

@@ -10,7 +10,7 @@
  *	START   the window is at most what the path has carried: TCP's first one, then twice what
  *		was in flight without a queue, or an eighth more than what was in one
  *	floor   a queue shorter than dcc_path.delay_floor_ns is no reason for anything: a quarter of
- *		the base RTT, or two packets at the flow's best rate where that is slow
+ *		the base RTT, or two packets at the flow's own rate
  *	rate	a round that used two thirds of it without a queue raises it by an eighth of the
  *		device's, twice as much each time; one in a queue takes a 16th of what was raised
  *		back (Chiu and Jain: additive increase, multiplicative decrease)
@@ -18,15 +18,11 @@
  *	constant	value	reason
  *	FLOOR_PART	4	as Swift's target, which flows aim for, too
  *	FLOOR_PACKETS	2	one packet of a flow's own is no queue
- *	FLOOR_RATE_PART	16	one of some flows on a right rate has more
  *	FLOOR_BASES	2	what makes packets rarer than that is other flows
- *	FLOOR_SHIFT	3	cores compute all that follows from the path with each change
  *	START_SHIFT	3	a flow that meets a queue of others gets its share in the end
- *	BEST_SHIFT	6	a share that is long gone is no measure
  *	RAISE_SHIFT	3	of the device's rate, and
  *	RAISE_MOST_SHIFT 2	of the one in use, at most
  *	FALL_SHIFT	4	slower than it rises, or all flows end at the device's
- *	RAISES_MAX	20	from 1 Mbit/s to 800 Gbit/s
  */
 #ifndef DCC_PATH_LINE_RATE_H
 #define DCC_PATH_LINE_RATE_H
@@ -35,25 +31,21 @@
 
 #define DCC_LINE_FLOOR_PART 4U
 #define DCC_LINE_FLOOR_PACKETS 2U
-#define DCC_LINE_FLOOR_RATE_PART 16U
 #define DCC_LINE_FLOOR_BASES 2U
-#define DCC_LINE_FLOOR_SHIFT 3
 #define DCC_LINE_START_SHIFT 3
-#define DCC_LINE_BEST_SHIFT 6
 #define DCC_LINE_RAISE_SHIFT 3
 #define DCC_LINE_RAISE_MOST_SHIFT 2
 #define DCC_LINE_FALL_SHIFT 4
-#define DCC_LINE_RAISES_MAX 20U
 
 struct dcc_line_rate {
 	u64 bps;       /* in use */
 	u64 given_bps; /* as it is configured, or as the device says it */
-	u64 best_bps;  /* the greatest rate of a round, on its way down; 0: none yet */
+	u64 round_bps; /* of the newest round; 0: none yet */
+	u64 raise_bps; /* what the newest round has raised bps by */
 	u32 window;    /* the greatest that the path has carried, in packets */
 	u32 min_before_ns; /* the least RTT of the round before */
 	u32 floor_ns;  /* dcc_path.delay_floor_ns */
 	u8 configured;
-	u8 raises;     /* rounds in a row that have raised bps */
 };
 
 /* Returns: whether another rate is configured, or another device's. */
@@ -65,7 +57,7 @@ static inline bool dcc_line_configure(struct dcc_line_rate *l, u64 rate_bps, boo
 	l->given_bps = rate_bps;
 	l->bps = rate_bps;
 	l->configured = configured;
-	l->raises = 0;
+	l->raise_bps = 0;
 	return true;
 }
 
@@ -88,53 +80,38 @@ static inline void dcc_line_carried(struct dcc_line_rate *l, u32 rtt_ns, u32 fli
 	l->window = dcc_max_u32(l->window, flight + more);
 }
 
-/* A round at rate_bps is closed: does the path carry more than bps? */
-static inline void dcc_line_follow(struct dcc_line_rate *l, const struct dcc_round *r,
-				   u64 rate_bps, u32 base_rtt_ns)
-{
-	u64 more_bps = dcc_sub_sat_u64(l->bps, l->given_bps);
-	bool used = rate_bps >= dcc_div_u64(l->bps, 3) * 2;
-	/* A long queue drains for many round trips, in which the rate is low enough. */
-	bool drains = r->min_rtt_ns < l->min_before_ns;
-
-	l->min_before_ns = r->min_rtt_ns;
-	if (!used || r->min_rtt_ns > (u64)base_rtt_ns + l->floor_ns / 2) {
-		l->raises = 0;
-		if (!used || !drains)
-			l->bps -= more_bps >> DCC_LINE_FALL_SHIFT;
-		return;
-	}
-	more_bps = dcc_min_u64((l->given_bps >> DCC_LINE_RAISE_SHIFT) << l->raises,
-			       l->bps >> DCC_LINE_RAISE_MOST_SHIFT);
-	l->bps = dcc_min_u64(l->bps + more_bps, DCC_PATH_RATE_MAX_BPS);
-	l->raises = (u8)dcc_min_u32(l->raises + 1U, DCC_LINE_RAISES_MAX);
-}
-
-/* A round is closed where the line rate is a device's. */
+/* A round is closed where the line rate is a device's: does the path carry more than bps? */
 static DCC_NOINLINE void dcc_line_round(struct dcc_line_rate *l, const struct dcc_round *r,
 					u32 base_rtt_ns)
 {
-	u64 rate_bps = dcc_round_rate_bps(r);
+	/* A long queue drains for many round trips, in which the rate is low enough. */
+	bool drains = r->min_rtt_ns < l->min_before_ns;
+	bool used;
 
-	l->best_bps = dcc_max_u64(l->best_bps - (l->best_bps >> DCC_LINE_BEST_SHIFT), rate_bps);
-	dcc_line_follow(l, r, rate_bps, base_rtt_ns);
+	l->round_bps = dcc_round_rate_bps(r);
+	l->min_before_ns = r->min_rtt_ns;
+	used = l->round_bps >= dcc_div_u64(l->bps, 3) * 2;
+	if (!used || r->min_rtt_ns > (u64)base_rtt_ns + l->floor_ns / 2) {
+		l->raise_bps = 0;
+		if (!used || !drains)
+			l->bps -= dcc_sub_sat_u64(l->bps, l->given_bps) >> DCC_LINE_FALL_SHIFT;
+		return;
+	}
+	l->raise_bps = dcc_clamp_u64(2 * l->raise_bps, l->given_bps >> DCC_LINE_RAISE_SHIFT,
+				     l->bps >> DCC_LINE_RAISE_MOST_SHIFT);
+	l->bps = dcc_min_u64(l->bps + l->raise_bps, DCC_PATH_RATE_MAX_BPS);
 }
 
 /* After any change of base RTT, line rate or packet. */
 static inline void dcc_line_set_floor(struct dcc_line_rate *l, u32 base_rtt_ns, u32 wire_bytes)
 {
-	u64 ns = 0, step_ns = l->floor_ns >> DCC_LINE_FLOOR_SHIFT;
+	u64 ns = 0;
 
-	if (l->configured) {
-		l->floor_ns = 0;
-		return;
-	}
-	if (l->best_bps && l->best_bps < l->bps / DCC_LINE_FLOOR_RATE_PART)
-		ns = DCC_LINE_FLOOR_PACKETS * dcc_packet_ns(wire_bytes, l->best_bps);
+	if (l->round_bps)
+		ns = DCC_LINE_FLOOR_PACKETS * dcc_packet_ns(wire_bytes, l->round_bps);
 	ns = dcc_min_u64(ns, (u64)DCC_LINE_FLOOR_BASES * base_rtt_ns);
 	ns = dcc_max_u64(ns, base_rtt_ns / DCC_LINE_FLOOR_PART);
-	if (ns > l->floor_ns + step_ns || ns < l->floor_ns - step_ns)
-		l->floor_ns = (u32)ns;
+	l->floor_ns = l->configured ? 0 : (u32)ns;
 }
 
 #endif /* DCC_PATH_LINE_RATE_H */
