@@ -91,7 +91,7 @@ void Sample(Input& in, dcc_tcp* s, dcc_tcp_view* v) {
   if (dcc_base_is_configured(&m.base))
     Require(m.base.source == DCC_BASE_PROBED || m.base.ns == m.base.configured_ns);
   else if (sampled)
-    Require(m.base.ns <= dcc_path_rtt_ns(rtt_ns) || m.base.ns == m.probe.min_ns);
+    Require(m.base.ns <= dcc_path_rtt_ns(rtt_ns) || m.base.ns == dcc_path_rtt_ns(m.probe.least_ns));
   dcc_path_metrics metrics = {};
   if (dcc_model_has_news(&m, v->now_ns) && dcc_model_knows(&m, &metrics)) {
     dcc_cache_entry entry = {};

@@ -205,7 +205,6 @@ TEST(PathDelayFloor, IsNothingWhereTheLineRateIsConfigured) {
   EXPECT_GT(flow.floor_ns(), 0u);
 }
 
-
 TEST(PathDelayFloor, FollowsTheBaseRttAtTheEndOfARound) {
   PathFlow flow(UnknownLineFlow::Device(kLine));
   flow.Feed(4000000, 2, 100000);

@@ -210,10 +210,45 @@ TEST(PathProbe, NeedsRttsThatAreTheLeast) {
   // Others' queue, as steady as the idle path.
   PathFlow flow = Doubting();
   flow.Run(1, kBase);
-  flow.Run(500, kBase + 5 * kPacket);
+  flow.Run(12, kBase + 5 * kPacket);
   EXPECT_EQ(flow.probes(), 0);
   flow.Run(20, kBase + 3 * kPacket);
   EXPECT_GE(flow.probes(), 1);
+}
+
+// Of a flow of a packet per RTT.
+void Look(PathFlow* flow, u32 rtt_ns) {
+  for (int i = 0; i < 4; ++i) flow->Ack(rtt_ns, 2 * kBase, 1);
+}
+
+TEST(PathProbe, AnRttIsTheLeastFor16To32LooksThatAreNotNearIt) {
+  // A look of which one RTT has no queue, and then looks at a queue of 5 packets.
+  PathFlow flow = Doubting();
+  flow.Ack(kBase, 2 * kBase, 1);
+  for (int i = 0; i < 3; ++i) flow.Ack(kBase + 20 * kPacket, 2 * kBase, 1);
+  int looks = 1;
+  for (; !flow.probing() && looks < 200; ++looks) Look(&flow, kBase + 5 * kPacket);
+  // The first 16 looks have it among theirs, the next 16 do not.
+  EXPECT_EQ(looks, 33);
+}
+
+TEST(PathProbe, OneLookNearTheLeastRttIsEnoughForItToStay) {
+  PathFlow flow = Doubting();
+  for (int i = 0; i < 20; ++i) {
+    Look(&flow, kBase);
+    for (int look = 0; look < 15; ++look) Look(&flow, kBase + 5 * kPacket);
+  }
+  EXPECT_EQ(flow.probes(), 0);
+}
+
+TEST(PathProbe, FindsAPathThatBecomesLongerTwice) {
+  for (int between = 1; between < 150; ++between) {
+    PathFlow flow = Doubting();
+    flow.SetTarget(kBase / 8);
+    flow.Run(between, kBase);
+    flow.Run(300, kBase * 5 / 4);
+    EXPECT_EQ(flow.base_ns(), kBase * 5 / 4) << between;
+  }
 }
 
 TEST(PathProbe, ALookIsFourSamplesAndARoundTrip) {
@@ -233,7 +268,7 @@ TEST(PathProbe, EndsWhereTheApplicationHasNothingToSend) {
   flow.SendNothingMore();
   flow.Run(500);
   EXPECT_EQ(flow.base_ns(), kShort);
-  // After 8 RTTs, and again 4 to 8 later.
+  // After 8 RTTs, and again 8 to 16 later.
   EXPECT_GE(flow.probes(), 500 / 24);
   EXPECT_LE(flow.probes(), 500 / 12);
 }

@@ -19,6 +19,7 @@ namespace delaycc_test {
 class PathReference {
  public:
   static constexpr double kNone = std::numeric_limits<double>::infinity();
+  static constexpr double kLongest = 4294967295.0;
 
   // What came of a sample.
   enum class Event { kNothing, kQuiet, kNoisy };
@@ -41,7 +42,6 @@ class PathReference {
       else
         handshake_ = cached_ = 0;
       seen = -1;
-      least_ = kNone;
       noise = noise_configured;
       share = 0;
       round_.clear();
@@ -138,7 +138,7 @@ class PathReference {
   double rate_bps = 0, floor = 0, window = 0;
   // The probe: exactly.
   double extra = 0, flight_then = 0;
-  int looks = 0, passed = 0;
+  int looks = 0, far_looks = 0, passed = 0;
   // The next probe lies in [wait_least, wait_below) where the answer makes it wait.
   double wait_least = 0, wait_below = 0;
   // What came of the last sample, and whether a comparison of rounded values decided it.
@@ -177,7 +177,6 @@ class PathReference {
     if (!first && rtt >= base) return;
     base = rtt;
     seen = now;
-    least_ = kNone;
     source = small ? DCC_BASE_SMALL : DCC_BASE_DATA;
     if (small) {
       if (cached_ > 0) base = std::min(base, cached_);
@@ -209,12 +208,9 @@ class PathReference {
     }
     if (rtt <= base + noise + share + (seen < 0 ? Tolerance(base) : target)) {
       seen = now;
-      least_ = kNone;
       return false;
     }
-    if (seen >= 0 && now - seen <= 32 * base) return false;
-    least_ = std::min(least_, rtt);
-    return true;
+    return seen < 0 || now - seen > 32 * base;
   }
 
   // ---- a round
@@ -304,22 +300,23 @@ class PathReference {
 
   void Rest() {
     extra = 0;
-    looks = 0;
+    looks = far_looks = 0;
     look_.clear();
+    least_ = least_far_ = kLongest;
   }
 
   void Wait(double now, double rtts) {
-    Rest();
+    extra = looks = 0;
+    look_.clear();
     wait_least = now + mean_ * rtts;
     wait_below = now + mean_ * 2 * rtts;
   }
 
   double Look(double rtt, bool full) {
     look_.push_back(full ? rtt : rtt + 2 * packet_);
-    if (full) min_ = std::min(min_, rtt);
     double sum = 0;
     for (const double each : look_) sum += each;
-    return std::min(sum / static_cast<double>(look_.size()), 4294967295.0);
+    return std::min(sum / static_cast<double>(look_.size()), kLongest);
   }
 
   void Doubt(const dcc_ack& ack, u32 flight, double rtt) {
@@ -327,14 +324,15 @@ class PathReference {
       Rest();
       return;
     }
+    least_ = std::min(least_, rtt);
+    least_far_ = std::min(least_far_, rtt);
     if (extra > 0)
       Judge(ack, flight);
     else
       Watch(ack, flight);
     if (answer != Answer::kPath) return;
-    base = Clamp(min_);
+    base = Clamp(least_);
     seen = 1.0 * ack.now_ns;
-    least_ = kNone;
     cached_ = 0;
     source = configured > 0 ? DCC_BASE_PROBED : DCC_BASE_DATA;
   }
@@ -342,10 +340,7 @@ class PathReference {
   void Watch(const dcc_ack& ack, u32 flight) {
     const double now = 1.0 * ack.now_ns;
     const double band = std::min(4 * packet_, std::max(std::floor(base / 16), packet_));
-    if (look_.empty()) {
-      since_ = now;
-      if (looks == 0) min_ = 4294967295.0;
-    }
+    if (look_.empty()) since_ = now;
     const double mean = Look(ack.rtt_ns, flight > 0);
     if (look_.size() < 4 || 1.0 * ack.send_ns < since_) return;
     look_.clear();
@@ -353,9 +348,14 @@ class PathReference {
     if (looks > 0) Edge(std::fabs(mean - mean_), band, 1);
     looks = std::min(alike ? looks + 1 : 1, 3);
     mean_ = mean;
-    if (looks < 3 || now < next_) return;
     Edge(mean, least_ + band, 1);
-    if (mean > least_ + band) return;
+    const bool near = mean <= least_ + band;
+    if (near || ++far_looks == 16) {
+      if (!near) least_ = least_far_;
+      far_looks = 0;
+      least_far_ = kLongest;
+    }
+    if (!near || looks < 3 || now < next_) return;
     answer = Answer::kBegin;
     most_ = passed > 0 ? std::clamp(std::floor(base / (8 * packet_)), 2.0, 4.0) : 2.0;
     step_ = 1 + std::floor(most_ / std::max(1.0, 1.0 * flight));
@@ -405,12 +405,13 @@ class PathReference {
     ack->flags |= DCC_ACK_NO_RTT;
   }
 
-  double handshake_, cached_ = 0, wire_, least_ = kNone;
+  double handshake_, cached_ = 0, wire_;
   bool exact_ = false;
   std::vector<RoundSample> round_;
   double given_ = 0, round_rate_ = 0, raise_ = 0, packet_ = 1, least_before_ = 0;
   std::vector<double> look_;
-  double since_ = 0, mean_ = 0, min_ = 0, next_ = 0, most_ = 4, step_ = 0, own_until_ = -1;
+  double least_ = kLongest, least_far_ = kLongest;
+  double since_ = 0, mean_ = 0, next_ = 0, most_ = 4, step_ = 0, own_until_ = -1;
 
  public:
   double target = 0;  // the queueing delay that the law holds

@@ -5,15 +5,17 @@ ALGORITHMS = ["oscar", "ccc", "sqcc", "prioplus", "swift"]
 MODULES = ["delaycc", "delaycc_count", "tcp_oscar", "tcp_ccc", "tcp_sqcc", "tcp_prioplus", "tcp_swift"]
 
 # name: (scenario, settings, whole sweep, trials).  The main case of each.
-SCENARIOS = ["acks", "clean", "configured", "gamma", "line-unknown", "longer", "many", "receiver", "some-hosts", "together", "two-values"]
+SCENARIOS = ["acks", "clean", "configured", "gamma", "line-unknown", "longer", "longer-twice", "many", "receiver", "some-hosts", "together", "two-values"]
 CASES = {f"path/{name}": (f"path/{name}", [], False, 6) for name in SCENARIOS}
 CASES["path/line-unknown 0.4 Gbit/s"] = ("path/line-unknown", ["gbps=0.4"], False, 6)
+CASES["path/longer 10 Gbit/s"] = ("path/longer", ["link.rate_gbps=10"], False, 6)
 CASES["path/line-unknown 0.1 Gbit/s 1 ms"] = ("path/line-unknown", ["gbps=0.1", "topology.base_rtt_ns=1000000"], False, 6)
 CASES["path/many 3 us"] = ("path/many", ["noise_ns=3000"], False, 6)
 CASES["host-late"] = ("host-late", [], False, 6)
+CASES["oscar-half"] = ("oscar-half", [], False, 6)
 METRICS = {scenario: ["utilisation", "jain", "queue_mean_bytes", "recover_us"] for scenario, *_ in CASES.values()}
-LATE, SLOW = "host-late", "path/line-unknown 0.4 Gbit/s"
-START = "path/line-unknown 0.1 Gbit/s 1 ms"
+LATE, SLOW, FEW = "host-late", "path/line-unknown 0.4 Gbit/s", "path/longer 10 Gbit/s"
+START, HALF = "path/line-unknown 0.1 Gbit/s 1 ms", "oscar-half"
 
 
 def on(*names):
@@ -73,23 +75,31 @@ MECHANISMS = {
         ["dcc_base_in_doubt", "dcc_base_replace", "dcc_model_doubt", "dcc_model_small_sample", "dcc_tcp_add_probe", "dcc_probe",
          (PROBE, "static inline bool dcc_probe_is_on", "#endif")], on("longer", "configured")),
     "probe-age": ("probe: a base RTT that was seen comes into doubt again", [
-        (BASE, "if (now_ns - b->seen_ns <= (u64)b->ns * DCC_BASE_AGE_RTTS)", "if (b->seen_ns)")], [], on("longer", LATE)),
+        (BASE, "return now_ns - b->seen_ns > (u64)b->ns * DCC_BASE_AGE_RTTS;", "return !b->seen_ns;")], [], on("longer", LATE)),
     "probe-passes": ("probe: four times no queue; once instead", [
         (PROBE, "#define DCC_PROBE_PASSES 4U", "#define DCC_PROBE_PASSES 1U")],
-        [(PROBE, "p->looks = DCC_PROBE_LOOKS - 1;", "return false;"), "DCC_PROBE_PASSES"], on("longer", LATE)),
+        [(PROBE, "p->looks = DCC_PROBE_LOOKS - 1;", "return false;"), "DCC_PROBE_PASSES"], on("longer", LATE, HALF)),
     "probe-looks": ("probe: RTTs have to be steady; one look instead of three", [
         (PROBE, "#define DCC_PROBE_LOOKS 3U", "#define DCC_PROBE_LOOKS 1U")],
-        ["dcc_probe_looked", "DCC_PROBE_LOOKS"], on("longer", LATE)),
+        [(PROBE, "bool alike = p->looks", ";"), (PROBE, "p->looks = (u8)(alike", ";"), (PROBE, "p->looks = DCC_PROBE_LOOKS - 1;", ";"),
+         "DCC_PROBE_LOOKS"], on("longer", LATE, HALF)),
     "probe-least": ("probe: the last look is near the least RTT", [
-        (PROBE, "ack->now_ns < p->next_ns ||\n\t    p->mean_ns > (u64)least_ns + band_ns)", "ack->now_ns < p->next_ns)")],
-        [(PROBE, "p->mean_ns > (u64)least_ns + band_ns", ")"), (BASE, "b->least_ns = (u32)dcc_min_u64(b->least_ns, rtt_ns);", ";")],
-        on("longer", LATE)),
+        (PROBE, "bool near = mean_ns <= (u64)p->least_ns + band_ns;", "bool near = true;")],
+        [(PROBE, "bool near = mean_ns", ";"), (PROBE, "if (near || ++p->far_looks", "DCC_U32_MAX;"), (PROBE, "p->least_far_ns = (u32)", ";"),
+         "DCC_PROBE_FAR_LOOKS"], on("longer", LATE, HALF)),
+    "probe-far": ("probe: of the last 16 looks if none was near it; since the base RTT is in doubt instead", [
+        (PROBE, "\t\tif (!near)\n\t\t\tp->least_ns = p->least_far_ns;\n", "")],
+        [(PROBE, "if (near || ++p->far_looks", "DCC_U32_MAX;"), (PROBE, "p->least_far_ns = (u32)", ";"), "DCC_PROBE_FAR_LOOKS"],
+        on("longer", "longer-twice", HALF)),
     "probe-first": ("probe: the first is of two packets; of four instead", [
         (PROBE, "#define DCC_PROBE_PACKETS_FIRST 2U", "#define DCC_PROBE_PACKETS_FIRST 4U")],
-        ["DCC_PROBE_PACKETS_FIRST", (PROBE, "most = dcc_min_u64(most, p->passed", ";")], on("longer", LATE)),
+        ["DCC_PROBE_PACKETS_FIRST", (PROBE, "most = dcc_min_u64(most, p->passed", ";")], on("longer", LATE, HALF)),
+    "probe-room": ("probe: an eighth of what the line holds; four packets instead", [
+        (PROBE, "most = dcc_div_u64(base_ns, DCC_PROBE_ROOM_PART * packet_ns);", "most = DCC_PROBE_PACKETS;")],
+        ["DCC_PROBE_ROOM_PART", (PROBE, "most = dcc_div_u64(base_ns", ";")], on(FEW)),
     "probe-hide": ("probe: the law does not see it", [
         (MODEL, "if (dcc_probe_disturbs(&m->probe, ack))\n\t\t\t\tack->flags |= DCC_ACK_NO_RTT;", "")],
-        ["dcc_probe_disturbs"], on("longer", LATE)),
+        ["dcc_probe_disturbs"], on("longer", LATE, HALF)),
     "seen-target": ("probe: as short is within a quarter of the law's target, too", [
         (BASE, "return dcc_min_u32(base_ns >> DCC_BASE_SEEN_SHIFT,\n\t\t\t   target_ns >> DCC_BASE_SEEN_TARGET_SHIFT);",
          "(void)target_ns;\n\treturn base_ns >> DCC_BASE_SEEN_SHIFT;")], ["DCC_BASE_SEEN_TARGET_SHIFT"], on("configured", LATE)),

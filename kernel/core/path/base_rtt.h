@@ -66,7 +66,6 @@ struct dcc_base_rtt {
 	u64 seen_ns; /* when an RTT was last as short as the base RTT; 0: never */
 	u32 ns;	     /* the base RTT, 1 us .. 1 s */
 	u32 configured_ns; /* 0: to be measured */
-	u32 least_ns; /* of a full packet, since it is in doubt; all ones: none */
 	u32 handshake_ns;  /* of its small packets; 0: unknown or ambiguous */
 	u32 error_ns;	   /* of handshake_ns, either way */
 	struct dcc_path_metrics cached; /* rtt_min_ns is 0 once it is refuted */
@@ -101,7 +100,6 @@ static inline void dcc_base_note_handshake(struct dcc_base_rtt *b, u64 rtt_ns, u
 static inline void dcc_base_guess(struct dcc_base_rtt *b, u64 rtt_ns)
 {
 	b->ns = dcc_path_rtt_ns(rtt_ns);
-	b->least_ns = DCC_U32_MAX;
 	b->source = DCC_BASE_UNKNOWN;
 }
 
@@ -116,7 +114,6 @@ static inline bool dcc_base_configure(struct dcc_base_rtt *b, u32 base_rtt_ns, b
 	if (b->configured_ns == base_rtt_ns && !moved)
 		return false;
 	b->configured_ns = base_rtt_ns;
-	b->least_ns = DCC_U32_MAX;
 	b->seen_ns = 0;
 	if (base_rtt_ns) {
 		b->ns = dcc_path_rtt_ns(base_rtt_ns);
@@ -203,7 +200,6 @@ static inline void dcc_base_sample(struct dcc_base_rtt *b, u32 rtt_ns, bool smal
 		return;
 	b->ns = rtt_ns;
 	b->seen_ns = now_ns;
-	b->least_ns = DCC_U32_MAX;
 	b->source = small ? DCC_BASE_SMALL : DCC_BASE_DATA;
 	if (small && b->cached.rtt_min_ns)
 		b->ns = dcc_min_u32(rtt_ns, b->cached.rtt_min_ns);
@@ -258,20 +254,15 @@ static inline bool dcc_base_in_doubt(struct dcc_base_rtt *b, u64 rtt_ns, u64 now
 	most_ns += b->seen_ns ? target_ns : dcc_base_tolerance_ns(b->ns, target_ns);
 	if (rtt_ns <= most_ns) {
 		b->seen_ns = now_ns;
-		b->least_ns = DCC_U32_MAX;
 		return false;
 	}
-	if (now_ns - b->seen_ns <= (u64)b->ns * DCC_BASE_AGE_RTTS)
-		return false;
-	b->least_ns = (u32)dcc_min_u64(b->least_ns, rtt_ns);
-	return true;
+	return now_ns - b->seen_ns > (u64)b->ns * DCC_BASE_AGE_RTTS;
 }
 
 /* A probe has found that the path is rtt_ns long. */
 static inline void dcc_base_replace(struct dcc_base_rtt *b, u32 rtt_ns, u64 now_ns)
 {
 	b->ns = dcc_path_rtt_ns(rtt_ns);
-	b->least_ns = DCC_U32_MAX;
 	b->seen_ns = now_ns;
 	b->cache_wrong |= b->cached.rtt_min_ns != 0;
 	b->cached.rtt_min_ns = 0;

@@ -143,9 +143,8 @@ static inline void dcc_model_doubt(struct dcc_model *m, const struct dcc_ack *ac
 		dcc_probe_rest(&m->probe);
 		return;
 	}
-	if (dcc_probe_step(&m->probe, ack, rtt_ns, flight_packets, m->base.ns, m->base.least_ns,
-			   m->packet_ns))
-		dcc_base_replace(&m->base, m->probe.min_ns, ack->now_ns);
+	if (dcc_probe_step(&m->probe, ack, rtt_ns, flight_packets, m->base.ns, m->packet_ns))
+		dcc_base_replace(&m->base, m->probe.least_ns, ack->now_ns);
 }
 
 /* What the law asks for, each time that it does: how long a queue, and how large a share. */

@@ -9,16 +9,17 @@
  *
  * A look is the mean RTT of 4 samples and one round trip at the least.
  *
- *	IDLE	--3 looks within a band of each other, the last also of the least RTT since the base
- *		  RTT is in doubt--> PROBING: within a round trip, 2 packets more; after a probe
- *		  that found no queue 4, or an eighth of what the line holds if that is less
+ *	IDLE	--3 looks within a band of each other, the last also of the least RTT--> PROBING:
+ *		  within a round trip, 2 packets more; after a probe that found no queue 4, or an
+ *		  eighth of what the line holds if that is less
  *	PROBING	--a look at packets behind them is longer by more than half of them--> QUEUE: wait
  *		--it is not, for the fourth time in a row--> PATH; before, one look and again
  *		--nothing to send for 8 RTTs--> IDLE
  *
- * The band is 4 packets' time, but at most a 16th of the base RTT or one packet.  Few packets, and
- * no wait before the first probe: flows whose path has changed doubt and probe at the same time,
- * and all of them have to find room.
+ * The band is 4 packets' time, but at most a 16th of the base RTT or one packet.  The least RTT is
+ * that since the base RTT is in doubt, but of the last 16 looks where none was within a band of it:
+ * the path may have become longer once more.  Few packets, and no wait before the first probe:
+ * flows whose path has changed doubt and probe at the same time, and all of them have to find room.
  *
  *	constant	value	reason
  *	PACKETS		4	flows that probe at the same time find room on an idle path
@@ -28,10 +29,11 @@
  *	PASSES		4	a queue that drains meanwhile looks like none, but hardly so often
  *	LOOK_SAMPLES	4	of a flow of a packet per RTT, too
  *	LOOKS		3	the law has answered, and its answer has been seen
+ *	FAR_LOOKS	16	a queue that swings is short in one of so many
  *	BAND_PACKETS	4	single packets' time is no queue
  *	BAND_SHIFT	4	a 16th of the base RTT: the least that laws steer by
- *	MAX_RTTS	8	the packets are in flight after two
- *	WAIT_RTTS	8	to twice that at random, after QUEUE and after nothing to send
+ *	RTTS		8	a probe's packets are in flight after two; and to twice as many at
+ *				random before the next, after QUEUE and after nothing to send
  */
 #ifndef DCC_PATH_PROBE_H
 #define DCC_PATH_PROBE_H
@@ -41,14 +43,14 @@
 
 #define DCC_PROBE_LOOK_SAMPLES 4U
 #define DCC_PROBE_LOOKS 3U
+#define DCC_PROBE_FAR_LOOKS 16U
 #define DCC_PROBE_BAND_PACKETS 4U
 #define DCC_PROBE_BAND_SHIFT 4
 #define DCC_PROBE_PACKETS 4U
 #define DCC_PROBE_PACKETS_FIRST 2U
 #define DCC_PROBE_ROOM_PART 8U
-#define DCC_PROBE_MAX_RTTS 8U
 #define DCC_PROBE_PASSES 4U
-#define DCC_PROBE_WAIT_RTTS 8U
+#define DCC_PROBE_RTTS 8U
 
 struct dcc_probe {
 	u64 since_ns;	  /* of the look; while probing, when that began */
@@ -56,10 +58,12 @@ struct dcc_probe {
 	u64 next_ns;	  /* no probe before */
 	u64 own_until_ns; /* packets sent up to then may queue behind the probe's */
 	u32 mean_ns;	  /* of the look before */
-	u32 min_ns;	  /* the least of full packets in the looks and the probe */
+	u32 least_ns;	  /* the least RTT, */
+	u32 least_far_ns; /* and that since a look was near it */
 	u32 flight;	  /* packets in flight when the probe began */
 	u32 samples;	  /* of the look */
 	u8 looks;	  /* alike, in a row */
+	u8 far_looks;	  /* that were not near the least RTT, in a row */
 	u8 most;	  /* packets that the probe adds, */
 	u8 step;	  /* with each ACK, */
 	u8 extra;	  /* and has added; 0: it does not go on */
@@ -78,6 +82,9 @@ static inline void dcc_probe_rest(struct dcc_probe *p)
 	p->extra = 0;
 	p->samples = 0;
 	p->looks = 0;
+	p->far_looks = 0;
+	p->least_ns = DCC_U32_MAX;
+	p->least_far_ns = DCC_U32_MAX;
 }
 
 /* Of a path that the connection has not seen yet. */
@@ -97,13 +104,15 @@ static inline u32 dcc_probe_band_ns(u32 base_ns, u64 packet_ns)
 	return dcc_sat_u32(dcc_min_u64(DCC_PROBE_BAND_PACKETS * packet_ns, most_ns));
 }
 
-/* The next probe is WAIT_RTTS to twice as many RTTs away, by the clock's digits. */
+/* The next probe is RTTS to twice as many RTTs away, by the clock's digits. */
 static inline void dcc_probe_wait(struct dcc_probe *p, u64 now_ns)
 {
-	u64 some = (now_ns >> 8) & (DCC_PROBE_WAIT_RTTS - 1); /* WAIT_RTTS is a power of two */
+	u64 some = (now_ns >> 8) & (DCC_PROBE_RTTS - 1); /* RTTS is a power of two */
 
-	dcc_probe_rest(p);
-	p->next_ns = now_ns + p->mean_ns * (DCC_PROBE_WAIT_RTTS + some);
+	p->extra = 0;
+	p->samples = 0;
+	p->looks = 0;
+	p->next_ns = now_ns + p->mean_ns * (DCC_PROBE_RTTS + some);
 }
 
 /* One RTT more in the look. */
@@ -129,12 +138,11 @@ static inline bool dcc_probe_judge(struct dcc_probe *p, const struct dcc_ack *ac
 	if (ack->send_ns < p->since_ns ||
 	    flight_packets < dcc_max_u32(p->flight, 1) + p->most - 1) {
 		/* The application had nothing to send. */
-		if (ack->now_ns - p->since_ns > (u64)p->mean_ns * DCC_PROBE_MAX_RTTS)
+		if (ack->now_ns - p->since_ns > (u64)p->mean_ns * DCC_PROBE_RTTS)
 			dcc_probe_wait(p, ack->now_ns);
 		return false;
 	}
 	dcc_probe_look(p, ack->rtt_ns);
-	p->min_ns = dcc_min_u32(p->min_ns, ack->rtt_ns);
 	if (p->samples < DCC_PROBE_LOOK_SAMPLES)
 		return false;
 	if (dcc_probe_looked_ns(p) > p->mean_ns + p->most * packet_ns / 2) {
@@ -151,48 +159,45 @@ static inline bool dcc_probe_judge(struct dcc_probe *p, const struct dcc_ack *ac
 	return true;
 }
 
-/* A look is complete.  True: RTTs are steady. */
-static inline bool dcc_probe_looked(struct dcc_probe *p, u64 band_ns)
+/* A look is complete.  True: RTTs are steady, and near the least. */
+static inline bool dcc_probe_looked(struct dcc_probe *p, u32 band_ns)
 {
 	u32 mean_ns = dcc_probe_looked_ns(p);
-	bool alike = p->looks && mean_ns <= p->mean_ns + band_ns &&
-		     mean_ns + band_ns >= p->mean_ns;
+	bool near = mean_ns <= (u64)p->least_ns + band_ns;
+	bool alike = p->looks && mean_ns <= (u64)p->mean_ns + band_ns &&
+		     (u64)mean_ns + band_ns >= p->mean_ns;
 
-	if (!alike)
-		p->looks = 0;
-	p->looks = (u8)dcc_min_u32(p->looks + 1U, DCC_PROBE_LOOKS);
+	p->looks = (u8)(alike ? dcc_min_u32(p->looks + 1U, DCC_PROBE_LOOKS) : 1);
 	p->mean_ns = mean_ns;
 	p->samples = 0;
-	return p->looks == DCC_PROBE_LOOKS;
+	if (near || ++p->far_looks == DCC_PROBE_FAR_LOOKS) {
+		if (!near)
+			p->least_ns = p->least_far_ns;
+		p->far_looks = 0;
+		p->least_far_ns = DCC_U32_MAX;
+	}
+	return near && p->looks == DCC_PROBE_LOOKS;
 }
 
 /*
  * A sample of a flow whose base RTT is in doubt, with flight_packets in flight when its packet was
  * sent; 0: the packet had next to no length.  rtt_ns: what a full packet would have taken.
- * least_ns: the least RTT since then.  packet_ns, at least 1: a full packet on the line.  Returns
- * true: PATH, and the RTT is p->min_ns.
+ * packet_ns, at least 1: a full packet on the line.  Returns true: PATH, of p->least_ns.
  */
 static DCC_NOINLINE bool dcc_probe_step(struct dcc_probe *p, const struct dcc_ack *ack, u64 rtt_ns,
-					u32 flight_packets, u32 base_ns, u32 least_ns,
-					u64 packet_ns)
+					u32 flight_packets, u32 base_ns, u64 packet_ns)
 {
-	u32 band_ns = dcc_probe_band_ns(base_ns, packet_ns);
 	u64 most;
 
+	p->least_ns = (u32)dcc_min_u64(p->least_ns, rtt_ns);
+	p->least_far_ns = (u32)dcc_min_u64(p->least_far_ns, rtt_ns);
 	if (dcc_probe_is_on(p))
 		return dcc_probe_judge(p, ack, flight_packets, packet_ns);
-	if (!p->samples) {
+	if (!p->samples)
 		p->since_ns = ack->now_ns;
-		if (!p->looks)
-			p->min_ns = DCC_U32_MAX;
-	}
 	dcc_probe_look(p, rtt_ns);
-	/* The base RTT is one that was measured. */
-	if (flight_packets)
-		p->min_ns = dcc_min_u32(p->min_ns, ack->rtt_ns);
 	if (p->samples < DCC_PROBE_LOOK_SAMPLES || ack->send_ns < p->since_ns ||
-	    !dcc_probe_looked(p, band_ns) || ack->now_ns < p->next_ns ||
-	    p->mean_ns > (u64)least_ns + band_ns)
+	    !dcc_probe_looked(p, dcc_probe_band_ns(base_ns, packet_ns)) || ack->now_ns < p->next_ns)
 		return false;
 	most = dcc_div_u64(base_ns, DCC_PROBE_ROOM_PART * packet_ns);
 	most = dcc_min_u64(most, p->passed ? DCC_PROBE_PACKETS : DCC_PROBE_PACKETS_FIRST);
