@@ -5,7 +5,8 @@ ALGORITHMS = ["oscar", "ccc", "sqcc", "prioplus", "swift"]
 MODULES = ["delaycc", "delaycc_count", "tcp_oscar", "tcp_ccc", "tcp_sqcc", "tcp_prioplus", "tcp_swift"]
 
 # name: (scenario, settings, whole sweep, trials).  The main case of each.
-SCENARIOS = ["acks", "clean", "configured", "gamma", "line-unknown", "longer", "longer-twice", "many", "receiver", "some-hosts", "together", "two-values"]
+SCENARIOS = ["acks", "clean", "configured", "gamma", "line-unknown", "longer", "longer-twice", "many", "receiver", "some-hosts", "together",
+             "two-values"]
 CASES = {f"path/{name}": (f"path/{name}", [], False, 6) for name in SCENARIOS}
 CASES["path/line-unknown 0.4 Gbit/s"] = ("path/line-unknown", ["gbps=0.4"], False, 6)
 CASES["path/longer 10 Gbit/s"] = ("path/longer", ["link.rate_gbps=10"], False, 6)
@@ -104,7 +105,8 @@ MECHANISMS = {
         (BASE, "return dcc_min_u32(base_ns >> DCC_BASE_SEEN_SHIFT,\n\t\t\t   target_ns >> DCC_BASE_SEEN_TARGET_SHIFT);",
          "(void)target_ns;\n\treturn base_ns >> DCC_BASE_SEEN_SHIFT;")], ["DCC_BASE_SEEN_TARGET_SHIFT"], on("configured", LATE)),
     "line-floor": ("line: a delay floor; 1 ns instead", [
-        (LINE, "l->floor_ns = l->configured ? 0 : (u32)ns;", "l->floor_ns = l->configured ? 0 : 1;\n\t(void)ns;")], ["dcc_line_set_floor"], on("line-unknown", SLOW)),
+        (LINE, "l->floor_ns = l->configured ? 0 : (u32)ns;", "l->floor_ns = l->configured ? 0 : 1;\n\t(void)ns;")],
+        ["dcc_line_set_floor"], on("line-unknown", SLOW)),
     "line-packets": ("line: the floor is two packets at the flow's rate at least", [
         (LINE, "\tif (l->round_bps)\n", "\tif (0)\n")],
         [(LINE, "if (l->round_bps)", "base_rtt_ns);")], on("line-unknown", SLOW)),
