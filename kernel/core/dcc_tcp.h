@@ -54,8 +54,8 @@
 #define DCC_TCP_CWND_MAX 1000000U
 
 /*
- * At least so many TSO bursts leave in a base RTT, unless they are single packets; where nobody has
- * configured the line rate, in a window.
+ * 16 TSO bursts at the least leave in a base RTT, unless they are single packets; where nobody has
+ * configured the line rate, four in a window.
  */
 #define DCC_TCP_BURSTS_PER_RTT 16U
 #define DCC_TCP_BURSTS_PER_WINDOW 4U

@@ -29,7 +29,7 @@
  *	PASSES		4	a queue that drains meanwhile looks like none, but hardly so often
  *	LOOK_SAMPLES	4	of a flow of a packet per RTT, too
  *	LOOKS		3	the law has answered, and its answer has been seen
- *	FAR_LOOKS	16	a queue that swings is short in one of so many
+ *	FAR_LOOKS	16	a queue that swings is short in one of 16
  *	BAND_PACKETS	4	single packets' time is no queue
  *	BAND_SHIFT	4	a 16th of the base RTT: the least that laws steer by
  *	RTTS		8	a probe's packets are in flight after two; and to twice as many at
@@ -58,8 +58,8 @@ struct dcc_probe {
 	u64 next_ns;	  /* no probe before */
 	u64 own_until_ns; /* packets sent up to then may queue behind the probe's */
 	u32 mean_ns;	  /* of the look before */
-	u32 least_ns;	  /* the least RTT, */
-	u32 least_far_ns; /* and that since a look was near it */
+	u32 least_ns;	  /* the least RTT; 0: none since the base RTT is in doubt */
+	u32 least_far_ns; /* the same since a look was near it */
 	u32 flight;	  /* packets in flight when the probe began */
 	u32 samples;	  /* of the look */
 	u8 looks;	  /* alike, in a row */
@@ -82,9 +82,7 @@ static inline void dcc_probe_rest(struct dcc_probe *p)
 	p->extra = 0;
 	p->samples = 0;
 	p->looks = 0;
-	p->far_looks = 0;
-	p->least_ns = DCC_U32_MAX;
-	p->least_far_ns = DCC_U32_MAX;
+	p->least_ns = 0;
 }
 
 /* Of a path that the connection has not seen yet. */
@@ -189,6 +187,11 @@ static DCC_NOINLINE bool dcc_probe_step(struct dcc_probe *p, const struct dcc_ac
 {
 	u64 most;
 
+	if (!p->least_ns) {
+		p->far_looks = 0;
+		p->least_ns = DCC_U32_MAX;
+		p->least_far_ns = DCC_U32_MAX;
+	}
 	p->least_ns = (u32)dcc_min_u64(p->least_ns, rtt_ns);
 	p->least_far_ns = (u32)dcc_min_u64(p->least_far_ns, rtt_ns);
 	if (dcc_probe_is_on(p))
