@@ -433,6 +433,8 @@ static inline u32 dcc_tcp_window(const struct dcc_tcp *s, const struct dcc_contr
 			   dcc_min_u32(cwnd_clamp, DCC_TCP_CWND_MAX));
 	if (s->model.path.delay_floor_ns)
 		cwnd = dcc_min_u64(cwnd, s->model.line.window);
+	if (DCC_UNLIKELY(dcc_drain_is_on(&s->model.drain)))
+		cwnd = dcc_min_u64(cwnd, s->model.drain.window);
 	return dcc_max_u32((u32)cwnd, dcc_tcp_least_window(s, delivered));
 }
 
@@ -440,12 +442,13 @@ static inline u32 dcc_tcp_window(const struct dcc_tcp *s, const struct dcc_contr
  * After dcc_model_control(): the control is applied, and gave the window cwnd.  Where nothing but
  * another control makes it another one, dcc_tcp_is_settled() says so to the ACKs until then.
  * Something else does where the window is below one packet, where it is the least one, while the
- * line rate is unknown, and while the path is probed.
+ * line rate is unknown, and while the path is probed or drained.
  */
 static inline void dcc_tcp_settle(struct dcc_tcp *s, const struct dcc_control *control, u32 cwnd)
 {
 	bool settled = control->cwnd_q16 >= DCC_WINDOW_ONE && cwnd > 2 && !control->probe_ns &&
-		       !s->model.path.delay_floor_ns && !dcc_probe_is_on(&s->model.probe);
+		       !s->model.path.delay_floor_ns && !dcc_probe_is_on(&s->model.probe) &&
+		       !dcc_drain_is_on(&s->model.drain);
 
 	s->settled_cwnd_q16 = control->cwnd_q16;
 	s->settled_pacing_bps = control->pacing_bps;
@@ -459,7 +462,7 @@ static inline bool dcc_tcp_is_settled(const struct dcc_tcp *s, const struct dcc_
 	return s->settled_cwnd == cwnd && s->settled_cwnd_q16 == control->cwnd_q16 &&
 	       s->settled_pacing_bps == control->pacing_bps &&
 	       s->model.target_ns == control->target_ns && !control->probe_ns &&
-	       !dcc_probe_is_on(&s->model.probe);
+	       !dcc_probe_is_on(&s->model.probe) && !dcc_drain_is_on(&s->model.drain);
 }
 
 /*

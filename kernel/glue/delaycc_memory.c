@@ -3,7 +3,7 @@
  * Path memory: the base RTTs and the hosts' noise that a namespace's connections
  * have measured, by destination address and packet size.
  *
- * A connection that is made while a queue stands never sees the path without it.
+ * A connection that is made while a queue stands sees the path with it at first.
  * Connections that were there before have, and leave here what they know while
  * they live and when they end; a new one begins with it (dcc_base_recall()).
  *

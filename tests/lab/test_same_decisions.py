@@ -150,7 +150,8 @@ def test_the_bpf_program_decides_as_the_module(replayed):
     assert all(leg["compared"] == replayed[name]["core"]["compared"] for name, leg in found.items())
 
 
-def test_the_bpf_programs_own_send_times_are_within_a_microsecond(replayed):
+def test_the_bpf_programs_own_send_times_are_within_the_rtts_microsecond(replayed):
     for name, leg in bpf_of(replayed, "bpf_own_notes").items():
-        assert leg["rtt_error_ns"] < 1000, name
+        # Both agree with the kernel's RTT, whose ends are rounded to microseconds.
+        assert leg["rtt_error_ns"] < 2000, name
         assert leg["same_notes"] >= 0.9 * leg["notes"] > 0.8 * 0.9 * leg["acks"], (name, leg)

@@ -453,6 +453,15 @@ TEST(TcpWindow, RespectsTheSocketsClampAndTcpsSequenceNumbers) {
   EXPECT_EQ(dcc_tcp_window(&s, &c, 0, 44, 0xffffffff), DCC_TCP_CWND_MAX);
 }
 
+TEST(TcpWindow, IsTheDrainsAtTheMostDuringADrain) {
+  dcc_tcp s = Socket();
+  s.model.drain.window = 4;
+  dcc_control c = Control(100, kLine);
+  EXPECT_EQ(dcc_tcp_window(&s, &c, 0, 8, 1000), 4u);
+  c = Control(2, 2 * kLine);
+  EXPECT_EQ(dcc_tcp_window(&s, &c, 0, 8, 1000), 2u);
+}
+
 TEST(TcpWindow, IsSettledUntilControlWindowPacketOrPathIsAnother) {
   const dcc_control control = Control(10, kLine);
   const u32 cwnd = 19;
@@ -473,6 +482,9 @@ TEST(TcpWindow, IsSettledUntilControlWindowPacketOrPathIsAnother) {
   s.model.probe.extra = 2;
   EXPECT_FALSE(dcc_tcp_is_settled(&s, &control, cwnd)) << "a probe";
   s.model.probe.extra = 0;
+  s.model.drain.window = 4;
+  EXPECT_FALSE(dcc_tcp_is_settled(&s, &control, cwnd)) << "a drain";
+  s.model.drain.window = 0;
   dcc_tcp_set_packet(&s, 1400, 100);
   EXPECT_FALSE(dcc_tcp_is_settled(&s, &control, cwnd)) << "another packet";
 }
@@ -495,6 +507,9 @@ TEST(TcpWindow, IsNotSettledWhereMoreThanTheControlMakesIt) {
   s.model.path.delay_floor_ns = 0;
   s.model.probe.extra = 1;
   EXPECT_FALSE(settles(control, 3)) << "a probe";
+  s.model.probe.extra = 0;
+  s.model.drain.window = 4;
+  EXPECT_FALSE(settles(control, 3)) << "a drain";
 }
 
 TEST(TcpWindow, IsTwoPacketsForAPeerThatHeldAnAck) {
@@ -847,7 +862,7 @@ TEST(TcpProperty, AnySocketGivesASoundSampleAndWindow) {
         ASSERT_LE(ack.send_ns, now);
         ASSERT_EQ(ack.rtt_ns, std::min<u64>(now - ack.send_ns, 0xffffffff));
         ASSERT_GE(ack.inflight_bytes, s.model.path.wire_bytes);
-        if (ack.flags & DCC_ACK_NO_RTT) {
+        if (ack.flags & DCC_ACK_NO_RTT && !dcc_drain_disturbs(&s.model.drain, &ack)) {
           ASSERT_EQ(ack.send_ns, now);
         }
       }

@@ -161,6 +161,8 @@ void ExpectAlike(const Pair& p, const std::string& where) {
   ASSERT_EQ(m.probe.extra, t.extra) << where;
   ASSERT_EQ(m.probe.looks, t.looks) << where;
   ASSERT_EQ(m.probe.passed, t.passed) << where;
+  ASSERT_EQ(m.drain.window, t.drain_window) << where;
+  ASSERT_NEAR(static_cast<double>(m.drain.until_ns), t.drain_until, 8) << where;
 }
 
 // Three logarithms that are up to 0.086 too small, a step that is too short, and packet_ns and
@@ -191,10 +193,15 @@ void ExpectSound(const dcc_model& m, const std::string& where) {
   if (dcc_probe_is_on(&m.probe)) {
     ASSERT_TRUE(m.line.configured) << where;
   }
+  if (dcc_drain_is_on(&m.drain)) {
+    ASSERT_TRUE(m.line.configured && !m.base.configured_ns) << where;
+  }
+  ASSERT_LE(m.drain.rtts, DCC_DRAIN_RTTS_MAX) << where;
 }
 
 TEST(PathProperty, CoreAndTwinAgreeOnRandomWalks) {
   int events[3] = {}, answers[6] = {}, sources[7] = {}, raised = 0, fell = 0, edges = 0, acks = 0;
+  int drains = 0;
   for (u64 seed = 1; seed <= 400; ++seed) {
     Walk walk(seed);
     Random& random = walk.random();
@@ -217,6 +224,7 @@ TEST(PathProperty, CoreAndTwinAgreeOnRandomWalks) {
         pair.twin.Follow(pair.core);
         dcc_model_control(&pair.core, &control);
         dcc_model_publish(&pair.core);
+        pair.twin.has_levels = control.has_levels;
         ExpectShare(pair, control, where);
         if (HasFatalFailure()) return;
       }
@@ -253,6 +261,13 @@ TEST(PathProperty, CoreAndTwinAgreeOnRandomWalks) {
         ASSERT_GE(next, pair.twin.wait_least) << where;
         ASSERT_LT(next, pair.twin.wait_below) << where;
       }
+      if (pair.twin.drain_waits) {
+        const double next = static_cast<double>(pair.core.drain.next_ns);
+        ASSERT_GE(next, pair.twin.drain_least) << where;
+        ASSERT_LT(next, pair.twin.drain_below) << where;
+      }
+      drains += pair.twin.drain_begins;
+      ASSERT_EQ(ack.flags, twins.flags) << where;
       ++events[static_cast<int>(pair.twin.event)];
       ++answers[static_cast<int>(pair.twin.answer)];
       ++sources[pair.core.base.source];
@@ -263,6 +278,7 @@ TEST(PathProperty, CoreAndTwinAgreeOnRandomWalks) {
   for (const int each : events) EXPECT_GT(each, 1000);
   for (const int each : answers) EXPECT_GT(each, 100);
   for (const int each : sources) EXPECT_GT(each, 50);
+  EXPECT_GT(drains, 300);
   EXPECT_GT(raised, 300);
   EXPECT_GT(fell, 300);
   EXPECT_LT(edges, acks / 100) << "too many acknowledgments were excused";

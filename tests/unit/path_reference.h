@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The path model in double precision, written from the formulas and rules that the heads of
-// kernel/core/path/*.h give: round, noise, share, base RTT, line rate, probe.  What the core holds
+// kernel/core/path/*.h give: round, noise, share, base RTT, line rate, probe,
+// drain.  What the core holds
 // rounded it takes over before each step (Follow()); sources, counts and decisions are its own
 // throughout.
 #ifndef DELAYCC_TESTS_UNIT_PATH_REFERENCE_H_
@@ -46,6 +47,7 @@ class PathReference {
       share = 0;
       round_.clear();
       ForgetProbes();
+      ForgetDrains();
     }
     const double rate = std::min(1.0 * c.line_rate_bps, 8e11);
     if (rate > 0 && (rate != given_ || c.line_configured != line_configured)) {
@@ -53,6 +55,7 @@ class PathReference {
       line_configured = c.line_configured;
       raise_ = 0;
       ForgetProbes();
+      ForgetDrains();
       // Neither handshake nor cache nor probe counts without one.
       if (!line_configured && source == DCC_BASE_PROBED) {
         source = DCC_BASE_CONFIGURED;
@@ -86,15 +89,19 @@ class PathReference {
     packet_ = static_cast<double>(m.packet_ns);
     mean_ = m.probe.mean_ns;
     next_ = static_cast<double>(m.probe.next_ns);
+    drain_next_ = static_cast<double>(m.drain.next_ns);
+    drain_until = static_cast<double>(m.drain.until_ns);
   }
 
   // An RTT of the path.  *ack becomes what the law is to see.
   void Sample(dcc_ack* ack, u32 flight, bool small, double window_max) {
     const double rtt = ack->rtt_ns, before = base;
+    const bool drained = 1.0 * ack->send_ns <= drain_until;
     double path_base = PathBase();
     event = Event::kNothing;
     answer = Answer::kNothing;
     knife_edge = false;
+    drain_begins = drain_waits = false;
     TakeBase(rtt, small, 1.0 * ack->now_ns);
     if (!line_configured && base != before) {
       path_base = PathBase();
@@ -102,10 +109,18 @@ class PathReference {
     }
     if (!line_configured) Carry(rtt, std::min(1.0 * flight, window_max), path_base);
     if (small) return;
-    if (ReadsRounds() && !(ack->flags & DCC_ACK_APP_LIMITED)) AddToRound(*ack, path_base);
+    const bool app_limited = ack->flags & DCC_ACK_APP_LIMITED;
+    if (drained)
+      round_.clear();
+    else if (ReadsRounds() && !app_limited)
+      AddToRound(*ack, path_base);
     if (!line_configured) return;
+    const bool shorter = base < before;
     Doubt(*ack, flight, rtt);
     Hide(ack);
+    if (drained) ack->flags |= DCC_ACK_NO_RTT;
+    if (1.0 * ack->now_ns >= drain_until) drain_window = 0;
+    if (configured == 0 && !app_limited) Drain(*ack, flight, shorter);
   }
 
   // What the base RTT is to have for the share that a window (in packets) is of the line.
@@ -141,6 +156,10 @@ class PathReference {
   int looks = 0, far_looks = 0, passed = 0;
   // The next probe lies in [wait_least, wait_below) where the answer makes it wait.
   double wait_least = 0, wait_below = 0;
+  // The drain; drain_waits: the last sample planned the next one for [drain_least, drain_below).
+  double drain_window = 0;
+  bool drain_begins = false, drain_waits = false;
+  double drain_until = 0, drain_least = 0, drain_below = 0;
   // What came of the last sample, and whether a comparison of rounded values decided it.
   Event event = Event::kNothing;
   Answer answer = Answer::kNothing;
@@ -405,6 +424,34 @@ class PathReference {
     ack->flags |= DCC_ACK_NO_RTT;
   }
 
+  // ---- the drain
+
+  void ForgetDrains() {
+    drain_rtts_ = 0;
+    drain_until = drain_window = 0;
+  }
+
+  // The core's noise is 4 ns off at most.
+  void PlanDrain(double now, double rtts) {
+    drain_rtts_ = rtts;
+    drain_waits = true;
+    drain_least = now + (PathBase() - 4) * rtts;
+    drain_below = now + (PathBase() + 4) * 2 * rtts;
+  }
+
+  void Drain(const dcc_ack& ack, u32 flight, bool shorter) {
+    const double now = 1.0 * ack.now_ns;
+    if (drain_rtts_ == 0 || (shorter && drain_rtts_ > 32)) {
+      PlanDrain(now, 32);
+    } else if (now >= drain_next_) {
+      PlanDrain(now, std::min(4 * drain_rtts_, 2048.0));
+      drain_begins = flight > 4;
+      if (!drain_begins) return;
+      drain_window = has_levels ? std::floor(flight / 2) : 4;
+      drain_until = now + std::min(1.0 * ack.rtt_ns, 2 * PathBase());
+    }
+  }
+
   double handshake_, cached_ = 0, wire_;
   bool exact_ = false;
   std::vector<RoundSample> round_;
@@ -412,9 +459,11 @@ class PathReference {
   std::vector<double> look_;
   double least_ = kLongest, least_far_ = kLongest;
   double since_ = 0, mean_ = 0, next_ = 0, most_ = 4, step_ = 0, own_until_ = -1;
+  double drain_rtts_ = 0, drain_next_ = 0;
 
  public:
   double target = 0;  // the queueing delay that the law holds
+  bool has_levels = false;
 };
 
 }  // namespace delaycc_test

@@ -5,7 +5,7 @@ ALGORITHMS = ["oscar", "ccc", "sqcc", "prioplus", "swift"]
 MODULES = ["delaycc", "delaycc_count", "tcp_oscar", "tcp_ccc", "tcp_sqcc", "tcp_prioplus", "tcp_swift"]
 
 # name: (scenario, settings, whole sweep, trials).  The main case of each.
-SCENARIOS = ["acks", "clean", "configured", "gamma", "line-unknown", "longer", "longer-twice", "many", "receiver", "some-hosts", "together",
+SCENARIOS = ["acks", "clean", "configured", "gamma", "line-unknown", "long", "longer", "longer-twice", "many", "receiver", "some-hosts", "together",
              "two-values"]
 CASES = {f"path/{name}": (f"path/{name}", [], False, 6) for name in SCENARIOS}
 CASES["path/line-unknown 0.4 Gbit/s"] = ("path/line-unknown", ["gbps=0.4"], False, 6)
@@ -13,10 +13,11 @@ CASES["path/longer 10 Gbit/s"] = ("path/longer", ["link.rate_gbps=10"], False, 6
 CASES["path/line-unknown 0.1 Gbit/s 1 ms"] = ("path/line-unknown", ["gbps=0.1", "topology.base_rtt_ns=1000000"], False, 6)
 CASES["path/many 3 us"] = ("path/many", ["noise_ns=3000"], False, 6)
 CASES["host-late"] = ("host-late", [], False, 6)
+CASES["host-late of strangers"] = ("host-late", ["from=senders[4-7]"], False, 6)
 CASES["oscar-half"] = ("oscar-half", [], False, 6)
 METRICS = {scenario: ["utilisation", "jain", "queue_mean_bytes", "recover_us"] for scenario, *_ in CASES.values()}
 LATE, SLOW, FEW = "host-late", "path/line-unknown 0.4 Gbit/s", "path/longer 10 Gbit/s"
-START, HALF = "path/line-unknown 0.1 Gbit/s 1 ms", "oscar-half"
+START, HALF, STRANGERS = "path/line-unknown 0.1 Gbit/s 1 ms", "oscar-half", "host-late of strangers"
 
 
 def on(*names):
@@ -24,8 +25,8 @@ def on(*names):
     return [*(name if name in CASES else f"path/{name}" for name in names), "path/clean", "path/together"]
 
 
-BASE, NOISE, SHARE, PROBE, LINE, MODEL, TCP = (
-    "path/base_rtt.h", "path/noise.h", "path/share.h", "path/probe.h", "path/line_rate.h", "path/model.h", "dcc_tcp.h")
+BASE, NOISE, SHARE, PROBE, DRAIN, LINE, MODEL, TCP = (
+    "path/base_rtt.h", "path/noise.h", "path/share.h", "path/probe.h", "path/drain.h", "path/line_rate.h", "path/model.h", "dcc_tcp.h")
 
 # name: (what goes, [(file below kernel/core, text, text in its place)], what is the rule's own, cases); of its own are functions, structs and
 # constants, and (file, text that it begins with, text that it ends with); nothing: what is edited.
@@ -99,8 +100,24 @@ MECHANISMS = {
         (PROBE, "most = dcc_div_u64(base_ns, DCC_PROBE_ROOM_PART * packet_ns);", "most = DCC_PROBE_PACKETS;")],
         ["DCC_PROBE_ROOM_PART", (PROBE, "most = dcc_div_u64(base_ns", ";")], on(FEW)),
     "probe-hide": ("probe: the law does not see it", [
-        (MODEL, "if (dcc_probe_disturbs(&m->probe, ack))\n\t\t\t\tack->flags |= DCC_ACK_NO_RTT;", "")],
+        (MODEL, "if (dcc_probe_disturbs(&m->probe, ack) || drained)", "if (drained)")],
         ["dcc_probe_disturbs"], on("longer", LATE, HALF)),
+    "drain": ("drain: next to nothing in flight for a round trip, now and then", [
+        (DRAIN, "if (flight_packets <= DCC_DRAIN_PACKETS)\n\t\treturn;", "return;")],
+        [(DRAIN, "#define DCC_DRAIN_PACKETS", "#endif"), (MODEL, "if (drained)", "else if"), (MODEL, "dcc_drain_end(", "base_ns);\n\t\t}")],
+        on("acks", STRANGERS, "longer")),
+    "drain-packets": ("drain: to four packets; to half of what was in flight instead", [
+        (DRAIN, "half ? flight_packets / 2 : DCC_DRAIN_PACKETS", "flight_packets / 2")], [], on("acks", STRANGERS)),
+    "drain-half": ("drain: of a law with levels to half; to four packets instead", [
+        (DRAIN, "half ? flight_packets / 2 : DCC_DRAIN_PACKETS", "DCC_DRAIN_PACKETS")], [], on("long", STRANGERS)),
+    "drain-hide": ("drain: neither the law nor a round has its RTTs", [
+        (MODEL, "if (dcc_probe_disturbs(&m->probe, ack) || drained)", "if (dcc_probe_disturbs(&m->probe, ack))"),
+        (MODEL, "if (drained)\n\t\t\tdcc_round_drop(&m->round);\n\t\telse if", "(void)drained;\n\t\tif")],
+        ["dcc_drain_disturbs", (MODEL, "if (drained)", "dcc_round_drop(&m->round);")], on("acks", "gamma", STRANGERS)),
+    "drain-anew": ("drain: soon after an RTT that is shorter than all before", [
+        (DRAIN, "return !d->rtts || (shorter && d->rtts > DCC_DRAIN_RTTS);", "(void)shorter;\n\treturn !d->rtts;")], [], on(STRANGERS)),
+    "drain-rare": ("drain: four times as rare each time; twice in its place", [
+        (DRAIN, "#define DCC_DRAIN_RTTS_SHIFT 2", "#define DCC_DRAIN_RTTS_SHIFT 1")], ["DCC_DRAIN_RTTS_SHIFT"], on("acks", "gamma", STRANGERS)),
     "seen-target": ("probe: as short is within a quarter of the law's target, too", [
         (BASE, "return dcc_min_u32(base_ns >> DCC_BASE_SEEN_SHIFT,\n\t\t\t   target_ns >> DCC_BASE_SEEN_TARGET_SHIFT);",
          "(void)target_ns;\n\treturn base_ns >> DCC_BASE_SEEN_SHIFT;")], ["DCC_BASE_SEEN_TARGET_SHIFT"], on("configured", LATE)),

@@ -17,10 +17,11 @@
  *	CONFIGURED --a probe--> PROBED --an RTT as short as configured--> CONFIGURED
  *
  * Flows that start together make a queue before any of them has seen the path without it; their
- * handshakes came before.  One that is made while a queue stands never sees the path without it;
- * earlier connections have.  Both sources may be too short, and so may a minimum be after the path
- * has changed, and what is configured.  So a base RTT is in doubt if no RTT has been as short, or
- * for AGE_RTTS round trips none has been as short as the law's target; a probe then asks the path.
+ * handshakes came before.  One that is made while a queue stands sees the path with it until a
+ * drain (drain.h); earlier connections have seen it without.  Both sources may be too short, and so
+ * may a minimum be after the path has changed, and what is configured.  So a base RTT is in doubt
+ * if no RTT has been as short, or for AGE_RTTS round trips none has been as short as the law's
+ * target; a probe then asks the path.
  *
  *	constant	value	reason
  *	HANDSHAKE_LINKS	2	a full packet takes longer at least on both hosts' own links,

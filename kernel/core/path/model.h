@@ -7,7 +7,7 @@
  *
  *			base RTT measured		base RTT configured
  *	line rate	handshake, cache, minimum;	as configured;
- *	configured	a probe where in doubt		a probe where in doubt
+ *	configured	a probe where in doubt; drains	a probe where in doubt
  *	line rate	minimum				as configured
  *	unknown		  both: window of a start-up, delay floor, a line rate that follows
  *	noise		as configured in all four; else estimated where the base RTT is measured,
@@ -21,6 +21,7 @@
  *	share.h		in noise: the smaller a flow's share, the longer its base RTT
  *	round.h		the samples of a round trip: one round for all of them
  *	probe.h		some packets more in flight: does the RTT follow?
+ *	drain.h		next to none for a round trip: is the path shorter?
  *	cache.h		what later connections begin with
  *
  * An estimator owns its struct and includes no other; it gets the round and facts, and returns an
@@ -31,6 +32,7 @@
 
 #include "base_rtt.h"
 #include "cache.h"
+#include "drain.h"
 #include "line_rate.h"
 #include "noise.h"
 #include "probe.h"
@@ -44,6 +46,7 @@ struct dcc_model {
 	struct dcc_base_rtt base;
 	struct dcc_noise noise;
 	struct dcc_probe probe;
+	struct dcc_drain drain;
 	struct dcc_line_rate line;
 	u64 packet_ns; /* of a full packet on the line, at least 1 */
 	u32 target_ns; /* dcc_control.target_ns */
@@ -114,11 +117,13 @@ static inline void dcc_model_configure(struct dcc_model *m, const struct dcc_pat
 		dcc_noise_reset(&m->noise);
 		dcc_round_drop(&m->round);
 		dcc_probe_reset(&m->probe);
+		dcc_drain_reset(&m->drain);
 		m->share_ns = 0;
 	}
 	if (c->line_rate_bps &&
 	    dcc_line_configure(&m->line, c->line_rate_bps, c->line_configured)) {
 		dcc_probe_reset(&m->probe);
+		dcc_drain_reset(&m->drain);
 		if (!c->line_configured)
 			dcc_base_lose_line(&m->base);
 		dcc_model_set_packet_ns(m);
@@ -188,6 +193,7 @@ static inline void dcc_model_sample(struct dcc_model *m, struct dcc_ack *ack, u3
 				    bool small, u32 window_max)
 {
 	bool app_limited = ack->flags & DCC_ACK_APP_LIMITED;
+	bool drained = dcc_drain_disturbs(&m->drain, ack);
 	u32 base_ns = m->base.ns;
 
 	dcc_base_sample(&m->base, ack->rtt_ns, small, ack->now_ns,
@@ -200,12 +206,19 @@ static inline void dcc_model_sample(struct dcc_model *m, struct dcc_ack *ack, u3
 	}
 	if (!small) {
 		/* What the application made slow says nothing of the hosts. */
-		if (dcc_model_reads_rounds(m) && !app_limited && dcc_round_add(&m->round, ack))
+		if (drained)
+			dcc_round_drop(&m->round);
+		else if (dcc_model_reads_rounds(m) && !app_limited && dcc_round_add(&m->round, ack))
 			dcc_model_round(m);
 		if (m->line.configured) {
 			dcc_model_doubt(m, ack, flight_packets);
-			if (dcc_probe_disturbs(&m->probe, ack))
+			if (dcc_probe_disturbs(&m->probe, ack) || drained)
 				ack->flags |= DCC_ACK_NO_RTT;
+			dcc_drain_end(&m->drain, ack->now_ns);
+			if (!app_limited && !dcc_base_is_configured(&m->base) &&
+			    dcc_drain_is_due(&m->drain, ack->now_ns, m->base.ns < base_ns))
+				dcc_drain_step(&m->drain, ack, dcc_model_base_rtt_ns(m),
+					       flight_packets, m->has_levels, m->base.ns < base_ns);
 		}
 	}
 	dcc_model_publish(m);
