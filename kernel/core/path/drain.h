@@ -96,7 +96,8 @@ static inline bool dcc_drain_is_due(const struct dcc_drain *d, u64 now_ns, bool 
  * stay.
  */
 static DCC_NOINLINE void dcc_drain_step(struct dcc_drain *d, const struct dcc_ack *ack,
-					u32 base_rtt_ns, u32 flight_packets, bool half, bool shorter)
+					u32 base_rtt_ns, u32 flight_packets, bool half,
+					bool shorter)
 {
 	u64 most_ns = (u64)DCC_DRAIN_BASES * base_rtt_ns;
 
