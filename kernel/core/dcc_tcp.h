@@ -50,6 +50,9 @@
 /* Packets of 1500 bytes in a full TSO burst of 64 KB. */
 #define DCC_TCP_FULL_BURST 44U
 
+/* A queue that lasts holds at most so many base RTTs. */
+#define DCC_TCP_LASTING_RTTS 12U
+
 /* More full packets than the 1 GB that TCP's sequence numbers allow in flight. */
 #define DCC_TCP_CWND_MAX 1000000U
 
@@ -335,6 +338,18 @@ static inline void dcc_tcp_add_probe(const struct dcc_tcp *s, struct dcc_control
 		dcc_min_u64(control->pacing_bps + p->extra * packet_bps, most * packet_bps);
 }
 
+/*
+ * The RTT that a window below one packet is spread over.  A longer one is of a start-up which
+ * drains, or of an ACK that the receiver has held back, and will not come again: a flow that waited
+ * as long would meet such ACKs for good.
+ */
+static inline u64 dcc_tcp_window_rtt_ns(const struct dcc_tcp *s)
+{
+	u64 most_ns = (u64)DCC_TCP_LASTING_RTTS * s->model.path.base_rtt_ns;
+
+	return dcc_clamp_u64(s->sampler.rtt_ns, 1, most_ns);
+}
+
 /* The least pace, in payload bytes per second: the wait for a packet ends. */
 static inline u64 dcc_tcp_least_pace(const struct dcc_tcp *s)
 {
@@ -354,7 +369,7 @@ static inline u64 dcc_tcp_pace(const struct dcc_tcp *s, const struct dcc_control
 	if (control->cwnd_q16 < DCC_WINDOW_ONE)
 		rate = dcc_min_u64(rate, dcc_div_u64(control->cwnd_q16 * s->model.path.wire_bytes *
 							     DCC_NS_PER_S,
-						     dcc_max_u32(s->sampler.rtt_ns, 1)) >>
+						     dcc_tcp_window_rtt_ns(s)) >>
 						 DCC_WINDOW_SHIFT);
 	/* The stack paces payload: < 2^38 (bytes per s) * 2^16. */
 	rate = dcc_div_u64(rate * s->sampler.mss, s->model.path.wire_bytes);
@@ -472,8 +487,8 @@ static inline bool dcc_tcp_is_settled(const struct dcc_tcp *s, const struct dcc_
  */
 static inline u64 dcc_tcp_hold_ns(const struct dcc_tcp *s, u64 cwnd_q16)
 {
-	/* < 2^32 (ns) * 2^16. */
-	u64 hold_ns = dcc_div_u64(s->sampler.rtt_ns * (DCC_WINDOW_ONE - cwnd_q16), cwnd_q16);
+	/* < 2^34 (ns) * 2^16. */
+	u64 hold_ns = dcc_div_u64(dcc_tcp_window_rtt_ns(s) * (DCC_WINDOW_ONE - cwnd_q16), cwnd_q16);
 
 	return dcc_min_u64(hold_ns, DCC_TCP_HOLD_MAX_NS);
 }

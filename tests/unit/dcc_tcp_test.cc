@@ -453,6 +453,17 @@ TEST(TcpWindow, RespectsTheSocketsClampAndTcpsSequenceNumbers) {
   EXPECT_EQ(dcc_tcp_window(&s, &c, 0, 44, 0xffffffff), DCC_TCP_CWND_MAX);
 }
 
+TEST(TcpPace, ASmallWindowIsSpreadOverTwelveBaseRttsAtTheMost) {
+  dcc_tcp s = Socket();
+  const dcc_control c = Control(0.5, kLine);
+  s.sampler.rtt_ns = 11 * kBase;
+  EXPECT_NEAR(dcc_tcp_pace(&s, &c), 0.5 * kMss / (11e-9 * kBase), 1);
+  EXPECT_EQ(dcc_tcp_hold_ns(&s, c.cwnd_q16), 11u * kBase);
+  s.sampler.rtt_ns = 1000 * kBase;
+  EXPECT_NEAR(dcc_tcp_pace(&s, &c), 0.5 * kMss / (12e-9 * kBase), 1);
+  EXPECT_EQ(dcc_tcp_hold_ns(&s, c.cwnd_q16), 12u * kBase);
+}
+
 TEST(TcpWindow, IsTheDrainsAtTheMostDuringADrain) {
   dcc_tcp s = Socket();
   s.model.drain.window = 4;
