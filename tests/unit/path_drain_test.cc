@@ -72,6 +72,23 @@ TEST(PathDrain, FindsThePathOfAFlowThatWasMadeInAQueue) {
   AckOf(&flow);
   EXPECT_EQ(flow.base_ns(), kBase);
   EXPECT_EQ(flow.source(), DCC_BASE_DATA);
+  // More of it may be found soon.
+  const double waited = ToDrain(&flow, 5000, kBase + kQueue);
+  EXPECT_GE(waited, 32);
+  EXPECT_LE(waited, 67);
+}
+
+TEST(PathDrain, AShorterRttMakesTheNextOneSoonAndNotLater) {
+  PathFlow flow;
+  for (int i = 0; i < 3; ++i) ToDrain(&flow);
+  AckOf(&flow, kBase - 1);
+  EXPECT_LE(ToDrain(&flow), 66);
+  // Each RTT shorter than the one before: it comes all the same.
+  PathFlow falls;
+  u32 rtt_ns = 2 * kBase;
+  int acks = 0;
+  for (; !Drains(&falls) && acks < 10000; ++acks) AckOf(&falls, --rtt_ns);
+  EXPECT_LE(acks, 660);
 }
 
 TEST(PathDrain, LastsTwoBaseRttsAtTheMost) {

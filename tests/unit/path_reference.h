@@ -115,11 +115,12 @@ class PathReference {
     else if (ReadsRounds() && !app_limited)
       AddToRound(*ack, path_base);
     if (!line_configured) return;
+    const bool shorter = base < before;
     Doubt(*ack, flight, rtt);
     Hide(ack);
     if (drained) ack->flags |= DCC_ACK_NO_RTT;
     if (1.0 * ack->now_ns >= drain_until) drain_window = 0;
-    if (configured == 0 && !app_limited) Drain(*ack, flight);
+    if (configured == 0 && !app_limited) Drain(*ack, flight, shorter);
   }
 
   // What the base RTT is to have for the share that a window (in packets) is of the line.
@@ -438,9 +439,9 @@ class PathReference {
     drain_below = now + (PathBase() + 4) * 2 * rtts;
   }
 
-  void Drain(const dcc_ack& ack, u32 flight) {
+  void Drain(const dcc_ack& ack, u32 flight, bool shorter) {
     const double now = 1.0 * ack.now_ns;
-    if (drain_rtts_ == 0) {
+    if (drain_rtts_ == 0 || (shorter && drain_rtts_ > 32)) {
       PlanDrain(now, 32);
     } else if (now >= drain_next_) {
       PlanDrain(now, std::min(4 * drain_rtts_, 2048.0));

@@ -14,12 +14,13 @@ CASES["path/line-unknown 0.1 Gbit/s 1 ms"] = ("path/line-unknown", ["gbps=0.1", 
 CASES["path/many 3 us"] = ("path/many", ["noise_ns=3000"], False, 6)
 CASES["host-late"] = ("host-late", [], False, 6)
 CASES["host-late of strangers"] = ("host-late", ["from=senders[4-7]"], False, 6)
+CASES["host-late of 12 strangers"] = ("host-late", ["from=senders[4-7]", "n=12", "measure.duration_us=60000", "measure.from_us=40000"], False, 4)
 CASES["ccc-tab01-s2"] = ("ccc-tab01-s2", [], False, 6, ["oscar", "swift"])
 CASES["oscar-half"] = ("oscar-half", [], False, 6)
 METRICS = {scenario: ["utilisation", "jain", "queue_mean_bytes", "recover_us"] for scenario, *_ in CASES.values()}
 METRICS["ccc-tab01-s2"] = ["utilisation", "jain", "rtt_p50_us", "rtt_p999_us"]
 LATE, SLOW, FEW = "host-late", "path/line-unknown 0.4 Gbit/s", "path/longer 10 Gbit/s"
-START, HALF, STRANGERS = "path/line-unknown 0.1 Gbit/s 1 ms", "oscar-half", "host-late of strangers"
+START, HALF, STRANGERS, TWELVE = "path/line-unknown 0.1 Gbit/s 1 ms", "oscar-half", "host-late of strangers", "host-late of 12 strangers"
 
 
 def on(*names):
@@ -106,7 +107,7 @@ MECHANISMS = {
         ["dcc_probe_disturbs"], on("longer", LATE, HALF)),
     "drain": ("drain: next to nothing in flight for a round trip, now and then", [
         (DRAIN, "if (flight_packets <= DCC_DRAIN_PACKETS)\n\t\treturn;", "return;")],
-        [(DRAIN, "#define DCC_DRAIN_PACKETS", "#endif"), (MODEL, "if (drained)", "else if"), (MODEL, "dcc_drain_end(", "m->has_levels);")],
+        [(DRAIN, "#define DCC_DRAIN_PACKETS", "#endif"), (MODEL, "if (drained)", "else if"), (MODEL, "dcc_drain_end(", "m->base.ns < base_ns);")],
         on("acks", STRANGERS, "longer")),
     "drain-packets": ("drain: to four packets; to half of what was in flight instead", [
         (DRAIN, "half ? flight_packets / 2 : DCC_DRAIN_PACKETS", "flight_packets / 2")], [], on("acks", STRANGERS)),
@@ -116,6 +117,9 @@ MECHANISMS = {
         (MODEL, "if (dcc_probe_disturbs(&m->probe, ack) || drained)", "if (dcc_probe_disturbs(&m->probe, ack))"),
         (MODEL, "if (drained)\n\t\t\tdcc_round_drop(&m->round);\n\t\telse if", "(void)drained;\n\t\tif")],
         ["dcc_drain_disturbs", (MODEL, "if (drained)", "dcc_round_drop(&m->round);")], on("acks", "gamma", STRANGERS)),
+    "drain-anew": ("drain: soon after an RTT that is shorter than all before", [
+        (DRAIN, "return !d->rtts || (shorter && d->rtts > DCC_DRAIN_RTTS);", "(void)shorter;\n\treturn !d->rtts;")],
+        ["dcc_drain_is_anew"], on(STRANGERS, TWELVE)),
     "drain-rare": ("drain: four times as rare each time; twice in its place", [
         (DRAIN, "#define DCC_DRAIN_RTTS_SHIFT 2", "#define DCC_DRAIN_RTTS_SHIFT 1")], ["DCC_DRAIN_RTTS_SHIFT"], on("acks", "gamma", STRANGERS)),
     "lasting": ("a window below one packet is spread over 12 base RTTs at the most", [

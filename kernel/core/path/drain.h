@@ -10,6 +10,7 @@
  *	WAIT	--32 to 64 base RTTs, then 4 times as many, at most 2048 to 4096--> DRAIN
  *	DRAIN	for a round trip, two base RTTs at most: four packets in flight, or of a law with
  *		levels half of what was --> WAIT
+ *	WAIT	--an RTT is shorter than all before--> WAIT, 32 to 64 base RTTs at most
  *
  * It costs a flow that is alone on its line two round trips' packets, and others nothing.  A flow
  * of a law with levels stops where it meets more than its channel; others' drains are not to make
@@ -36,7 +37,7 @@
 #define DCC_DRAIN_BASES 2U
 
 struct dcc_drain {
-	u64 next_ns;  /* when the next one begins, or is planned */
+	u64 next_ns;  /* when the next one begins */
 	u64 until_ns; /* when the last one ends, or has ended */
 	u32 rtts;     /* base RTTs to the next, at least; 0: none is planned */
 	u32 window;   /* packets that may be in flight; 0: none is on */
@@ -51,7 +52,6 @@ static inline bool dcc_drain_is_on(const struct dcc_drain *d)
 static inline void dcc_drain_reset(struct dcc_drain *d)
 {
 	d->rtts = 0;
-	d->next_ns = 0;
 	d->until_ns = 0;
 	d->window = 0;
 }
@@ -78,23 +78,30 @@ static inline void dcc_drain_end(struct dcc_drain *d, u64 now_ns)
 		d->window = 0;
 }
 
-/* A sample of a flow that fills its window: is dcc_drain_step() to follow? */
-static inline bool dcc_drain_is_due(const struct dcc_drain *d, u64 now_ns)
+/* Is the first one to be planned, or, after a sample that was shorter than all before, the next? */
+static inline bool dcc_drain_is_anew(const struct dcc_drain *d, bool shorter)
 {
-	return DCC_UNLIKELY(now_ns >= d->next_ns);
+	return !d->rtts || (shorter && d->rtts > DCC_DRAIN_RTTS);
+}
+
+/* A sample of a flow that fills its window: is dcc_drain_step() to follow? */
+static inline bool dcc_drain_is_due(const struct dcc_drain *d, u64 now_ns, bool shorter)
+{
+	return DCC_UNLIKELY(now_ns >= d->next_ns || dcc_drain_is_anew(d, shorter));
 }
 
 /*
- * Plans the first drain, or begins the one that was planned and plans the next.  flight_packets
- * were in flight when the sample's packet was sent; base_rtt_ns: as the law has it, with noise.
- * half: half of them may stay.
+ * Plans a drain, or begins the one that was planned.  flight_packets were in flight when the
+ * sample's packet was sent; base_rtt_ns: as the law has it, with noise.  half: half of them may
+ * stay.
  */
 static DCC_NOINLINE void dcc_drain_step(struct dcc_drain *d, const struct dcc_ack *ack,
-					u32 base_rtt_ns, u32 flight_packets, bool half)
+					u32 base_rtt_ns, u32 flight_packets, bool half,
+					bool shorter)
 {
 	u64 most_ns = (u64)DCC_DRAIN_BASES * base_rtt_ns;
 
-	if (!d->rtts) {
+	if (dcc_drain_is_anew(d, shorter)) {
 		dcc_drain_wait(d, ack->now_ns, base_rtt_ns, DCC_DRAIN_RTTS);
 		return;
 	}

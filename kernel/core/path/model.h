@@ -216,9 +216,9 @@ static inline void dcc_model_sample(struct dcc_model *m, struct dcc_ack *ack, u3
 				ack->flags |= DCC_ACK_NO_RTT;
 			dcc_drain_end(&m->drain, ack->now_ns);
 			if (!app_limited && !dcc_base_is_configured(&m->base) &&
-			    dcc_drain_is_due(&m->drain, ack->now_ns))
+			    dcc_drain_is_due(&m->drain, ack->now_ns, m->base.ns < base_ns))
 				dcc_drain_step(&m->drain, ack, dcc_model_base_rtt_ns(m),
-					       flight_packets, m->has_levels);
+					       flight_packets, m->has_levels, m->base.ns < base_ns);
 		}
 	}
 	dcc_model_publish(m);
