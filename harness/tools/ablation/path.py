@@ -103,20 +103,19 @@ MECHANISMS = {
         (PROBE, "most = dcc_div_u64(base_ns, DCC_PROBE_ROOM_PART * packet_ns);", "most = DCC_PROBE_PACKETS;")],
         ["DCC_PROBE_ROOM_PART", (PROBE, "most = dcc_div_u64(base_ns", ";")], on(FEW)),
     "probe-hide": ("probe: the law does not see it", [
-        (MODEL, "if (dcc_probe_disturbs(&m->probe, ack) || drained)", "if (drained)")],
+        (MODEL, "if (dcc_probe_disturbs(&m->probe, ack))\n\t\t\t\tack->flags |= DCC_ACK_NO_RTT;", "")],
         ["dcc_probe_disturbs"], on("longer", LATE, HALF)),
     "drain": ("drain: next to nothing in flight for a round trip, now and then", [
         (DRAIN, "if (flight_packets <= DCC_DRAIN_PACKETS)\n\t\treturn;", "return;")],
-        [(DRAIN, "#define DCC_DRAIN_PACKETS", "#endif"), (MODEL, "if (drained)", "else if"), (MODEL, "dcc_drain_end(", "m->base.ns < base_ns);")],
+        [(DRAIN, "#define DCC_DRAIN_PACKETS", "#endif"), (MODEL, "if (dcc_drain_disturbs(", "} else if"), (MODEL, "dcc_drain_end(", "m->base.ns < base_ns);")],
         on("acks", STRANGERS, "longer")),
     "drain-packets": ("drain: to four packets; to half of what was in flight instead", [
         (DRAIN, "half ? flight_packets / 2 : DCC_DRAIN_PACKETS", "flight_packets / 2")], [], on("acks", STRANGERS)),
     "drain-half": ("drain: of a law with levels to half; to four packets instead", [
         (DRAIN, "half ? flight_packets / 2 : DCC_DRAIN_PACKETS", "DCC_DRAIN_PACKETS")], [], on("long", STRANGERS)),
     "drain-hide": ("drain: neither the law nor a round has its RTTs", [
-        (MODEL, "if (dcc_probe_disturbs(&m->probe, ack) || drained)", "if (dcc_probe_disturbs(&m->probe, ack))"),
-        (MODEL, "if (drained)\n\t\t\tdcc_round_drop(&m->round);\n\t\telse if", "(void)drained;\n\t\tif")],
-        ["dcc_drain_disturbs", (MODEL, "if (drained)", "dcc_round_drop(&m->round);")], on("acks", "gamma", STRANGERS)),
+        (MODEL, "if (dcc_drain_disturbs(&m->drain, ack)) {", "if (0) {")],
+        ["dcc_drain_disturbs", (MODEL, "if (dcc_drain_disturbs(", "} else if")], on("acks", "gamma", STRANGERS)),
     "drain-anew": ("drain: soon after an RTT that is shorter than all before", [
         (DRAIN, "return !d->rtts || (shorter && d->rtts > DCC_DRAIN_RTTS);", "(void)shorter;\n\treturn !d->rtts;")],
         ["dcc_drain_is_anew"], on(STRANGERS, TWELVE)),

@@ -193,7 +193,6 @@ static inline void dcc_model_sample(struct dcc_model *m, struct dcc_ack *ack, u3
 				    bool small, u32 window_max)
 {
 	bool app_limited = ack->flags & DCC_ACK_APP_LIMITED;
-	bool drained = dcc_drain_disturbs(&m->drain, ack);
 	u32 base_ns = m->base.ns;
 
 	dcc_base_sample(&m->base, ack->rtt_ns, small, ack->now_ns,
@@ -206,13 +205,16 @@ static inline void dcc_model_sample(struct dcc_model *m, struct dcc_ack *ack, u3
 	}
 	if (!small) {
 		/* What the application made slow says nothing of the hosts. */
-		if (drained)
+		if (dcc_drain_disturbs(&m->drain, ack)) {
 			dcc_round_drop(&m->round);
-		else if (dcc_model_reads_rounds(m) && !app_limited && dcc_round_add(&m->round, ack))
+			ack->flags |= DCC_ACK_NO_RTT;
+		} else if (dcc_model_reads_rounds(m) && !app_limited &&
+			   dcc_round_add(&m->round, ack)) {
 			dcc_model_round(m);
+		}
 		if (m->line.configured) {
 			dcc_model_doubt(m, ack, flight_packets);
-			if (dcc_probe_disturbs(&m->probe, ack) || drained)
+			if (dcc_probe_disturbs(&m->probe, ack))
 				ack->flags |= DCC_ACK_NO_RTT;
 			dcc_drain_end(&m->drain, ack->now_ns);
 			if (!app_limited && !dcc_base_is_configured(&m->base) &&
