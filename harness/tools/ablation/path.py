@@ -107,7 +107,8 @@ MECHANISMS = {
         ["dcc_probe_disturbs"], on("longer", LATE, HALF)),
     "drain": ("drain: next to nothing in flight for a round trip, now and then", [
         (DRAIN, "if (flight_packets <= DCC_DRAIN_PACKETS)\n\t\treturn;", "return;")],
-        [(DRAIN, "#define DCC_DRAIN_PACKETS", "#endif"), (MODEL, "if (dcc_drain_disturbs(", "} else if"), (MODEL, "dcc_drain_end(", "m->base.ns < base_ns);")],
+        [(DRAIN, "#define DCC_DRAIN_PACKETS", "#endif"), (MODEL, "if (dcc_drain_disturbs(", "} else if"),
+         (MODEL, "dcc_drain_end(", "m->base.ns < base_ns);")],
         on("acks", STRANGERS, "longer")),
     "drain-packets": ("drain: to four packets; to half of what was in flight instead", [
         (DRAIN, "half ? flight_packets / 2 : DCC_DRAIN_PACKETS", "flight_packets / 2")], [], on("acks", STRANGERS)),
