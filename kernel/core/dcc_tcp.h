@@ -50,7 +50,7 @@
 /* Packets of 1500 bytes in a full TSO burst of 64 KB. */
 #define DCC_TCP_FULL_BURST 44U
 
-/* A queue that lasts holds at most so many base RTTs. */
+/* A queue that lasts holds 12 base RTTs at the most. */
 #define DCC_TCP_LASTING_RTTS 12U
 
 /* More full packets than the 1 GB that TCP's sequence numbers allow in flight. */
@@ -339,15 +339,15 @@ static inline void dcc_tcp_add_probe(const struct dcc_tcp *s, struct dcc_control
 }
 
 /*
- * The RTT that a window below one packet is spread over.  A longer one is of a start-up which
- * drains, or of an ACK that the receiver has held back, and will not come again: a flow that waited
- * as long would meet such ACKs for good.
+ * The RTT that a window below one packet is spread over, at least 1 ns.  A longer one is of a
+ * start-up which drains, or of an ACK that the receiver has held back.  A flow that waited as long
+ * would have the next one held back, too.
  */
 static inline u64 dcc_tcp_window_rtt_ns(const struct dcc_tcp *s)
 {
 	u64 most_ns = (u64)DCC_TCP_LASTING_RTTS * s->model.path.base_rtt_ns;
 
-	return dcc_clamp_u64(s->sampler.rtt_ns, 1, most_ns);
+	return dcc_max_u64(dcc_min_u64(s->sampler.rtt_ns, most_ns), 1);
 }
 
 /* The least pace, in payload bytes per second: the wait for a packet ends. */
@@ -462,8 +462,7 @@ static inline u32 dcc_tcp_window(const struct dcc_tcp *s, const struct dcc_contr
 static inline void dcc_tcp_settle(struct dcc_tcp *s, const struct dcc_control *control, u32 cwnd)
 {
 	bool settled = control->cwnd_q16 >= DCC_WINDOW_ONE && cwnd > 2 && !control->probe_ns &&
-		       !s->model.path.delay_floor_ns && !dcc_probe_is_on(&s->model.probe) &&
-		       !dcc_drain_is_on(&s->model.drain);
+		       !s->model.path.delay_floor_ns && !dcc_model_tests_path(&s->model);
 
 	s->settled_cwnd_q16 = control->cwnd_q16;
 	s->settled_pacing_bps = control->pacing_bps;
@@ -477,7 +476,7 @@ static inline bool dcc_tcp_is_settled(const struct dcc_tcp *s, const struct dcc_
 	return s->settled_cwnd == cwnd && s->settled_cwnd_q16 == control->cwnd_q16 &&
 	       s->settled_pacing_bps == control->pacing_bps &&
 	       s->model.target_ns == control->target_ns && !control->probe_ns &&
-	       !dcc_probe_is_on(&s->model.probe) && !dcc_drain_is_on(&s->model.drain);
+	       !dcc_model_tests_path(&s->model);
 }
 
 /*

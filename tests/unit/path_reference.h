@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The path model in double precision, written from the formulas and rules that the heads of
-// kernel/core/path/*.h give: round, noise, share, base RTT, line rate, probe,
-// drain.  What the core holds
-// rounded it takes over before each step (Follow()); sources, counts and decisions are its own
-// throughout.
+// kernel/core/path/*.h give: round, noise, share, base RTT, line rate, probe, drain.  What the core
+// holds rounded it takes over before each step (Follow()); sources, counts and decisions are its
+// own throughout.
 #ifndef DELAYCC_TESTS_UNIT_PATH_REFERENCE_H_
 #define DELAYCC_TESTS_UNIT_PATH_REFERENCE_H_
 

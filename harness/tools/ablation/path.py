@@ -13,14 +13,14 @@ CASES["path/longer 10 Gbit/s"] = ("path/longer", ["link.rate_gbps=10"], False, 6
 CASES["path/line-unknown 0.1 Gbit/s 1 ms"] = ("path/line-unknown", ["gbps=0.1", "topology.base_rtt_ns=1000000"], False, 6)
 CASES["path/many 3 us"] = ("path/many", ["noise_ns=3000"], False, 6)
 CASES["host-late"] = ("host-late", [], False, 6)
-CASES["host-late of strangers"] = ("host-late", ["from=senders[4-7]"], False, 6)
-CASES["host-late of 12 strangers"] = ("host-late", ["from=senders[4-7]", "n=12", "measure.duration_us=60000", "measure.from_us=40000"], False, 4)
+CASES["host-late, cold cache"] = ("host-late", ["from=senders[4-7]"], False, 6)
+CASES["host-late, 12, cold cache"] = ("host-late", ["from=senders[4-7]", "n=12", "measure.duration_us=60000", "measure.from_us=40000"], False, 4)
 CASES["ccc-tab01-s2"] = ("ccc-tab01-s2", [], False, 6, ["oscar", "swift"])
 CASES["oscar-half"] = ("oscar-half", [], False, 6)
 METRICS = {scenario: ["utilisation", "jain", "queue_mean_bytes", "recover_us"] for scenario, *_ in CASES.values()}
 METRICS["ccc-tab01-s2"] = ["utilisation", "jain", "rtt_p50_us", "rtt_p999_us"]
 LATE, SLOW, FEW = "host-late", "path/line-unknown 0.4 Gbit/s", "path/longer 10 Gbit/s"
-START, HALF, STRANGERS, TWELVE = "path/line-unknown 0.1 Gbit/s 1 ms", "oscar-half", "host-late of strangers", "host-late of 12 strangers"
+START, HALF, COLD, TWELVE = "path/line-unknown 0.1 Gbit/s 1 ms", "oscar-half", "host-late, cold cache", "host-late, 12, cold cache"
 
 
 def on(*names):
@@ -109,21 +109,21 @@ MECHANISMS = {
         (DRAIN, "if (flight_packets <= DCC_DRAIN_PACKETS)\n\t\treturn;", "return;")],
         [(DRAIN, "#define DCC_DRAIN_PACKETS", "#endif"), (MODEL, "if (dcc_drain_disturbs(", "} else if"),
          (MODEL, "dcc_drain_end(", "m->base.ns < base_ns);")],
-        on("acks", STRANGERS, "longer")),
+        on("acks", COLD, "longer")),
     "drain-packets": ("drain: to four packets; to half of what was in flight instead", [
-        (DRAIN, "half ? flight_packets / 2 : DCC_DRAIN_PACKETS", "flight_packets / 2")], [], on("acks", STRANGERS)),
+        (DRAIN, "half ? flight_packets / 2 : DCC_DRAIN_PACKETS", "flight_packets / 2")], [], on("acks", COLD)),
     "drain-half": ("drain: of a law with levels to half; to four packets instead", [
-        (DRAIN, "half ? flight_packets / 2 : DCC_DRAIN_PACKETS", "DCC_DRAIN_PACKETS")], [], on("long", STRANGERS)),
+        (DRAIN, "half ? flight_packets / 2 : DCC_DRAIN_PACKETS", "DCC_DRAIN_PACKETS")], [], on("long", COLD)),
     "drain-hide": ("drain: neither the law nor a round has its RTTs", [
         (MODEL, "if (dcc_drain_disturbs(&m->drain, ack)) {", "if (0) {")],
-        ["dcc_drain_disturbs", (MODEL, "if (dcc_drain_disturbs(", "} else if")], on("acks", "gamma", STRANGERS)),
+        ["dcc_drain_disturbs", (MODEL, "if (dcc_drain_disturbs(", "} else if")], on("acks", "gamma", COLD)),
     "drain-anew": ("drain: soon after an RTT that is shorter than all before", [
         (DRAIN, "return !d->rtts || (shorter && d->rtts > DCC_DRAIN_RTTS);", "(void)shorter;\n\treturn !d->rtts;")],
-        ["dcc_drain_is_anew"], on(STRANGERS, TWELVE)),
-    "drain-rare": ("drain: four times as rare each time; twice in its place", [
-        (DRAIN, "#define DCC_DRAIN_RTTS_SHIFT 2", "#define DCC_DRAIN_RTTS_SHIFT 1")], ["DCC_DRAIN_RTTS_SHIFT"], on("acks", "gamma", STRANGERS)),
+        ["dcc_drain_is_anew"], on(COLD, TWELVE)),
+    "drain-rare": ("drain: four times as rare each time, twice instead", [
+        (DRAIN, "#define DCC_DRAIN_RTTS_SHIFT 2", "#define DCC_DRAIN_RTTS_SHIFT 1")], ["DCC_DRAIN_RTTS_SHIFT"], on("acks", "gamma", COLD)),
     "lasting": ("a window below one packet is spread over 12 base RTTs at the most", [
-        (TCP, "return dcc_clamp_u64(s->sampler.rtt_ns, 1, most_ns);", "(void)most_ns;\n\treturn s->sampler.rtt_ns;")],
+        (TCP, "return dcc_max_u64(dcc_min_u64(s->sampler.rtt_ns, most_ns), 1);", "(void)most_ns;\n\treturn s->sampler.rtt_ns;")],
         ["dcc_tcp_window_rtt_ns", "DCC_TCP_LASTING_RTTS"], on("ccc-tab01-s2")),
     "seen-target": ("probe: as short is within a quarter of the law's target, too", [
         (BASE, "return dcc_min_u32(base_ns >> DCC_BASE_SEEN_SHIFT,\n\t\t\t   target_ns >> DCC_BASE_SEEN_TARGET_SHIFT);",

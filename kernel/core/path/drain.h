@@ -2,20 +2,19 @@
 /*
  * A drain: next to nothing in flight for a round trip.  Is the path shorter than it seemed?
  *
- * The least RTT of a connection that is made while a queue stands has that queue in it.  The law
- * then holds a queue of its own behind it; all older flows take that for too long and leave the
- * line to the newcomer; and what stands is the newcomer's own.  It goes with what it sends, so a
- * round trip of next to nothing shows the path, to all flows of the queue.
+ * The least RTT of a late joiner, a connection that is made while a queue stands, has that queue in
+ * it.  The law then holds a queue of its own behind it.  All older flows take that for too long and
+ * leave the line to the late joiner, whose own queue then is all that stands.  A round trip of next
+ * to nothing drains it, and shows the path to all flows of the queue.
  *
  *	WAIT	--32 to 64 base RTTs, then 4 times as many, at most 2048 to 4096--> DRAIN
  *	DRAIN	for a round trip, two base RTTs at most: four packets in flight, or of a law with
  *		levels half of what was --> WAIT
  *	WAIT	--an RTT is shorter than all before--> WAIT, 32 to 64 base RTTs at most
  *
- * It costs a flow that is alone on its line two round trips' packets, and others nothing.  A flow
- * of a law with levels stops where it meets more than its channel; others' drains are not to make
- * it grow into what they have left.  Neither the law nor a round has the RTTs of packets that were
- * sent before a drain's end.
+ * It costs a flow that is alone on its line two round trips' packets, and others nothing.  Flows of
+ * a law with levels grow into what a drain leaves free, and stop when it ends: theirs leave half.
+ * Neither the law nor a round has the RTTs of packets that were sent before a drain's end.
  *
  *	constant	value	reason
  *	PACKETS		4	some more than a receiver gathers before it sends an ACK
@@ -71,10 +70,10 @@ static inline bool dcc_drain_disturbs(const struct dcc_drain *d, const struct dc
 	return DCC_UNLIKELY(ack->send_ns <= d->until_ns);
 }
 
-/* A sample: may a drain that was on go on? */
+/* A sample: may a drain that is on go on? */
 static inline void dcc_drain_end(struct dcc_drain *d, u64 now_ns)
 {
-	if (now_ns >= d->until_ns)
+	if (DCC_UNLIKELY(dcc_drain_is_on(d)) && now_ns >= d->until_ns)
 		d->window = 0;
 }
 

@@ -171,6 +171,12 @@ static inline bool dcc_model_levels_mix(const struct dcc_model *m)
 	       dcc_share_octave_ns(m->base.ns, m->noise.ns);
 }
 
+/* Does a probe or a drain make the window another one than the law's? */
+static inline bool dcc_model_tests_path(const struct dcc_model *m)
+{
+	return dcc_probe_is_on(&m->probe) || dcc_drain_is_on(&m->drain);
+}
+
 /* A round is closed. */
 static DCC_NOINLINE void dcc_model_round(struct dcc_model *m)
 {
